@@ -1,0 +1,5 @@
+"""``python -m pullback``: the command line."""
+
+from pullback.cli import main
+
+main()

@@ -1,0 +1,407 @@
+"""The engine: pulls gradients from outputs back to inputs.
+
+Nodes wait in a heap and run by falling sequence number, which visits every consumer before its producer. Nothing
+recurses. In first-order differentiation gradients are plain arrays; with ``create_graph=True`` they are tensors
+and the same rules record what they do.
+
+Leaves receive nothing before the whole graph has run, so a backward that fails changes no ``.grad``. Only once
+some leaf has a hook are leaves finished as soon as their last gradient has arrived, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..op import wrap
+from . import errors, graph, modes
+from .graph import FREED, AccumulateGrad, Node, Output
+
+ndarray, asarray = np.ndarray, np.asarray
+observers: list[Callable[..., None]] = []
+
+
+@contextmanager
+def observe(callback: Callable[..., None]) -> Iterator[None]:
+    """Call ``callback(node, grad_outputs, grad_inputs)`` after each node, in the order of the visit.
+
+    The gradients are tuples of arrays, with None where there is none; leaves come as ``AccumulateGrad`` nodes.
+    """
+    observers.append(callback)
+    try:
+        yield
+    finally:
+        observers.remove(callback)
+
+
+def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted: Sequence[Any] | None = None,
+        accumulate: bool = True) -> list[Any]:  # fmt: skip
+    """Pull gradients back.
+
+    Args:
+        roots: pairs of an edge and the gradient that enters there (arrays, or tensors if ``create``).
+        retain: keep saved values for another backward.
+        create: record the backward pass itself.
+        wanted: edges to which gradients should flow; None for every leaf there is.
+        accumulate: let leaves accumulate into ``.grad``; otherwise their gradients are returned.
+
+    Returns:
+        A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
+    """
+    heap: list[int] = []
+    nodes: dict[int, Node] = {}
+    grads: dict[int, Any] = {}  # what has arrived so far, by falling sequence number
+    leaves: dict[Any, Any] = {}
+    borrowed: set[int] = set()  # leaves whose gradient's array somebody else may hold
+    captured: dict[tuple[int, int], Any] = {}
+    plan = None if wanted is None else Plan(roots, wanted)
+    due = last_consumers(roots, plan) if graph.hooked_leaves else {}
+    watching = bool(observers)
+
+    def deliver(e: Any, r: Any, owned: bool) -> None:
+        """Add a gradient to what waits at an edge."""
+        s = e._seq
+        if s == 0:
+            if e in leaves:
+                leaves[e] = leaves[e] + r
+                borrowed.discard(id(e))
+            else:
+                leaves[e] = r
+                if not owned:
+                    borrowed.add(id(e))
+        elif s > 0:
+            if -s in grads:
+                grads[-s] = grads[-s] + r
+            else:
+                grads[-s] = r
+                nodes[-s] = e
+                heappush(heap, -s)
+        else:
+            s = -e.node._seq
+            if s not in grads:
+                grads[s] = [None] * len(e.node.shape)
+                nodes[s] = e.node
+                heappush(heap, s)
+            slots = grads[s]
+            slots[e.index] = r if slots[e.index] is None else slots[e.index] + r
+
+    def finish(leaf: Any) -> None:
+        """All gradients of this leaf have arrived: hooks, then accumulation."""
+        g, owned = leaves.pop(leaf), id(leaf) not in borrowed
+        hooks = leaf._hooks
+        if hooks is not None:
+            before = g
+            g = run_tensor_hooks(hooks.tensor.get(0), g, create)
+            owned = owned and g is before
+        if not accumulate:
+            captured[0, id(leaf)] = g
+            return
+        if hooks is not None and hooks.pre:
+            g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
+        keep(leaf, g, owned, create)
+        for callback in observers:
+            callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
+        if hooks is not None:
+            with modes.set_grad_enabled(create):
+                for fn in list(hooks.accumulated.values()):
+                    fn(leaf)
+                for fn in list(hooks.post.values()):
+                    fn((), (as_tensor(g),))
+
+    for e, g in roots:
+        deliver(e, g, False)
+    while heap:
+        s = heappop(heap)
+        node = nodes.pop(s)
+        g = grads.pop(s)
+        hooks = node.hooks
+        several = g.__class__ is list
+        if hooks is not None:
+            g = before_node(hooks, g, create)
+        edges: Sequence[Any] = node.edges
+        if plan is not None:
+            for index in plan.catch.get(s, ()):
+                captured[s, index] = g if index < 0 else g[index]
+            if s not in plan.running:
+                continue
+            edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
+        if hooks is not None and hooks.pre:
+            g = run_prehooks(hooks.pre, g if several else (g,), create)
+            g = list(g) if several else g[0]
+        saved = node.saved
+        if saved is FREED:
+            raise errors.second_time(node)
+        if node._seq < storage.last_write:
+            errors.check_saved(node)
+        if several:
+            g = tuple([zeros(node.shape[i], node.dtype[i], create) if v is None else v for i, v in enumerate(g)])
+        if create:
+            saved = with_history(node)
+        pulls = node.pulls
+        try:
+            if pulls is None:
+                results = node.pull(g, saved, edges)
+            else:
+                results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
+        except Exception as error:
+            errors.note_where(error, node)
+            raise
+        if watching or hooks is not None and hooks.post:
+            results = after_node(node, hooks, results, g, create)
+        if not retain and node.saved:
+            node.saved = FREED
+        for e, r in zip(edges, results):
+            if e is None or r is None:
+                continue
+            if create:
+                a = r._array
+            else:
+                if r.__class__ is not ndarray:
+                    r = asarray(r)
+                a = r
+            s_e = e._seq
+            if s_e > 0:  # the usual case of `deliver`, in place
+                if a.shape != e.shape or a.dtype is not e.dtype:
+                    r = fit(r, e.shape, e.dtype, create, node)
+                s_e = -s_e
+                if s_e in grads:
+                    grads[s_e] = grads[s_e] + r
+                else:
+                    grads[s_e] = r
+                    nodes[s_e] = e
+                    heappush(heap, s_e)
+            elif s_e == 0:
+                x = e._array
+                if a.shape != x.shape or a.dtype is not x.dtype:
+                    r = fit(r, x.shape, x.dtype, create, node)
+                deliver(e, r, pulls is not None and r is not g and r is a and a.base is None)
+            else:
+                if a.shape != e.node.shape[e.index] or a.dtype is not e.node.dtype[e.index]:
+                    r = fit(r, e.node.shape[e.index], e.node.dtype[e.index], create, node)
+                deliver(e, r, False)
+        if due:
+            for leaf in due.get(s, ()):
+                if leaf in leaves:
+                    finish(leaf)
+    for leaf in list(leaves):
+        finish(leaf)
+    return [] if wanted is None else [captured.get(capture_key(e)) for e in wanted]
+
+
+# --- what to run ------------------------------------------------------------------------------------------------
+
+
+def capture_key(e: Any) -> tuple[int, int]:
+    """Identifies an edge: (falling sequence number, output number or -1), or (0, id) for a leaf."""
+    if e._seq > 0:
+        return -e._seq, -1
+    return (0, id(e)) if e._seq == 0 else (-e.node._seq, e.index)
+
+
+class Plan:
+    """Which nodes have to run so that gradients reach the wanted edges.
+
+    Attributes:
+        running: the nodes that run.
+        live: the edges along which gradients flow.
+        catch: output numbers to capture when their node is reached.
+    """
+
+    def __init__(self, roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> None:
+        self.live = {capture_key(e) for e in wanted}
+        self.catch: dict[int, list[int]] = {}
+        for s, index in self.live:
+            if s:
+                self.catch.setdefault(s, []).append(index)
+        self.running: set[int] = set()
+        for node in reachable([e for e, _ in roots]):
+            if any(e is not None and capture_key(e) in self.live for e in node.edges):
+                self.running.add(-node._seq)
+                outputs = range(len(node.shape)) if node.shape.__class__ is list else (-1,)
+                self.live.update((-node._seq, i) for i in outputs)
+
+
+def reachable(edges: Sequence[Any]) -> list[Node]:
+    """Every node behind these edges, producers first."""
+    seen: dict[int, Node] = {}
+    todo = list(edges)
+    while todo:
+        e = todo.pop()
+        if e is None or e._seq == 0:
+            continue
+        node = e if e._seq > 0 else e.node
+        if node._seq not in seen:
+            seen[node._seq] = node
+            todo.extend(node.edges)
+    return [seen[s] for s in sorted(seen)]
+
+
+def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[int, list[Any]]:
+    """For each node the leaves that have received everything once it has run."""
+    due: dict[int, list[Any]] = {}
+    seen: set[int] = set()
+    for node in reachable([e for e, _ in roots]):  # rising: the first consumer met here is the last to run
+        if plan is None or -node._seq in plan.running:
+            for e in node.edges:
+                if e is not None and e._seq == 0 and id(e) not in seen:
+                    seen.add(id(e))
+                    due.setdefault(-node._seq, []).append(e)
+    return due
+
+
+# --- gradients --------------------------------------------------------------------------------------------------
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype, create: bool) -> Any:
+    z = np.zeros(shape, dtype)
+    return wrap(z) if create else z
+
+
+def as_tensor(g: Any) -> Any:
+    return wrap(g) if g.__class__ is ndarray else g
+
+
+def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Node) -> Any:
+    """Make a gradient fit what it belongs to: sum over broadcast dimensions, cast, drop the imaginary part.
+
+    Raises:
+        RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
+    """
+    from ..ops.complex import real
+    from ..ops.convert import cast
+    from ..ops.reduce import sum_to
+
+    a = g._array if create else g
+    if a.shape != shape:
+        if not broadcasts(shape, a.shape):
+            raise errors.wrong_shape(node, a.shape, shape)
+        g = sum_to(g, shape)
+        a = g._array if create else g
+    if a.dtype != dtype:
+        if a.dtype.kind == "c" and dtype.kind != "c":
+            g = real(g)
+        g = cast(g, dtype)
+    return g
+
+
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether ``shape`` broadcasts to ``to``."""
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1]))
+
+
+def with_history(node: Node) -> tuple[Any, ...]:
+    """A node's saved arrays as tensors that remember where they came from, for recording the backward pass."""
+    op, values = node.op, []
+    if op is None:  # a custom Function hands out its own saved tensors
+        return ()
+    for (kind, i, _), value in zip(op.getters, node.saved):
+        if not isinstance(value, ndarray):
+            if op.listed and kind == "value" and i == 0 and value is not None:
+                value = [restored(v, e) for v, e in zip(value, node.edges)]
+            values.append(value)
+        elif kind == "value":
+            values.append(restored(value, node.edges[op.tensors.index(i)] if i in op.tensors else None))
+        elif node.shape.__class__ is not list:
+            main = not op.outputs or i == op.differentiable[0]
+            values.append(restored(value, node if kind == "out" and main else None))
+        else:
+            taking_part = op.differentiable.index(i) if i in op.differentiable else None
+            values.append(restored(value, None if taking_part is None else Output(node, taking_part)))
+    return tuple(values)
+
+
+def restored(array: Any, e: Any) -> Any:
+    """A saved array as the tensor it was: the leaf itself, or a tensor with the same edge."""
+    if e is not None and e._seq == 0 and e._array is array:
+        return e
+    t = wrap(array)
+    t._fn = graph.LEAF if e is not None and e._seq == 0 else e
+    if e is not None and e._seq == 0:  # a leaf's value in another type: its gradient goes to the leaf all the same
+        from ..ops.convert import identity_node
+
+        t._fn = identity_node(e, array)
+    return t
+
+
+def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+    """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
+    old = leaf._grad
+    if create:
+        leaf._grad = g if old is None else old + g
+    elif old is None:
+        a = g if g.__class__ is ndarray else g._array
+        leaf._grad = wrap(a if owned else a.copy())
+    elif g.__class__ is ndarray and old._array.__class__ is ndarray:
+        np.add(old._array, g, out=old._array)
+        storage.written(old._array)
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------
+
+
+def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
+    """Tensor hooks of a node's outputs, and the outputs that keep their gradient."""
+    several = g.__class__ is list
+    gs = g if several else [g]
+    for index, g_i in enumerate(gs):
+        if g_i is None:
+            continue
+        gs[index] = run_tensor_hooks(hooks.tensor.get(index), g_i, create)
+        tensor = hooks.retain[index]() if index in hooks.retain else None
+        if tensor is not None:
+            keep(tensor, gs[index], False, create)
+    return gs if several else gs[0]
+
+
+def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) -> Any:
+    if hooks:
+        with modes.set_grad_enabled(create):
+            for fn in list(hooks.values()):
+                result = fn(as_tensor(g))
+                if result is not None:
+                    g = errors.checked_hook_result(fn, result, as_tensor(g))
+                    g = g if create else g._array
+    return g
+
+
+def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
+    with modes.set_grad_enabled(create):
+        for fn in list(hooks.values()):
+            result = fn(tuple(None if g is None else as_tensor(g) for g in gs))
+            if result is not None:
+                result = result if isinstance(result, tuple) else (result,)
+                gs = [None if g is None else g if create else g._array for g in result]
+    return gs
+
+
+def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool) -> Sequence[Any]:
+    """Post hooks, and whoever watches the engine."""
+    gs = g if g.__class__ is tuple else (g,)
+    if not create:
+        results = [None if r is None else asarray(r) for r in results]
+    if hooks is not None and hooks.post:
+        with modes.set_grad_enabled(create):
+            for fn in list(hooks.post.values()):
+                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), tuple(map(as_tensor, gs)))
+                if changed is not None:
+                    changed = changed if isinstance(changed, tuple) else (changed,)
+                    if len(changed) != len(results):
+                        raise RuntimeError(f"hook {fn} has returned an incorrect number of values (got {len(changed)}, "
+                                           f"but expected {len(results)})")  # fmt: skip
+                    results = [None if r is None else r if create else r._array for r in changed]
+    for callback in observers:
+        array = lambda v: None if v is None else v if v.__class__ is ndarray else v._array  # noqa: E731
+        callback(node, tuple(map(array, gs)), tuple(map(array, results)))
+    return results
+
+
+def call_node(node: Node, grads: Sequence[Any]) -> Any:
+    """``grad_fn(gradient)``: one node's rule, on tensors."""
+    g = tuple(grads) if node.shape.__class__ is list else grads[0]
+    results = tuple(node.pull(g, with_history(node), node.edges))
+    return results if len(results) > 1 else results[0]

@@ -1,0 +1,91 @@
+"""What the engine says when it must refuse: PyTorch's words, then the lines of the user's program, then the way out."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..dtypes import OF_NUMPY
+from .graph import Node
+
+
+def at(location: tuple[str, int] | None) -> str:
+    """A line of the user's program, with its text where it can be read."""
+    if location is None:
+        return "an unknown line"
+    text = linecache.getline(*location).strip()
+    return f"{location[0]}:{location[1]}" + (f"  {text}" if text else "")
+
+
+def second_time(node: Node) -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        "after calling backward.\n"
+        f"  The freed node is {node.name()}, made at {at(node.location)}\n"
+        "  If that line belongs to an earlier iteration, a value was carried over: .detach() it there."
+    )
+
+
+def check_saved(node: Node) -> None:
+    """Refuse to run a node if a value that it saved was overwritten since.
+
+    Raises:
+        RuntimeError: naming the line that saved the value and the line that wrote into it.
+    """
+    for position, value in enumerate(node.saved):
+        for array in value if value.__class__ is list else (value,):
+            if isinstance(array, np.ndarray):
+                write = storage.write_since(array, node._seq)
+                if write is not None:
+                    raise overwritten(node, position, array, write)
+
+
+def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Write) -> RuntimeError:
+    from ..op import TYPE_NAMES
+
+    name = node.op.saved_names[position] if node.op is not None else f"saved_tensors[{position}]"
+    later = sum(stamp > node._seq for stamp in write.recent)
+    source = node
+    if name != "out" and node.op is not None and name in node.op.params:
+        e = node.edges[node.op.params.index(name)] if not node.op.listed else None
+        source = getattr(e, "node", e)
+    whose = f"which is output 0 of {source.name()}, " if isinstance(source, Node) else ""
+    kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind} {list(array.shape)}], {whose}is at version {write.count}; expected version {write.count - later} instead.\n"
+        f"  {node.name()} saved it ({name}) at {at(node.location)}\n"
+        f"  It was overwritten at {at(write.location)}\n"
+        "  Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone())."
+    )
+
+
+def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...]) -> RuntimeError:
+    return RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape "
+                        f"compatible with {list(expected)}\n  made at {at(node.location)}")  # fmt: skip
+
+
+def note_where(error: BaseException, node: Node) -> None:
+    """Say on an exception from a rule which node it came from."""
+    if node.location is not None:
+        error.add_note(f"  in the backward of {node.name()}, made at {at(node.location)}")
+
+
+def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
+    """What a tensor hook returned, if it can stand for the gradient."""
+    from ..tensor import Tensor
+
+    name = getattr(hook, "__name__", "hook")
+    if not isinstance(result, Tensor):
+        raise TypeError(f"hook '{name}' has returned a value of type {type(result).__name__}, expected a Tensor or None")
+    if result._array.shape != g._array.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value\n"
+                           f"  from {list(g._array.shape)} to {list(result._array.shape)}")  # fmt: skip
+    if result._array.dtype != g._array.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {g.dtype}, got {result.dtype})")
+    return result

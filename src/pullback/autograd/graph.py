@@ -1,0 +1,280 @@
+"""The recorded graph: nodes, where they came from, and the hooks that hang on them.
+
+A tensor that requires grad points to the node that made it (``_fn``); a node points to where its gradients
+go (``edges``). An edge is
+
+- a :class:`Node`, for the one output of an operation,
+- an :class:`Output`, for one of several outputs,
+- a leaf :class:`~pullback.Tensor` itself, whose ``.grad`` accumulates,
+- ``None``, where no gradient is wanted.
+
+Nothing points back from a node to the tensors it made, so graphs are freed as soon as they are dropped.
+
+A node's sequence number is larger than those of all the nodes it consumed. That is what lets the engine visit
+every consumer before its producer without counting dependencies. Writes to memory are numbered by the same
+clock, so "was this saved value overwritten?" is one comparison (see :mod:`pullback.storage`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from ..hooks import RemovableHandle
+
+clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
+
+# The package's own files, so that a node can name the line of the user's code that made it.
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OURS: dict[str, bool] = {}
+
+
+def is_ours(filename: str) -> bool:
+    """Whether a source file belongs to this package (its demo programs are users' code)."""
+    ours = OURS[filename] = filename.startswith(ROOT) and not filename.startswith(ROOT + "demos")
+    return ours
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame from here outwards that is not the package's own."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not (OURS[name] if name in OURS else is_ours(name)):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def line_of(code: CodeType | None, lasti: int) -> tuple[str, int] | None:
+    """File and line of an instruction."""
+    if code is None:
+        return None
+    for start, end, line in code.co_lines():
+        if start <= lasti < end and line is not None:
+            return code.co_filename, line
+    return code.co_filename, code.co_firstlineno
+
+
+class Leaf:
+    """What ``_fn`` of a leaf that requires grad holds: the edge is the tensor itself, which must not hold itself."""
+
+    def __repr__(self) -> str:
+        return "LEAF"
+
+
+LEAF: Any = Leaf()
+FREED: Any = ("freed",)  # what `saved` holds after backward has run without retain_graph
+
+
+class Hooks:
+    """The hooks of a node, or of a leaf tensor. Every dict maps a handle's id to a hook."""
+
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "__weakref__")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, dict[int, Callable]] = {}  # output number -> hooks on the gradient of that output
+        self.pre: dict[int, Callable] = OrderedDict()  # plain dicts have no weak references, which handles want
+        self.post: dict[int, Callable] = OrderedDict()
+        self.accumulated: dict[int, Callable] = OrderedDict()
+        self.retain: dict[int, weakref.ref] = {}  # output number -> the tensor whose .grad is kept
+
+
+class Node:
+    """One recorded operation: ``tensor.grad_fn``.
+
+    Attributes:
+        edges: where the gradients go, one an input of the operation.
+        saved: what the rules need, in the order of the operation's ``saved_names``.
+        shape, dtype: of the output (a list each, where there are several outputs).
+        _seq: its number on the clock.
+        code, lasti: the instruction of the user's program that ran the operation.
+    """
+
+    __slots__ = ("edges", "saved", "_seq", "shape", "dtype", "code", "lasti", "hooks", "__dict__", "__weakref__")
+    op: Any = None  # set by the subclass of each operation
+    pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
+
+    def pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+        """The gradients for those edges that are not None.
+
+        Args:
+            g: the gradient for the output (a tuple, where there are several outputs).
+            saved: the node's saved values, as arrays or as tensors.
+            edges: the node's edges, those that nobody asked for replaced by None.
+        """
+        return [None if e is None else f(g, saved) for e, f in zip(edges, self.pulls)]
+
+    @classmethod
+    def name(cls) -> str:
+        """The operation's name as PyTorch has it, such as ``'MulBackward0'``."""
+        return cls.__name__
+
+    @property
+    def location(self) -> tuple[str, int] | None:
+        """File and line of the user's code that ran the operation."""
+        return line_of(self.code, self.lasti)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that the gradients go to, each with the number of its output."""
+        return tuple(next_function(e) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dict for whatever the user wants to note on this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        return self._seq
+
+    def _hooks(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; it may return new ``grad_inputs``."""
+        return RemovableHandle.add(self._hooks().post, fn)
+
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before this node runs; it may return new ``grad_outputs``."""
+        return RemovableHandle.add(self._hooks().pre, fn)
+
+    def _input_metadata_of(self, index: int) -> tuple[tuple[int, ...], np.dtype]:
+        return (self.shape[index], self.dtype[index]) if self.outputs > 1 else (self.shape, self.dtype)
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs take part in differentiation."""
+        return len(self.shape) if self.shape.__class__ is list else 1
+
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_self`` and its kin: what the operation kept for backward."""
+        if not name.startswith("_saved_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        from ..op import unsaved
+
+        return unsaved(self, name[len("_saved_") :])
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run this one node's rule on tensors."""
+        from .engine import call_node
+
+        return call_node(self, grads)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class Output:
+    """One of several outputs of a node, as an edge."""
+
+    __slots__ = ("node", "index")
+    _seq = -1
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+
+class AccumulateGrad:
+    """The end of the graph at a leaf, as a node: a handle on the leaf, made when asked for."""
+
+    __slots__ = ("variable", "__weakref__")
+    location = None
+    next_functions = ()
+    __module__ = "torch.autograd"
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+    @staticmethod
+    def of(leaf: Any) -> AccumulateGrad:
+        """The same handle for the same leaf, while somebody holds it."""
+        ref = leaf.__dict__.get("_accumulate")
+        node = ref and ref()
+        if node is None:
+            node = AccumulateGrad(leaf)
+            leaf.__dict__["_accumulate"] = weakref.ref(node)
+        return node
+
+    @staticmethod
+    def name() -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.variable.__dict__.setdefault("_metadata", {})
+
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the leaf has accumulated."""
+        return RemovableHandle.add(leaf_hooks(self.variable).post, fn)
+
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the leaf accumulates; it may return new ones."""
+        return RemovableHandle.add(leaf_hooks(self.variable).pre, fn)
+
+
+hooked_leaves = False  # set once any leaf has a hook: from then on the engine visits leaves in PyTorch's order
+
+
+def leaf_hooks(leaf: Any) -> Hooks:
+    """The hooks of a leaf, made on first need."""
+    global hooked_leaves
+    hooked_leaves = True
+    if leaf._hooks is None:
+        leaf._hooks = Hooks()
+    return leaf._hooks
+
+
+def next_function(edge: Any) -> tuple[Any, int]:
+    """An edge as PyTorch shows it: a node and the number of its output."""
+    if edge is None:
+        return None, 0
+    if edge.__class__ is Output:
+        return edge.node, edge.index
+    return (edge, 0) if isinstance(edge, Node) else (AccumulateGrad.of(edge), 0)
+
+
+def made_here(node: Node, depth: int) -> None:
+    """Note the user's line `depth` frames up (and further, while frames are the package's own)."""
+    frame = user_frame(sys._getframe(depth + 1))
+    node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+
+class GradientEdge:
+    """A place in the graph, without its values: usable as an output or an input of ``autograd.grad`` and ``backward``.
+
+    Attributes:
+        node: the node.
+        output_nr: which of its outputs.
+    """
+
+    __slots__ = ("node", "output_nr", "edge")
+
+    def __init__(self, node: Any, output_nr: int, edge: Any) -> None:
+        self.node, self.output_nr, self.edge = node, output_nr, edge
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.edge.shape if self.edge.__class__ is not Output else self.edge.node.shape[self.edge.index]
+
+    requires_grad = True
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The edge that a gradient for ``tensor`` arrives at."""
+    from ..storage import edge_of
+
+    e = edge_of(tensor)
+    if e is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node, index = next_function(e)
+    return GradientEdge(node, index, e)

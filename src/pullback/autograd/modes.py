@@ -1,0 +1,189 @@
+"""Grad modes: whether operations are recorded. Per thread, as contexts, decorators and functions.
+
+The two counters let the hot path ask about every thread at once: while they are 0, nobody anywhere has left
+the ordinary mode, and the per-thread state need not be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+silent = 0  # threads whose recording is off
+special = 0  # reasons to take the slow path in every op (subclasses that override, ...)
+_lock = threading.Lock()
+
+
+class _PerThread(threading.local):
+    grad = True
+    inference = False
+    multithreading = True
+
+
+_local = _PerThread()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded in this thread."""
+    return _local.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside :class:`inference_mode`."""
+    return _local.inference
+
+
+def switch(value: bool) -> None:
+    """Turn recording on or off in this thread."""
+    global silent
+    if value != _local.grad:
+        with _lock:
+            silent += -1 if value else 1
+        _local.grad = value
+
+
+class Mode:
+    """A context manager that is also a decorator, for functions, generators and coroutines."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def clone(self) -> Mode:
+        return self.__class__()
+
+    def __call__(self, fn: F) -> F:
+        if inspect.isclass(fn):
+            return fn  # PyTorch leaves classes as they are, too
+        if inspect.isgeneratorfunction(fn):
+            return _generator(self, fn)  # type: ignore[return-value]
+
+        @functools.wraps(fn)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return fn(*args, **kwargs)
+
+        return decorated  # type: ignore[return-value]
+
+
+def _generator(mode: Mode, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Inside the generator the mode holds; at each yield, send, throw and close the caller's mode is back."""
+
+    @functools.wraps(fn)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        gen = fn(*args, **kwargs)
+        step, payload = gen.send, None
+        while True:
+            try:
+                with mode.clone():
+                    value = step(payload)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                payload, step = (yield value), gen.send
+            except GeneratorExit:
+                with mode.clone():
+                    gen.close()
+                raise
+            except BaseException as error:
+                payload, step = error, gen.throw  # type: ignore[assignment]
+
+    return decorated
+
+
+class no_grad(Mode):
+    """Do not record: results do not require grad. Also a decorator.
+
+    >>> import pullback as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad(): (x * 2).requires_grad
+    False
+    """
+
+    def __new__(cls, fn: F | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if fn is None else self(fn)  # `@no_grad` without parentheses
+
+    def __enter__(self) -> None:
+        self.before = _local.grad
+        switch(False)
+
+    def __exit__(self, *exc: object) -> None:
+        switch(self.before)
+
+
+class enable_grad(no_grad):
+    """Record, also inside :class:`no_grad`."""
+
+    def __enter__(self) -> None:
+        self.before = _local.grad
+        switch(True)
+
+
+class set_grad_enabled(Mode):
+    """Turn recording on or off: at once when called, undone at the end when used as a context."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = _local.grad, mode
+        switch(mode)
+
+    def __call__(self, fn: F) -> F:
+        switch(self.before)
+        return super().__call__(fn)
+
+    def __enter__(self) -> None:
+        switch(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        switch(self.before)
+
+    def clone(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
+
+
+class inference_mode(Mode):
+    """Like :class:`no_grad`, for code whose results will never meet autograd.
+
+    >>> import pullback as torch
+    >>> with torch.inference_mode(): torch.is_inference_mode_enabled()
+    True
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __enter__(self) -> None:
+        self.before = _local.grad, _local.inference
+        _local.inference = self.mode
+        switch(not self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        grad, _local.inference = self.before
+        switch(grad)
+
+    def clone(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+
+class set_multithreading_enabled(Mode):
+    """Accepted for compatibility: the engine runs in the calling thread in any case."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = _local.multithreading, mode
+        _local.multithreading = mode
+
+    def __exit__(self, *exc: object) -> None:
+        _local.multithreading = self.before
+
+    def clone(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.mode)

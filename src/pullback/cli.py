@@ -1,0 +1,50 @@
+"""The command line: ``pullback run``, ``pullback demo``; also as ``python -m pullback``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+
+def main() -> None:
+    """Entry point of the ``pullback`` command."""
+    if sys.argv[1:2] == ["run"]:  # past click, which would have its own way with the program's exceptions
+        from .run import main as run
+
+        run(sys.argv[2:])
+    else:
+        commands().main()
+
+
+def commands() -> click.Group:
+    """The commands as click sees them."""
+    import click
+
+    from . import __version__, run
+    from .demo import PROGRAMS
+
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.version_option(__version__, message="%(prog)s %(version)s", prog_name="pullback")
+    def pullback() -> None:
+        """PyTorch's autograd in pure Python on NumPy, with a backward pass that people can see."""
+
+    @pullback.command("run", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+    @click.argument("program", nargs=-1, type=click.UNPROCESSED)
+    def run_program(program: tuple[str, ...]) -> None:
+        """Run a PyTorch program without PyTorch: script.py, -m module, -c code or -, then its arguments."""
+        run.main(program)
+
+    @pullback.command()
+    @click.argument("number", required=False, type=click.IntRange(1, len(PROGRAMS)))
+    @click.option("--seed", default=0, show_default=True, help="Given to manual_seed before each program.")
+    def demo(number: int | None, seed: int) -> None:
+        """Run the demo programs, or the one with that NUMBER, and show the backward pass of each."""
+        from .demo import show
+
+        for program in [number] if number else range(1, len(PROGRAMS) + 1):
+            show(program, seed)
+
+    return pullback

@@ -1,0 +1,94 @@
+"""Devices and layouts: there is one of each, the CPU and strided memory; anything else is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class device:
+    """Where a tensor lives. ``torch.device("cuda")`` can be named, but nothing can be put there.
+
+    >>> import pullback as torch
+    >>> torch.device("cpu")
+    device(type='cpu')
+    """
+
+    __slots__ = ("type", "index")
+    KINDS = ("cpu", "cuda", "meta", "mps", "xpu", "hip", "xla", "ipu", "hpu", "mtia", "privateuseone", "vulkan", "opengl")
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        kind, _, number = str(type).partition(":")
+        if kind not in self.KINDS:
+            raise RuntimeError(f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {type}\n"
+                               "  Pullback has the device 'cpu'.")  # fmt: skip
+        if number:
+            if not number.isdigit():
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        self.type, self.index = kind, index
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        check_device(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+CPU = device("cpu")
+
+
+def check_device(d: Any) -> None:
+    """Refuse any device but the CPU (None means the default, which it is).
+
+    Raises:
+        RuntimeError: naming what there is.
+    """
+    if d is None or d is CPU:
+        return
+    d = device(d)
+    if d.type != "cpu":
+        raise RuntimeError(f"Device '{d}' is not available: Pullback computes on the CPU.\n"
+                           "  Use device='cpu', or choose by torch.cuda.is_available(), which is False here.")  # fmt: skip
+
+
+class Layout:
+    """How a tensor lies in memory."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+strided = Layout("strided")
+sparse_coo = Layout("sparse_coo")
+
+
+class MemoryFormat(Layout):
+    """An order of dimensions in memory; kept as a name, since strides are NumPy's."""
+
+
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last")
+channels_last_3d = MemoryFormat("channels_last_3d")

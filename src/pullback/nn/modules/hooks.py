@@ -1,0 +1,466 @@
+"""Hooks on modules: who may watch or change what goes into a module, what comes out, and the gradients of both.
+
+A module's hooks stand in ordered dicts on the module; the global ones, which watch every module, in the dicts
+below. A call with hooks runs in this order:
+
+    forward pre-hooks ─► forward ─► forward hooks
+    inputs ─► identity node ─► the module's graph ─► identity node ─► outputs      (if there are backward hooks)
+
+The two identity nodes are what backward hooks hang on: the one at the outputs sees ``grad_output`` before the
+module's part of the graph runs, the one at the inputs sees ``grad_input`` after it has.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...autograd import Function
+from ...autograd.modes import is_grad_enabled
+from ...hooks import RemovableHandle
+from ...tensor import Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
+
+Hook = Callable[..., Any]
+Hooks = OrderedDict[int, Hook]
+
+_global_buffer_registration_hooks: Hooks = OrderedDict()
+_global_module_registration_hooks: Hooks = OrderedDict()
+_global_parameter_registration_hooks: Hooks = OrderedDict()
+_global_forward_pre_hooks: Hooks = OrderedDict()
+_global_forward_hooks: Hooks = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_backward_pre_hooks: Hooks = OrderedDict()
+_global_backward_hooks: Hooks = OrderedDict()
+_global_is_full_backward_hook: bool | None = None  # which kind _global_backward_hooks holds; None before the first
+
+_MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
+
+
+def _add(hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend: bool = False) -> RemovableHandle:
+    """Register ``hook`` last or first, and note its id in every dict of ``marks`` whose flag is set."""
+    handle = RemovableHandle(hooks, extra_dict=[ids for ids, _ in marks])
+    hooks[handle.id] = hook
+    for ids, flag in marks:
+        if flag:
+            ids[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+# --- hooks on every module --------------------------------------------------------------------------------------
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` whenever a module registers a buffer; a result replaces it."""
+    return _add(_global_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, submodule)`` whenever a module registers a child; a result replaces it."""
+    return _add(_global_module_registration_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, name, param)`` whenever a module registers a parameter; a result replaces it."""
+    return _add(_global_parameter_registration_hooks, hook)
+
+
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, args)`` before every module's forward, ahead of that module's own hooks.
+
+    A result replaces ``args`` (a single value stands for a tuple of one).
+    """
+    return _add(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after every module's forward, ahead of that module's own hooks.
+
+    Args:
+        hook: a result other than None replaces the output.
+        with_kwargs: call ``hook(module, args, kwargs, output)`` instead.
+        always_call: also when forward raised; ``output`` is None then.
+
+    >>> import pullback as torch
+    >>> seen = lambda module, args, output: print(type(module).__name__, tuple(output.shape))
+    >>> with torch.nn.modules.module.register_module_forward_hook(seen):
+    ...     _ = torch.nn.Linear(2, 3)(torch.ones(1, 2))
+    Linear (1, 3)
+    """
+    with_kwargs_mark = (_global_forward_hooks_with_kwargs, with_kwargs)
+    return _add(_global_forward_hooks, hook, with_kwargs_mark, (_global_forward_hooks_always_called, always_call))
+
+
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """Deprecated, as in PyTorch: see :func:`register_module_full_backward_hook`."""
+    _choose_global_kind(full=False)
+    return _add(_global_backward_hooks, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the gradients of every module; a result replaces ``grad_output``."""
+    return _add(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the gradients of every module.
+
+    A result replaces ``grad_input``; see :meth:`pullback.nn.Module.register_full_backward_hook`.
+    """
+    _choose_global_kind(full=True)
+    return _add(_global_backward_hooks, hook)
+
+
+def _choose_global_kind(full: bool) -> None:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is (not full):
+        raise RuntimeError(_MIXED.format("as a global Module hook"))
+    _global_is_full_backward_hook = full
+
+
+# --- hooks on one module ----------------------------------------------------------------------------------------
+
+
+class Hookable:
+    """The part of :class:`~pullback.nn.Module` that deals with hooks on its calls."""
+
+    forward: Hook
+    _forward_hooks: Hooks
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: Hooks
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _backward_hooks: Hooks
+    _backward_pre_hooks: Hooks
+    _is_full_backward_hook: bool | None
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before forward.
+
+        Args:
+            hook: a result other than None replaces the positional arguments (a single value stands for a tuple of
+                one).
+            prepend: run before the hooks that are there already.
+            with_kwargs: call ``hook(module, args, kwargs)``, which returns None or both, changed.
+
+        Returns:
+            a handle whose ``remove()`` takes the hook out.
+
+        >>> import pullback as torch
+        >>> m = torch.nn.Identity()
+        >>> with m.register_forward_pre_hook(lambda module, args: args[0] * 2):
+        ...     m(torch.ones(2))
+        tensor([2., 2.])
+        """
+        return _add(
+            self._forward_pre_hooks, hook, (self._forward_pre_hooks_with_kwargs, with_kwargs), prepend=prepend
+        )
+
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after forward.
+
+        Args:
+            hook: a result other than None replaces the output.
+            prepend: run before the hooks that are there already.
+            with_kwargs: call ``hook(module, args, kwargs, output)`` instead.
+            always_call: also when forward raised; ``output`` is None then.
+
+        Returns:
+            a handle whose ``remove()`` takes the hook out.
+
+        >>> import pullback as torch
+        >>> m = torch.nn.Identity()
+        >>> with m.register_forward_hook(lambda module, args, output: output + 1):
+        ...     m(torch.ones(2))
+        tensor([2., 2.])
+        """
+        return _add(
+            self._forward_hooks,
+            hook,
+            (self._forward_hooks_with_kwargs, with_kwargs),
+            (self._forward_hooks_always_called, always_call),
+            prepend=prepend,
+        )
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` before the gradients of this module are computed.
+
+        Args:
+            hook: a result other than None replaces ``grad_output``, a tuple with None for outputs that are no
+                tensors.
+            prepend: run before the hooks that are there already.
+        """
+        return _add(self._backward_pre_hooks, hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` after the gradients of this module were computed.
+
+        If no input requires grad, the hook runs when ``grad_output`` is known, with None for every input; if no
+        output does, it does not run. Inputs passed by keyword are not seen.
+
+        Args:
+            hook: a result other than None replaces ``grad_input``, a tuple with None for inputs that are no tensors.
+            prepend: run before the hooks that are there already.
+
+        Raises:
+            RuntimeError: where a hook of the deprecated kind is registered.
+
+        >>> import pullback as torch
+        >>> m = torch.nn.ReLU()
+        >>> handle = m.register_full_backward_hook(lambda module, gin, gout: print(gin, gout))
+        >>> x = torch.tensor([-1.0, 2.0], requires_grad=True)
+        >>> m(x).backward(torch.tensor([3.0, 4.0]))
+        (tensor([0., 4.]),) (tensor([3., 4.]),)
+        """
+        self._choose_kind(full=True)
+        return _add(self._backward_hooks, hook, prepend=prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """Deprecated, as in PyTorch: the hook hangs on the last node of the module, and sees that node's gradients."""
+        self._choose_kind(full=False)
+        return _add(self._backward_hooks, hook)
+
+    def _choose_kind(self, full: bool) -> None:
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(_MIXED.format("on a single Module"))
+        self._is_full_backward_hook = full
+
+    def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
+        """The full backward hooks that apply to this module, and those of the deprecated kind."""
+        full, other = [], []
+        for kind, hooks in (
+            (_global_is_full_backward_hook, _global_backward_hooks),
+            (self._is_full_backward_hook, self._backward_hooks),
+        ):
+            (full if kind else other).extend(hooks.values())
+        return full, other
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result, called = None, set()
+        try:
+            for i, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
+                if i in self._forward_pre_hooks_with_kwargs:
+                    changed = hook(self, args, kwargs)
+                    if changed is not None:
+                        if not (isinstance(changed, tuple) and len(changed) == 2):
+                            raise RuntimeError(
+                                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                            )
+                        args, kwargs = changed
+                else:
+                    changed = hook(self, args)
+                    if changed is not None:
+                        args = changed if isinstance(changed, tuple) else (changed,)
+
+            full, other = self._get_backward_hooks()
+            pre = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+            backward = BackwardHook(self, full, pre) if full or pre else None
+            if backward is not None:
+                args = backward.at_inputs(args)
+
+            result = self.forward(*args, **kwargs)
+
+            for i, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
+                called.add(i)
+                changed = self._run_forward_hook(i, hook, args, kwargs, result)
+                if changed is not None:
+                    result = changed
+            if backward is not None:
+                if not isinstance(result, (Tensor, tuple)):
+                    warnings.warn(
+                        "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+                        f"but received {type(result)}",
+                        stacklevel=3,
+                    )
+                result = backward.at_outputs(result)
+            if other:
+                _hang_on_last_node(self, other, args, result)
+            return result
+        except Exception:
+            self._run_remaining_hooks(called, args, kwargs, result)
+            raise
+
+    def _run_forward_hook(self, i: int, hook: Hook, args: Any, kwargs: Any, result: Any) -> Any:
+        if i in self._forward_hooks_with_kwargs or i in _global_forward_hooks_with_kwargs:
+            return hook(self, args, kwargs, result)
+        return hook(self, args, result)
+
+    def _run_remaining_hooks(self, called: set[int], args: Any, kwargs: Any, result: Any) -> None:
+        """After an error in a call: run the hooks that asked to be run always and have not been yet."""
+        for kind, hooks, always in (
+            ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
+            ("module", self._forward_hooks, self._forward_hooks_always_called),
+        ):
+            for i in [i for i in hooks if i in always and i not in called]:
+                try:
+                    changed = self._run_forward_hook(i, hooks[i], args, kwargs, result)
+                    result = result if changed is None else changed
+                except Exception as error:
+                    warnings.warn(
+                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+
+class WrappedHook:
+    """A hook that gets a module as its first argument, without keeping the module alive."""
+
+    def __init__(self, hook: Hook, module: Module | None = None) -> None:
+        functools.update_wrapper(self, hook)
+        self.hook = hook
+        self.module = None if module is None else weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.module is None:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> tuple[Hook, Module | None]:
+        return self.hook, None if self.module is None else self.module()
+
+    def __setstate__(self, state: tuple[Hook, Module | None]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+
+# --- backward hooks ---------------------------------------------------------------------------------------------
+
+
+class BackwardHookFunction(Function):
+    """The identity, as a node of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Tensor) -> tuple[Tensor, ...]:
+        ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
+        return args
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        return grads
+
+
+class BackwardHook:
+    """The full backward hooks of one call of a module, hung on identity nodes around it."""
+
+    def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
+        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+        self.grad_outputs: tuple[Any, ...] | None = None  # known between the outputs' node and the inputs' node
+        self.inputs: list[int] | None = None  # which arguments went through the inputs' node; None: there is none
+
+    def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put the identity node before the module's inputs."""
+        self.n_inputs = len(args)
+        args, self.inputs = _through_node(args, self._inputs_done)
+        return args
+
+    def at_outputs(self, result: Any) -> Any:
+        """Put the identity node behind the module's outputs."""
+        values = result if isinstance(result, tuple) else (result,)
+        self.n_outputs = len(values)
+        values, self.outputs = _through_node(values, self._outputs_reached)
+        return values if isinstance(result, tuple) else values[0]
+
+    def _outputs_reached(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        grad_outputs = _spread(grads, self.outputs, self.n_outputs)
+        for hook in self.pre_hooks:
+            changed = hook(self.module, grad_outputs)
+            if changed is not None:
+                changed = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
+                grad_outputs = changed
+        if self.inputs is None:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
+            for hook in self.hooks:
+                changed = hook(self.module, (None,) * self.n_inputs, grad_outputs)
+                if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or None "
+                        "for all gradients."
+                    )
+        else:
+            self.grad_outputs = grad_outputs
+        return tuple(grad_outputs[i] for i in self.outputs)
+
+    def _inputs_done(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
+        if self.grad_outputs is None:  # a gradient that came round the outputs, as in double backward
+            return None
+        grad_inputs = _spread(grads, self.inputs, self.n_inputs)
+        for hook in self.hooks:
+            changed = hook(self.module, grad_inputs, self.grad_outputs)
+            if changed is not None:
+                grad_inputs = _checked(changed, self.n_inputs, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return tuple(grad_inputs[i] for i in self.inputs)
+
+
+def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
+    changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
+    if len(changed) != expected:
+        raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
+    return changed
+
+
+def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
+    """Gradients at their positions among `size` values, None elsewhere."""
+    spread = [None] * size
+    for i, g in zip(positions, grads):
+        spread[i] = g
+    return tuple(spread)
+
+
+def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
+    """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work at all.
+
+    Returns the values, and the positions of the tensors (None: there is no node).
+    """
+    positions = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
+    if not (is_grad_enabled() and any(values[i].requires_grad for i in positions)):
+        return values, None
+    passed = BackwardHookFunction.apply(*(values[i] for i in positions))
+    next(t.grad_fn for t in passed if t.grad_fn is not None).register_hook(hook)
+    through = list(values)
+    for i, t in zip(positions, passed):
+        through[i] = t
+    return (tuple(through) if type(values) is tuple else type(values)(*through)), positions  # a named tuple stays one
+
+
+def _hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
+    """Register hooks of the deprecated kind on the node that made the (first) output."""
+    first = result
+    while not isinstance(first, Tensor):
+        first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
+    node = first.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(WrappedHook(hook, module))
+    sources = {t.grad_fn for t in args if isinstance(t, Tensor) and t.grad_fn is not None}
+    if not isinstance(result, Tensor) or sources != {n for n, _ in node.next_functions}:
+        warnings.warn(
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
+            "removed in future versions. This hook will be missing some grad_input. Please use "
+            "register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,54 @@
+"""The dicts in which a module keeps its parameters, buffers and children."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class Members(dict):
+    """A module's parameters, buffers or children, by name.
+
+    Python looks for ``module.fc`` among the instance's attributes before it asks ``__getattr__``, and a miss costs
+    up to a microsecond. So ``__getattr__`` leaves what it found here among the attributes, and whatever changes an
+    entry takes it away from there.
+    """
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Module, entries: Any = ()) -> None:
+        super().__init__(entries)
+        self.owner = weakref.ref(owner)
+
+    def _forget(self, name: str) -> None:
+        owner = self.owner()
+        if owner is not None:
+            owner.__dict__.pop(name, None)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._forget(name)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self._forget(name)
+        super().__delitem__(name)
+
+    # The methods of dict would go round the two above; these are written in terms of them.
+    pop, clear, update = MutableMapping.pop, MutableMapping.clear, MutableMapping.update
+
+    def popitem(self) -> tuple[str, Any]:
+        name = next(reversed(self), None)
+        if name is None:
+            raise KeyError("popitem(): dictionary is empty")
+        return name, self.pop(name)
+
+    def __ior__(self, other: Any) -> Members:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (), None, None, iter(self.items())

@@ -1,0 +1,704 @@
+"""What an operation is: one forward function on arrays, and one derivative formula for each argument.
+
+    @op.elementwise(to=FLOATING)
+    def sigmoid(input: Tensor) -> Tensor:
+        "Logistic function ..."
+        return 1 / (1 + np.exp(-input))       # the body sees raw arrays
+
+    sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
+
+    @op.elementwise(by=np.tanh, to=FLOATING)  # a NumPy function that does the whole forward is called directly
+    def tanh(input: Tensor) -> Tensor:
+        "Hyperbolic tangent ..."
+
+    tanh.vjp(input=lambda g, out: g * (1 - out * out))
+
+The names in a formula's signature say what it needs, and that is all a node keeps: arguments by their names, the
+result as ``out`` (several results by the names given as ``outputs=``), ``NAME_shape`` for the shape alone. ``g``
+is the gradient that comes in. Formulas are written with public operations and Python's operators, so what they
+are handed decides what happens: arrays compute, tensors also record (so second derivatives need no second rule).
+
+The engine sums gradients over broadcast dimensions, casts them to the argument's type and skips formulas nobody
+asked for. For complex results it conjugates around the formula, ``conj(rule(conj(g)))``, which is PyTorch's
+convention for any holomorphic function; the others say ``holomorphic=False`` and write their conjugates themselves.
+
+Kinds differ in how operands meet: :func:`elementwise` mixes types and broadcasts, :func:`view` shares memory with
+its input, :func:`general` does neither. :func:`composite` marks plain functions made of other operations.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes, storage
+from .autograd import graph, modes
+from .autograd.graph import LEAF, OURS, Node, Output, clock, is_ours, made_here, user_frame
+from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from .tensor import Tensor
+
+ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
+getframe = sys._getframe
+SCALARS = frozenset((int, float))
+REGISTRY: dict[str, Op] = {}  # every operation, by name
+
+
+class Op:
+    """An operation; see the module. ``call`` is its public function."""
+
+    def __init__(self, impl: Callable, kind: str, *, name: str | None = None, node: Any = None, to: int = -1,
+                 holomorphic: bool = True, outputs: str = "", differentiable: str = "", method: Any = True,
+                 inplace: bool = False, by: Callable | None = None) -> None:  # fmt: skip
+        self.impl = by or impl
+        self.kind, self.to, self.holomorphic = kind, to, holomorphic
+        self.name = name or impl.__name__.rstrip("_")
+        parameters = inspect.signature(impl).parameters
+        self.params = tuple(parameters)
+        self.defaults = tuple(p.default for p in parameters.values())
+        self.required = sum(d is inspect.Parameter.empty for d in self.defaults)
+        self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters.values())
+        notes = [str(p.annotation) for p in parameters.values()]
+        self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
+        self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
+        self.outputs = tuple(outputs.split())
+        self.result = namedtuple(self.name, self.outputs) if self.outputs else None
+        self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
+        self.node_name = node or camel(self.name) + "Backward0"
+        self.nodes: dict[tuple[str, bool], type[Node]] = {}
+        self.saved_names: tuple[str, ...] = ()
+        self.getters: tuple[Any, ...] = ()
+        self.after_layout: list[Callable[[], None]] = []
+        self.operator: Any = None
+        self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
+        self.shared: Callable | None = None
+        self.call: Any = {"elementwise": elementwise_call}.get(kind, general_call)(self)
+        for attribute in ("__module__", "__doc__"):
+            setattr(self.call, attribute, getattr(impl, attribute))
+        self.call.__name__ = self.call.__qualname__ = self.name
+        self.call.__wrapped__, self.call.op, self.call.vjp, self.call.vjp_all = impl, self, self.vjp, self.vjp_all
+        REGISTRY[self.name] = self
+        if method:
+            offer(self.call, method if isinstance(method, str) else self.name)
+        if inplace:
+            offer(inplace_call(self), self.name + "_")
+
+    # --- rules --------------------------------------------------------------------------------------------------
+
+    def vjp(self, **rules: Callable) -> None:
+        """State the derivative formula of each argument, by its name."""
+        # A binary elementwise operation saves in a fixed order, so that its call needs no loop.
+        names: list[str] = [*self.params, "out"] if self.operator is not None else []
+        for rule in rules.values():
+            names += [n for n in _names(rule) if n not in names]
+        self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
+        self.pulls = tuple(self._pull(rules.get(self.params[p]), p) for p in self.tensors)
+        self._spread()
+
+    def vjp_all(self, rule: Callable) -> Callable:
+        """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor argument."""
+        names = _names(rule)[1:]
+        self._lay_out(names, {n: set(range(len(self.tensors) or 64)) for n in names})
+        self.shared = rule
+        self._spread()
+        return rule
+
+    def _lay_out(self, names: Sequence[str], users: dict[str, set[int]]) -> None:
+        """Fix the order of a node's saved values: (how to get it, who needs it: a bit for each tensor argument)."""
+        self.saved_names = tuple(names)
+        getters = []
+        for n in names:
+            mask = sum(1 << i for i in users[n])
+            if n in self.params:
+                i = self.params.index(n)
+                getters.append(("value", i, mask if i in self.tensors else -1))
+            elif n == "out":
+                getters.append(("out", -1, mask))
+            elif n in self.outputs:
+                getters.append(("out", self.outputs.index(n), mask))
+            elif n.endswith("_shape") and n[:-6] in self.params:
+                getters.append(("shape", self.params.index(n[:-6]), -1))
+            else:
+                raise TypeError(f"{self.name}: a rule asks for {n!r}, which is neither an argument nor a result")
+        self.getters = tuple(getters)
+        for fn in self.after_layout:
+            fn()
+
+    def _pull(self, rule: Callable | None, param: int) -> Callable:
+        """The rule as a function of (g, saved)."""
+        if rule is None:
+            return missing_rule(self.name, self.params[param])
+        at = [self.saved_names.index(n) for n in _names(rule)]
+        if len(at) == 0:
+            return lambda g, saved: rule(g)
+        if len(at) == 1:
+            (i,) = at
+            return lambda g, saved: rule(g, saved[i])
+        if len(at) == 2:
+            i, j = at
+            return lambda g, saved: rule(g, saved[i], saved[j])
+        return lambda g, saved: rule(g, *[saved[i] for i in at])
+
+    def _spread(self) -> None:
+        for (_, is_complex), cls in self.nodes.items():
+            self._teach(cls, is_complex)
+
+    def _teach(self, cls: type[Node], is_complex: bool) -> None:
+        """Give a node class the operation's rules."""
+        cls.pulls = self.pulls
+        if self.shared is not None:
+            shared = self.shared
+            cls.pulls = None
+            cls.pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *saved)  # type: ignore[assignment]
+        if is_complex and self.holomorphic:
+            cls.pull = conjugating(cls.pull, cls.pulls)  # type: ignore[method-assign]
+            cls.pulls = None
+
+    def node_type(self, name: str, is_complex: bool) -> type[Node]:
+        """The class of this operation's nodes: one a name, and one that conjugates for complex results."""
+        cls = self.nodes.get((name, is_complex))
+        if cls is None:
+            cls = self.nodes[name, is_complex] = type(name, (Node,), {"__slots__": (), "op": self, "__module__": "pullback.autograd"})
+            self._teach(cls, is_complex)
+        return cls
+
+    # --- calling ------------------------------------------------------------------------------------------------
+
+    def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """All arguments in the order of the signature."""
+        n, params = len(args), self.params
+        if n > self.positional:
+            raise TypeError(f"{self.name}() takes {self.positional} positional arguments but {n} were given")
+        if not kwargs and n >= self.required:
+            return args + self.defaults[n:]
+        values = list(args) + list(self.defaults[n:])
+        for key, value in kwargs.items():
+            if key not in params:
+                key = SPELLINGS.get(key, key)
+            if key not in params:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument '{key}'\n  it takes: {', '.join(params)}")
+            i = params.index(key)
+            if i < n:
+                raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
+            values[i] = value
+        for i, value in enumerate(values):
+            if value is inspect.Parameter.empty:
+                raise TypeError(f"{self.name}() missing 1 required positional arguments: \"{params[i]}\"")
+        return tuple(values)
+
+    def raw(self, *args: Any, **kwargs: Any) -> Any:
+        """The operation on arrays, recording nothing."""
+        out = self.impl(*args, **kwargs)
+        return out if out.__class__ is ndarray or self.outputs or out.__class__ in (tuple, list) else asarray(out)
+
+
+SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}  # NumPy's names
+
+
+def camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.strip("_").split("_"))
+
+
+def _names(rule: Callable | None) -> list[str]:
+    """What a rule asks for beside ``g``."""
+    return list(inspect.signature(rule).parameters)[1:] if rule is not None else []
+
+
+def missing_rule(name: str, param: str) -> Callable:
+    def refuse(g: Any, saved: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented.\n"
+                                  f"  Detach that argument, or state {name}.vjp({param}=...).")  # fmt: skip
+
+    return refuse
+
+
+def conjugating(pull: Callable, pulls: Sequence[Callable]) -> Callable:
+    """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
+
+    def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        from .ops.complex import conj
+
+        g = tuple(conj(v) for v in g) if g.__class__ is tuple else conj(g)
+        if pulls is None:
+            results = pull(node, g, saved, edges)
+        else:
+            results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
+        return [None if r is None else conj(r) for r in results]
+
+    return conjugated
+
+
+# --- the public functions ---------------------------------------------------------------------------------------
+
+
+def elementwise_call(op: Op) -> Callable:
+    if len(op.params) == 2:
+        op.operator = binary_call(op, operator=True)
+    return {1: unary_call, 2: binary_call}.get(len(op.params), general_call)(op)
+
+
+def unary_call(op: Op) -> Callable:
+    """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
+    impl = op.impl
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        if input.__class__ is ndarray:
+            return asarray(impl(input))
+        try:
+            x = input._array
+            d = x.dtype
+            if modes.special or out is not None or not (d is FLOAT32 or d is FLOAT64):
+                return elementwise_slow(op, (input,), out)
+            value = impl(x)
+        except Exception:
+            return elementwise_slow(op, (input,), out)
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        result = new(Tensor)
+        result._array = value
+        result._view = result._grad = result._hooks = None
+        e = input._fn
+        if e is None and input._view is None or modes.silent and not modes.is_grad_enabled():
+            result._fn = None
+            return result
+        if e is LEAF:
+            e = input
+        elif input._view is not None:
+            e = storage.edge_of(input)
+            if e is None:
+                result._fn = None
+                return result
+        result._fn = node = new(node_type)
+        node.edges = (e,)
+        node.saved = tuple([x if kind == "value" else value if kind == "out" else x.shape for kind, _, _ in op.getters])
+        node.shape = value.shape
+        node.dtype = d
+        node.hooks = None
+        frame = getframe(1)
+        code = frame.f_code
+        name = code.co_filename
+        if OURS[name] if name in OURS else is_ours(name):
+            made_here(node, 1)
+        else:
+            node.code, node.lasti = code, frame.f_lasti
+        node._seq = clock()
+        return result
+
+    node_type = op.node_type(op.node_name, False)
+    return call
+
+
+def binary_call(op: Op, operator: bool = False) -> Callable:
+    """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own methods."""
+    impl = op.impl
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        try:
+            if other.__class__ in SCALARS:
+                if input.__class__ is ndarray:
+                    return asarray(impl(input, other))
+                x, y, f = input._array, other, None
+                d = x.dtype
+            else:
+                x, y = input._array, other._array
+                f = other._fn
+                if f is None:
+                    if other._view is not None:
+                        f = storage.edge_of(other)
+                elif f is LEAF:
+                    f = other
+                elif other._view is not None:
+                    f = storage.edge_of(other)
+                d = x.dtype
+                if y.dtype is not d:
+                    return elementwise_slow(op, (input, other), out, operator)
+            if modes.special or out is not None or not (d is FLOAT32 or d is FLOAT64):
+                return elementwise_slow(op, (input, other), out, operator)
+            value = impl(x, y)
+        except Exception:
+            return elementwise_slow(op, (input, other), out, operator)
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        result = new(Tensor)
+        result._array = value
+        result._view = result._grad = result._hooks = None
+        e = input._fn
+        if e is LEAF:
+            e = input
+        elif input._view is not None:
+            e = storage.edge_of(input)
+        if e is None and f is None or modes.silent and not modes.is_grad_enabled():
+            result._fn = None
+            return result
+        result._fn = node = new(scalar_node if y is other else tensor_node)
+        node.edges = (e, f)
+        mask = (1 if e is not None else 0) | (2 if f is not None else 0)
+        node.saved = (x if mask & need_x else None, y if mask & need_y else None, value if mask & need_out else None)
+        node.shape = value.shape
+        node.dtype = d
+        node.hooks = None
+        frame = getframe(1)
+        code = frame.f_code
+        name = code.co_filename
+        if OURS[name] if name in OURS else is_ours(name):
+            made_here(node, 1)
+        else:
+            node.code, node.lasti = code, frame.f_lasti
+        node._seq = clock()
+        return result
+
+    need_x = need_y = need_out = 0
+    tensor_node = op.node_type(op.node_name, False)
+    scalar_node = op.node_type(op.node_name[:-1] + "0", False)
+
+    def lay_out() -> None:
+        nonlocal need_x, need_y, need_out
+        need_x, need_y, need_out = (users for _, _, users in op.getters)
+
+    op.after_layout.append(lay_out)
+    return call
+
+
+def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
+    """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
+    if modes.special:
+        from .overrides import NOT_OVERRIDDEN, dispatch
+
+        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
+    if not tensors:
+        if any(isinstance(a, ndarray) for a in args):
+            return op.raw(*args)
+        raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
+    values, edges, recording = list(args), [], False
+    for i in op.tensors:
+        a = args[i]
+        if isinstance(a, Tensor):
+            values[i] = a._array
+            edges.append(storage.edge_of(a))
+            recording = recording or edges[-1] is not None
+            continue
+        edges.append(None)
+        if not isinstance(a, (ndarray, int, float, complex, np.generic)):
+            if operator:
+                return NotImplemented
+            raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
+    operands = [values[i] for i in op.tensors]
+    d = dtypes.result_type_of(operands)
+    if op.to > d.category:
+        d = dtypes.get_default_dtype() if op.to == FLOATING else d
+    half = d.is_floating_point and d.itemsize == 2
+    compute = FLOAT32 if half else d.numpy
+    for i in op.tensors:
+        v = values[i]
+        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+    try:
+        value = asarray(op.impl(*values))
+    except Exception as failure:
+        raise explained(op, operands, failure) from None
+    if half and value.dtype == FLOAT32:
+        value = value.astype(d.numpy)
+        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
+    result = wrap(value)
+    if recording and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
+        scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
+        record(op, scalar, tuple(edges), values, (value,), result, 2)
+    return result if out is None else write_out(out, result)
+
+
+def general_call(op: Op) -> Callable:
+    """Any other signature."""
+    total, impl, tensors = len(op.params), op.impl, op.tensors
+    is_view, outputs, node_name = op.kind == "view", op.outputs, op.node_name
+    single = tensors == (0,) and not op.listed and not outputs and op.kind != "elementwise"
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        if single:
+            input = args[0]
+            if input.__class__ is ndarray:
+                return asarray(impl(*args))
+            if modes.special or out is not None or not isinstance(input, Tensor):
+                return general_slow(op, args, out)
+            x = input._array
+            try:
+                value = impl(x, *args[1:])
+            except Exception as error:
+                raise explained(op, (x,), error) from None
+            if value.__class__ is not ndarray:
+                if value.__class__ in (tuple, list):  # several outputs, all alike
+                    return several(op, args, [storage.edge_of(input)], value, 1)
+                value = asarray(value)
+            result = new(Tensor)
+            result._array = value
+            result._fn = result._grad = result._hooks = result._view = None
+            e = input._fn
+            if e is not None or input._view is not None:
+                e = storage.edge_of(input)
+            if is_view:
+                silent = modes.silent and not modes.is_grad_enabled()
+                base = input if input._view is None else input._view[0]
+                result._view = (base, clock(), storage.NO_GRAD if silent and e is not None else storage.ORDINARY)
+            elif e is not None:
+                silent = modes.silent and not modes.is_grad_enabled()
+            if e is None or silent or not OF_NUMPY[value.dtype].category >= FLOATING:
+                return result
+            record(op, node_name if node_name.__class__ is str else node_name(*args), (e,), args[:0] + (x,) + args[1:], (value,), result, 1)
+            return result
+        return general_slow(op, args, out)
+
+    return call
+
+
+def general_slow(op: Op, args: tuple, out: Any) -> Any:
+    """Several tensors, lists of tensors, optional tensors, several results."""
+    if modes.special:
+        from .overrides import NOT_OVERRIDDEN, dispatch
+
+        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    values = list(args)
+    edges: list[Any] = []
+    found = False
+    if op.listed:
+        values[0] = items = []
+        for i, t in enumerate(args[0]):
+            if not isinstance(t, (Tensor, ndarray)):
+                raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            items.append(t._array if isinstance(t, Tensor) else t)
+            edges.append(storage.edge_of(t) if isinstance(t, Tensor) else None)
+            found = found or isinstance(t, Tensor)
+    for i in op.tensors:
+        a = args[i]
+        if isinstance(a, Tensor):
+            values[i], found = a._array, True
+            edges.append(storage.edge_of(a))
+            continue
+        edges.append(None)
+        if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
+            raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
+    if not found and (not op.listed or args[0]):
+        return op.raw(*args)
+    try:
+        value = op.impl(*values)
+    except Exception as failure:
+        raise explained(op, [v for v in values if isinstance(v, ndarray)], failure) from None
+    if value.__class__ in (tuple, list):
+        result = several(op, tuple(values), edges, value, 2)
+    else:
+        value = asarray(value)
+        result = wrap(value)
+        if any(e is not None for e in edges) and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
+            name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
+            record(op, name, tuple(edges), values, (value,), result, 2)
+    return result if out is None else write_out(out, result)
+
+
+def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
+    """Wrap and record several results: named ones, or a list of like ones (the views of ``unbind``)."""
+    results = [wrap(asarray(v)) for v in values]
+    if op.kind == "view":
+        input = args[0]
+        base = input if input._view is None else input._view[0]
+        for r in results:
+            r._view = (base, clock(), storage.ONE_OF_SEVERAL)
+        args = (input._array, *args[1:])
+    if any(e is not None for e in edges) and modes.is_grad_enabled():
+        taking_part = [results[i] for i in op.differentiable] if op.outputs else results
+        taking_part = [r for r in taking_part if OF_NUMPY[r._array.dtype].category >= FLOATING]
+        if taking_part:
+            name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
+            record(op, name, tuple(edges), args if not isinstance(args[0], Tensor) else (args[0]._array, *args[1:]),
+                   [r._array for r in results], taking_part, depth + 1)  # fmt: skip
+    return op.result(*results) if op.result is not None else tuple(results)
+
+
+def wrap(value: np.ndarray) -> Tensor:
+    """A tensor without history around an array."""
+    result = new(Tensor)
+    result._array = value
+    result._fn = result._view = result._grad = result._hooks = None
+    return result
+
+
+def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int) -> None:
+    """Make the node that goes with a result (or a list of results) and hang it on."""
+    one = results.__class__ is not list
+    first = results if one else results[0]
+    node = new(op.node_type(name, first._array.dtype.kind == "c"))
+    node.edges = edges
+    mask = 0
+    for i, e in enumerate(edges):
+        if e is not None:
+            mask |= 1 << i
+    if op.listed:
+        mask = -1
+    saved = []
+    for kind, i, users in op.getters:
+        if kind == "value":
+            v = args[i]
+            saved.append(v if users & mask else None)
+        elif kind == "shape":
+            v = args[i]
+            saved.append([u.shape for u in v] if v.__class__ is list else np.shape(v))
+        elif not users & mask:
+            saved.append(None)
+        else:
+            saved.append(values[i if op.outputs else 0])
+    node.saved = tuple(saved)
+    node.hooks = None
+    if one:
+        node.shape, node.dtype = first._array.shape, first._array.dtype
+        first._fn = node
+    elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
+        node.shape, node.dtype = first._array.shape, first._array.dtype
+        first._fn = node
+    else:
+        node.shape, node.dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
+        for i, r in enumerate(results):
+            r._fn = Output(node, i)
+    made_here(node, depth + 1)
+    node._seq = clock()
+
+
+def unsaved(node: Node, name: str) -> Any:
+    """What a node kept under that name, for ``grad_fn._saved_NAME``."""
+    names = node.op.saved_names if node.op is not None else ()
+    public = {"self": "input", "result": "out"}.get(name, name)
+    if public not in names:
+        raise AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'\n  it saved: {', '.join(names) or 'nothing'}")
+    if node.saved is graph.FREED:
+        raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
+                           "have already been freed). Saved intermediate values of the graph are freed when you call "
+                           ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                           "graph a second time or if you need to access saved tensors after calling backward.")  # fmt: skip
+    value = node.saved[names.index(public)]
+    return wrap(value) if isinstance(value, ndarray) else value
+
+
+# --- in place, out=, errors -------------------------------------------------------------------------------------
+
+
+def inplace_call(op: Op) -> Callable:
+    """``x.op_(...)``: the operation, whose result becomes x's value and history."""
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return assign(input, op.name + "_", op.call(input, *args, **kwargs))
+
+    call.__name__ = call.__qualname__ = op.name + "_"
+    call.__doc__ = f"In-place version of :func:`{op.name}`: writes the result into this tensor and returns it."
+    return call
+
+
+def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
+    """Write an operation's result into ``x``, if autograd and the types allow it."""
+    storage.check_writable(x)
+    if result._array.shape != x._array.shape:
+        raise RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}\n"
+                           f"  {name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[x._array.dtype]
+    if source is not target and not dtypes.can_cast(source, target):
+        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+    return storage.adopt(x, result)
+
+
+def write_out(out: Any, result: Any) -> Any:
+    """Put results into the tensors given as ``out=``, resizing those of another shape."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
+        return type(result)(*map(write_out, out, result)) if hasattr(result, "_fields") else tuple(map(write_out, out, result))
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if result._fn is not None or out._fn is not None and modes.is_grad_enabled():
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           "requires grad.\n  Leave out= away, or detach the arguments.")  # fmt: skip
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
+    if not dtypes.can_cast(source, target):
+        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+    if out._array.shape != result._array.shape:
+        out._array = result._array.astype(out._array.dtype)
+        return out
+    return storage.adopt(out, result)
+
+
+TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+              "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+              "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+              "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}  # fmt: skip
+
+
+def type_name(d: dtypes.dtype) -> str:
+    """A type as PyTorch's messages call it, such as ``Long``."""
+    return TYPE_NAMES[d.name]
+
+
+def explained(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
+    """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
+    return error
+
+
+def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeError | None:
+    """PyTorch's message for shapes that do not broadcast, naming the dimension."""
+    for k, a in enumerate(shapes):
+        for b in shapes[k + 1 :]:
+            for i in range(1, min(len(a), len(b)) + 1):
+                if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                    dim = max(len(a), len(b)) - i
+                    return RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                        f"dimension {dim}\n  {name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
+    return None
+
+
+# --- declaring --------------------------------------------------------------------------------------------------
+
+METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
+
+
+def offer(fn: Callable, name: str) -> None:
+    """Make a function a method of Tensor."""
+    setattr(Tensor, name, fn)
+    METHODS[name] = fn
+
+
+def _kind(kind: str) -> Callable:
+    def declare(impl: Callable | None = None, **options: Any) -> Any:
+        if impl is None:
+            return lambda impl: Op(impl, kind, **options).call
+        return Op(impl, kind, **options).call
+
+    declare.__name__ = kind
+    declare.__doc__ = f"Declare an operation of the kind {kind}; see the module's text."
+    return declare
+
+
+elementwise, general, view = _kind("elementwise"), _kind("general"), _kind("view")
+
+
+def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool = False) -> Any:
+    """A plain function made of operations: nothing is recorded for it, only for its parts."""
+    if fn is None:
+        return lambda fn: composite(fn, method=method, inplace=inplace)
+    if method:
+        offer(fn, method if isinstance(method, str) else fn.__name__)
+    if inplace:
+        name = fn.__name__ + "_"
+
+        def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            return assign(input, name, fn(input, *args, **kwargs))
+
+        call.__name__ = call.__qualname__ = name
+        call.__doc__ = f"In-place version of :func:`{fn.__name__}`."
+        offer(call, name)
+    return fn

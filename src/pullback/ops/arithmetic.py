@@ -1,0 +1,320 @@
+"""Arithmetic: Python's operators, and the named forms of them.
+
+Operands broadcast and mix types by PyTorch's rules (:mod:`pullback.dtypes`); ``/`` of integers gives floats. A
+Python number is an operand like any other, of the lowest rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..dtypes import FLOATING
+from ..tensor import Tensor
+from .pointwise import floor, log, reciprocal, trunc, where
+
+
+@op.elementwise(by=np.add, name="add", method=False)
+def plus(input: Tensor, other: Tensor) -> Tensor:
+    """``input + other``."""
+
+
+plus.vjp(input=lambda g: g, other=lambda g: g)
+
+
+def _subtract(input: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.subtract(input, other)
+
+
+@op.elementwise(by=np.subtract, name="sub", method=False)
+def minus(input: Tensor, other: Tensor) -> Tensor:
+    """``input - other``."""
+
+
+minus.vjp(input=lambda g: g, other=lambda g: -g)
+
+
+@op.composite(inplace=True)
+def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input + alpha * other``, element by element.
+
+    Args:
+        input, other: tensors or a number; shapes broadcast, types promote.
+        alpha: a number.
+
+    >>> import pullback as torch
+    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
+    tensor([21., 42.])
+    """
+    return plus(input, other if alpha == 1 else other * alpha, out=out)
+
+
+@op.composite(inplace=True)
+def sub(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input - alpha * other``, element by element.
+
+    Args:
+        input, other: tensors or a number; shapes broadcast, types promote.
+        alpha: a number.
+
+    >>> import pullback as torch
+    >>> torch.sub(torch.tensor([1.0, 2.0]), 1)
+    tensor([0., 1.])
+    """
+    return minus(input, other if alpha == 1 else other * alpha, out=out)
+
+
+@op.composite
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``other - alpha * input``, element by element.
+
+    >>> import pullback as torch
+    >>> torch.rsub(torch.tensor([1.0, 2.0]), 3)
+    tensor([2., 1.])
+    """
+    return minus(other, input if alpha == 1 else input * alpha)
+
+
+@op.elementwise(by=np.multiply, inplace=True)
+def mul(input: Tensor, other: Tensor) -> Tensor:
+    """Product, element by element.
+
+    Args:
+        input, other: tensors or a number; shapes broadcast, types promote.
+
+    >>> import pullback as torch
+    >>> torch.mul(torch.tensor([1.0, 2.0]), 3)
+    tensor([3., 6.])
+    """
+
+
+mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
+
+
+@op.elementwise(by=np.true_divide, name="div", method=False, to=FLOATING)
+def over(input: Tensor, other: Tensor) -> Tensor:
+    """``input / other``."""
+
+
+over.vjp(input=lambda g, other: g / other, other=lambda g, input, other: -g * ((input / other) / other))
+
+
+@op.composite(inplace=True)
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """Quotient, element by element.
+
+    Args:
+        input, other: tensors or a number; shapes broadcast, types promote.
+        rounding_mode: None divides truly (integers give floats), ``"trunc"`` rounds to zero, ``"floor"`` down.
+
+    >>> import pullback as torch
+    >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
+    tensor([-4,  3])
+    """
+    if rounding_mode is None:
+        return over(input, other, out=out)
+    if rounding_mode == "floor":
+        return floor_divide(input, other, out=out)
+    if rounding_mode == "trunc":
+        return truncated_divide(input, other, out=out)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if np.result_type(x, y).kind in "iu":
+        if np.any(np.equal(y, 0)):
+            raise RuntimeError("ZeroDivisionError")
+        return np.floor_divide(x, y)
+    with np.errstate(all="ignore"):
+        q = np.floor_divide(x, y)
+        return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
+
+
+@op.elementwise(by=_floor_divide, inplace=True)
+def floor_divide(input: Tensor, other: Tensor) -> Tensor:
+    """Quotient rounded down, element by element; the operator ``//``.
+
+    >>> import pullback as torch
+    >>> torch.tensor([-3.0, 7.0]) // 2
+    tensor([-2.,  3.])
+    """
+
+
+floor_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
+
+
+def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if np.result_type(x, y).kind in "iu":
+        if np.any(np.equal(y, 0)):
+            raise RuntimeError("ZeroDivisionError")
+        q = np.floor_divide(x, y)
+        return q + ((q < 0) & (q * y != x)).astype(q.dtype)
+    return np.trunc(np.true_divide(x, y))
+
+
+@op.elementwise(by=_truncated_divide, method=False)
+def truncated_divide(input: Tensor, other: Tensor) -> Tensor:
+    """Quotient rounded to zero."""
+
+
+truncated_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
+
+
+def _zero_checked(f: Any) -> Any:
+    def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if np.result_type(x, y).kind in "iu" and np.any(np.equal(y, 0)):
+            raise RuntimeError("ZeroDivisionError")
+        return f(x, y)
+
+    return checked
+
+
+@op.elementwise(by=_zero_checked(np.remainder), inplace=True)
+def remainder(input: Tensor, other: Tensor) -> Tensor:
+    """Remainder with the sign of the divisor; the operator ``%``.
+
+    The derivative follows ``input - floor(input / other) * other`` between the jumps.
+
+    >>> import pullback as torch
+    >>> torch.remainder(torch.tensor([-3.0, 3.0]), 2)
+    tensor([1., 1.])
+    """
+
+
+remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
+
+
+@op.elementwise(by=_zero_checked(np.fmod), inplace=True)
+def fmod(input: Tensor, other: Tensor) -> Tensor:
+    """Remainder with the sign of the dividend, as C's ``fmod``.
+
+    >>> import pullback as torch
+    >>> torch.fmod(torch.tensor([-3.0, 3.0]), 2)
+    tensor([-1.,  1.])
+    """
+
+
+fmod.vjp(input=lambda g: g, other=lambda g, input, other: -g * trunc(input / other))
+
+
+@op.elementwise(by=np.negative, inplace=True)
+def neg(input: Tensor) -> Tensor:
+    """``-input``.
+
+    >>> import pullback as torch
+    >>> -torch.tensor([1.0, -2.0])
+    tensor([-1.,  2.])
+    """
+
+
+neg.vjp(input=lambda g: -g)
+
+
+def _power(x: Any, y: Any) -> Any:
+    if y.__class__ in (int, float):
+        if y == 2:
+            return np.multiply(x, x)
+        if y == 3:
+            return x * x * x
+        if y == 0.5:
+            return np.sqrt(x)
+    elif isinstance(y, np.ndarray) and y.dtype.kind in "iu" and np.any(y < 0) and np.asarray(x).dtype.kind in "iu":
+        if y.ndim == 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        x = np.asarray(x)
+        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
+        return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0))).astype(np.result_type(x, y))
+    return np.power(x, y)
+
+
+@op.elementwise(by=_power, inplace=True, node="PowBackward1")
+def pow(input: Tensor, exponent: Tensor) -> Tensor:
+    """``input`` to the power ``exponent``, element by element; the operator ``**``.
+
+    Derivatives: ``exponent * input ** (exponent - 1)``, 0 where the exponent is 0; ``log(input) * out``, 0 where the
+    base is 0 and the exponent is not negative.
+
+    >>> import pullback as torch
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+
+
+def _of_base(g: Any, input: Any, exponent: Any) -> Any:
+    if exponent.__class__ in (int, float):
+        if exponent == 0:
+            return g * 0
+        return g * (input * 2 if exponent == 2 else exponent * input ** (exponent - 1))
+    return where(exponent == 0, 0, g * (exponent * input ** (exponent - 1)))
+
+
+def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
+    if isinstance(input, (int, float)) and input == 0:
+        return where(exponent >= 0, 0, g * (out * -float("inf")))
+    logarithm = log(input) if not isinstance(input, (int, float, complex)) else np.log(input).item()
+    base_is_zero = input == 0
+    if base_is_zero is False:
+        return g * (out * logarithm)
+    harmless = base_is_zero if getattr(exponent, "dtype", None) is None else base_is_zero & _not_negative(exponent)
+    return where(harmless, 0, g * (out * logarithm))
+
+
+def _not_negative(exponent: Any) -> Any:
+    from .complex import is_complex, real
+
+    return (real(exponent) if is_complex(exponent) else exponent) >= 0
+
+
+pow.vjp(input=_of_base, exponent=_of_exponent)
+
+
+@op.composite(method=False)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent`` in float64 (complex128 for complex).
+
+    >>> import pullback as torch
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
+    from .. import dtypes
+    from .complex import is_complex
+
+    either = [x for x in (input, exponent) if isinstance(x, Tensor)]
+    wide = dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64
+    input, exponent = (x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent))
+    assert either, "float_power needs a tensor"
+    return pow(input, exponent)
+
+
+subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
+for _name, _fn in {"subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "negative": neg, "float_power": float_power}.items():
+    op.offer(_fn, _name)
+for _name in ("sub", "mul", "div", "neg"):
+    op.offer(getattr(Tensor, _name + "_"), {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name])
+op.offer(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
+
+
+# --- Python's operators -----------------------------------------------------------------------------------------
+
+
+def _reverse(binary: Any) -> Any:
+    return lambda self, other: binary.op.operator(other, self)
+
+
+def _inplace(name: str, operator: Any) -> Any:
+    def assign(self: Tensor, other: Any) -> Tensor:
+        result = operator(self, other)
+        return result if result is NotImplemented else op.assign(self, name, result)
+
+    return assign
+
+
+Tensor.__neg__ = neg  # type: ignore[attr-defined]
+Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": pow}.items():
+    setattr(Tensor, f"__{_name}__", _fn.op.operator)
+    setattr(Tensor, f"__r{_name}__", _fn.op.operator if _name in ("add", "mul") else _reverse(_fn))
+    setattr(Tensor, f"__i{_name}__", _inplace(_fn.op.name + "_", _fn.op.operator))
+reciprocal  # noqa: B018

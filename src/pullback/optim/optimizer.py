@@ -1,0 +1,361 @@
+"""The base class of optimizers: parameters in groups with their options, state per parameter, saving and loading."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from .. import dtypes
+from ..hooks import RemovableHandle
+from ..nn.modules.module import _typename, reset_grad
+from ..tensor import Tensor
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Hooks = OrderedDict[int, Callable[..., Any]]
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+StateDict = dict[str, Any]
+
+_global_optimizer_pre_hooks: Hooks = OrderedDict()
+_global_optimizer_post_hooks: Hooks = OrderedDict()
+_HOOKS = tuple(
+    f"_optimizer_{event}_{when}_hooks" for event in ("step", "state_dict", "load_state_dict") for when in ("pre", "post")
+)
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required: Any = _Required()  # as a default: the option must be given for every group
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer; it may return both, changed."""
+    return _add(_global_optimizer_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    return _add(_global_optimizer_post_hooks, hook)
+
+
+def _add(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle.add(hooks, hook)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+class Optimizer:
+    """Base class of optimizers.
+
+    A subclass gives its options with their defaults to ``super().__init__``, and defines :meth:`step`.
+
+    Args:
+        params: the parameters; or pairs of a name and a parameter; or dicts, one a group, with the parameters under
+            ``"params"`` and options that differ from the defaults.
+        defaults: the options and their values in groups that do not say otherwise.
+
+    Attributes:
+        param_groups: the groups, with all their options. Changing an option there takes effect at the next step.
+        state: what the optimizer remembers, a dict for each parameter.
+
+    >>> import pullback as torch
+    >>> class Sign(torch.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...     @torch.no_grad()
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p -= group["lr"] * p.grad.sign()
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> (w * torch.tensor([3.0, -5.0])).sum().backward()
+    >>> Sign([w], lr=0.5).step(); w
+    tensor([0.5000, 1.5000], requires_grad=True)
+    """
+
+    _optimizer_step_pre_hooks: Hooks
+    _optimizer_step_post_hooks: Hooks
+    _optimizer_state_dict_pre_hooks: Hooks
+    _optimizer_state_dict_post_hooks: Hooks
+    _optimizer_load_state_dict_pre_hooks: Hooks
+    _optimizer_load_state_dict_post_hooks: Hooks
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._prepare()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{_typename(params)}\n  Put it in a list: [param]."
+            )
+        groups: list[Any] = list(params)
+        if len(groups) == 0:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _prepare(self) -> None:
+        """What construction, unpickling and loading have in common."""
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = self.profile_hook_step(cls.step)  # type: ignore[method-assign]
+            cls.step.hooked = True  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.defaults.setdefault("differentiable", False)
+        self._prepare()
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+    # --- stepping -----------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients.
+
+        Args:
+            closure: computes the gradients anew and returns the loss. Optional for most optimizers.
+
+        Returns:
+            what ``closure`` returned, if it was given.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def profile_hook_step(step: F) -> F:
+        """A step with the step hooks around it; every class gets its ``step`` wrapped so when first constructed."""
+
+        @functools.wraps(step)
+        def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            if not (
+                self._optimizer_step_pre_hooks
+                or self._optimizer_step_post_hooks
+                or _global_optimizer_pre_hooks
+                or _global_optimizer_post_hooks
+            ):
+                return step(self, *args, **kwargs)
+            given: Any = (self, *args)
+            for hook in (*_global_optimizer_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
+                changed = hook(self, given, kwargs)
+                if changed is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        )
+                    given, kwargs = changed
+            result = step(*given, **kwargs)
+            for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
+                hook(self, given, kwargs)
+            return result
+
+        return hooked  # type: ignore[return-value]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros in place."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p._grad = None
+                else:
+                    reset_grad(p, set_to_none)
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; ``args[0]`` is the optimizer. It may return both, changed."""
+        return _add(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return _add(self._optimizer_step_post_hooks, hook)
+
+    # --- groups -------------------------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters, which may differ from the defaults in any option.
+
+        Args:
+            param_group: ``{"params": parameters, **options}``.
+
+        Raises:
+            TypeError: not a dict; its parameters are a set, or are no tensors.
+            ValueError: a parameter has a history or is in a group already, a required option is missing, or only some
+                parameters have names.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        entries = [given] if isinstance(given, Tensor) else list(given)
+        params = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
+        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
+        param_group["params"] = params
+        if names:
+            if len(names) != len(params):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are missing"
+                )
+            param_group["param_names"] = names
+
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}")
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+                raise ValueError(
+                    "can't optimize a non-leaf Tensor\n"
+                    f"  It was computed by {p.grad_fn}; pass what it was computed from, or p.detach().requires_grad_()."
+                )
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
+            param_group.setdefault(name, default)
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                kind = "with names" if "param_names" in param_group else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{kind} to the optimizer"
+                )
+            if not set(params).isdisjoint(group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    # --- saving and loading -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> StateDict:
+        """State and groups as plain data, with parameters replaced by their numbers.
+
+        Returns:
+            ``{"state": {number: {...}}, "param_groups": [{..., "params": [number, ...]}]}``; tensors are not copied.
+
+        >>> import pullback as torch
+        >>> torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1).state_dict()["param_groups"][0]["params"]
+        [0]
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        start = 0
+        groups = []
+        for group in self.param_groups:
+            for i, p in enumerate(group["params"], start):
+                numbers.setdefault(id(p), i)
+            start += len(group["params"])
+            packed = {key: value for key, value in group.items() if key != "params"}
+            groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
+        result: StateDict = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            result = result if changed is None else changed
+        return result
+
+    def load_state_dict(self, state_dict: StateDict) -> None:
+        """Take over state and options; parameters are matched by their place in the groups.
+
+        Floating-point state is cast to its parameter's type.
+
+        Args:
+            state_dict: as :meth:`state_dict` gives it.
+
+        Raises:
+            ValueError: the groups differ in number or in size.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        saved = deepcopy(state_dict["param_groups"])
+        if len(saved) != len(self.param_groups):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups\n"
+                f"  it has {len(saved)}, the optimizer has {len(self.param_groups)}"
+            )
+        sizes = [[len(group["params"]) for group in groups] for groups in (saved, self.param_groups)]
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group\n"
+                f"  it has groups of {sizes[0]} parameters, the optimizer has {sizes[1]}"
+            )
+        params: dict[Any, Tensor] = {}
+        own_step: set[Any] = set()  # parameters whose step count keeps the type it was saved in
+        for group, loaded in zip(self.param_groups, saved):
+            params.update(zip(loaded["params"], group["params"]))
+            if not (loaded.get("capturable") or loaded.get("fused")):
+                own_step.update(loaded["params"])
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = _cast(params[key], value, key in own_step)
+            else:
+                state[key] = value
+
+        for group, loaded in zip(self.param_groups, saved):
+            loaded["params"] = group["params"]
+            if "param_names" in group:
+                loaded.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before :meth:`state_dict`."""
+        return _add(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; a result replaces the dict."""
+        return _add(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before :meth:`load_state_dict`; a result replaces the dict."""
+        return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
+        return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def _cast(param: Tensor, value: Any, own_step: bool, key: Any = None) -> Any:
+    """Loaded state in the type of its parameter, but for the step count: bfloat16 counts no further than 256."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value if own_step else value.to(dtypes.float32)
+        return value.to(param.dtype) if param.is_floating_point() else value
+    if isinstance(value, dict):
+        return {k: _cast(param, v, own_step, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(_cast(param, v, own_step) for v in value)
+    return value

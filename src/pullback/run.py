@@ -1,0 +1,391 @@
+"""PyTorch's name in this process: ``import torch`` gives Pullback.
+
+``python -m pullback run script.py`` runs an unmodified PyTorch program, and :func:`install` does the same
+inside a running one. A finder in front of ``sys.meta_path`` answers for ``torch[.x.y]`` with
+``pullback[.x.y]`` itself, so that there is one of everything: classes are identical under both names, and
+pickles agree. Python processes that the program starts do likewise, through ``_child/sitecustomize.py``,
+which ``PYTHONPATH`` leads them to (all but those that ignore it: ``python -I``, ``-E``, ``-S``).
+
+A name that Pullback lacks fails where it is used, not where it is imported: see :class:`Missing`. A program
+that is prepared to do without it, by ``hasattr`` or ``try: import ... except ImportError``, is told at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import decode_source
+from types import FrameType, ModuleType, TracebackType
+from typing import Any, NoReturn
+
+CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
+BOOTSTRAP = "<frozen importlib._bootstrap"  # how the file names of importlib's own frames begin
+USAGE = """\
+usage: python -m pullback run script.py [argument ...]
+       python -m pullback run -m module [argument ...]
+       python -m pullback run -c code [argument ...]
+       python -m pullback run - [argument ...]          (the program is read from standard input)
+
+Runs a PyTorch program as Python would, with Pullback in the place of PyTorch.
+"""
+
+
+def install() -> None:
+    """Let ``import torch``, and that of every module under it, give Pullback from now on, in this process.
+
+    Does nothing when it is in force already. :func:`uninstall` undoes it.
+
+    Raises:
+        RuntimeError: PyTorch itself has been imported already.
+
+    Example::
+
+        import pullback
+        pullback.install()
+        import torch            # the very module object that `pullback` is
+        import torch.nn as nn   # and `pullback.nn`
+    """
+    if _finder in sys.meta_path:
+        return
+    if (torch := sys.modules.get("torch")) is not None:
+        raise RuntimeError(
+            f"PyTorch is already imported, from {getattr(torch, '__file__', None) or 'an unknown place'}.\n"
+            "  Call pullback.install() before the first `import torch`, or start the program with"
+            " `python -m pullback run`."
+        )
+    sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Undo :func:`install`: names already bound stay, a later ``import torch`` looks for PyTorch."""
+    if _finder not in sys.meta_path:
+        return
+    sys.meta_path.remove(_finder)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+        del sys.modules[name]
+    _finder.unwatch()
+
+
+# == finding ================================================================================================
+class _Finder:
+    """Finder and loader of ``torch[.x.y]``, which is ``pullback[.x.y]`` where that exists."""
+
+    def __init__(self) -> None:
+        self.watched: dict[ModuleType, dict[str, Any]] = {}  # and what each had before
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != "torch":
+            return None
+        module: Any = counterpart(name)
+        if module is None:
+            frame = importing_frame(sys._getframe(1))
+            if frame is None or not unguarded(frame):
+                return None
+            module = Missing(name, frame)
+        spec = ModuleSpec(name, self)
+        spec.loader_state = module
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """The default: an empty module, which is thrown away."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        name, found = module.__spec__.name, module.__spec__.loader_state  # type: ignore[union-attr]
+        sys.modules[name] = found
+        if not isinstance(found, Missing) and found not in self.watched:
+            self.watch(found, name)
+
+    def watch(self, module: ModuleType, name: str) -> None:
+        """Be asked for what `module` lacks, be it a name in it or a module under it."""
+        space = vars(module)
+        self.watched[module] = {key: space[key] for key in ("__getattr__", "__path__") if key in space}
+        space["__getattr__"] = partial(absent, name, module, space.get("__getattr__"))
+        space.setdefault("__path__", [])  # without one, importlib would not ask for modules under it
+
+    def unwatch(self) -> None:
+        """Leave the watched modules as they were."""
+        for module, before in self.watched.items():
+            space = vars(module)
+            missing = [key for key, value in space.items() if isinstance(value, Missing)]
+            for key in ("__getattr__", "__path__", *missing):
+                del space[key]
+            space.update(before)
+        self.watched.clear()
+
+
+def counterpart(name: str) -> ModuleType | None:
+    """Pullback's module for a name under ``torch``, imported; None where it has none."""
+    parent, _, child = name.rpartition(".")
+    known = getattr(sys.modules.get(parent), child, None)
+    if isinstance(known, ModuleType) and known.__name__.startswith("pullback."):
+        return known
+    if known is not None:
+        return None  # a class or function: importlib would put the module in its place
+    real = "pullback" + name[len("torch") :]
+    try:
+        return importlib.import_module(real)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{real}.".startswith(f"{error.name}."):
+            raise  # it exists, but something that it needs does not
+    return None
+
+
+def absent(path: str, module: ModuleType, own: Callable[[str], Any] | None, name: str) -> Any:
+    """The ``__getattr__`` of a module that is known as `path`; `own` is the one that it has of itself."""
+    if own is not None:
+        try:
+            return own(name)
+        except AttributeError:
+            pass
+    frame = sys._getframe(1)
+    if (importing(frame) or "").partition(".")[0] == "torch" and unguarded(frame):
+        return Missing(f"{path}.{name}", frame)
+    raise AttributeError(
+        f"module {path!r} has no attribute {name!r}\n  {lacks(f'{path}.{name}')}, used at {place(frame)}",
+        name=name,
+        obj=module,  # from these two, Python makes its "Did you mean"
+    ) from None
+
+
+# == what Pullback lacks ====================================================================================
+class NotInPullback(NotImplementedError, AttributeError):
+    """A name of PyTorch's that Pullback lacks was used.
+
+    Also an ``AttributeError``, so that ``hasattr`` and ``getattr`` with a default find the name absent.
+    """
+
+
+class Missing:
+    """Stands for a name under ``torch`` that Pullback lacks, from its import until its use.
+
+    Calling it, asking it for an attribute, subclassing it and ``isinstance`` raise :class:`NotInPullback`,
+    with the line of the import and that of the use. To stand in an annotation is not a use.
+    """
+
+    def __init__(self, name: str, frame: FrameType) -> None:
+        self.__name__ = name
+        self.__path__: list[str] = []  # `import torch.x.y` works on
+        self.__spec__ = None
+        self._asked = place(frame)
+
+    def _used(self, name: str) -> NoReturn:
+        raise NotInPullback(
+            f"{lacks(name)}\n  asked for at {self._asked} (the import), used at {place(sys._getframe(2))}.\n"
+            "  A program that can do without it says so with `try: import ... except ImportError`."
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "__all__":
+            raise ImportError(f"cannot import * from {self.__name__}: {lacks(self.__name__)}")
+        self._used(f"{self.__name__}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._used(self.__name__)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
+        self._used(self.__name__)
+
+    def __instancecheck__(self, instance: Any) -> NoReturn:
+        self._used(self.__name__)
+
+    def __subclasscheck__(self, subclass: Any) -> NoReturn:
+        self._used(self.__name__)
+
+    def __or__(self, other: Any) -> Missing:
+        return self
+
+    __ror__ = __getitem__ = __or__
+
+    def __repr__(self) -> str:
+        return f"<{lacks(self.__name__)}, asked for at {self._asked}>"
+
+
+def lacks(name: str) -> str:
+    from . import __version__
+
+    return f"{name} is not in Pullback {__version__}"
+
+
+def place(frame: FrameType) -> str:
+    """File, from the current folder where it is under it, and line."""
+    return f"{frame.f_code.co_filename.removeprefix(os.getcwd() + os.sep)}:{frame.f_lineno}"
+
+
+# == reading the program's import statements ================================================================
+def importing_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame from here outwards that is not importlib's machinery."""
+    while frame is not None and frame.f_code.co_filename.startswith(BOOTSTRAP):
+        frame = frame.f_back
+    return frame
+
+
+def importing(frame: FrameType) -> str | None:
+    """The module named by the import statement that `frame` is executing; None if it is executing another."""
+    import dis
+
+    name, statements = None, (dis.opmap["IMPORT_NAME"], dis.opmap["IMPORT_FROM"])
+    if frame.f_code.co_code[frame.f_lasti] in statements:
+        for instruction in dis.get_instructions(frame.f_code):
+            if instruction.offset > frame.f_lasti:
+                break
+            if instruction.opname == "IMPORT_NAME":
+                name = instruction.argval
+    return name
+
+
+def unguarded(frame: FrameType) -> bool:
+    """Whether `frame` is executing an import statement of which nobody would catch an ImportError.
+
+    The import that led to this one counts too: ``try: import backend`` guards what ``backend`` imports.
+    """
+    if importing(frame) is None:
+        return False
+    while not guarded(frame):
+        outer = importing_frame(frame.f_back)
+        imported = frame.f_code.co_name == "<module>" and outer is not frame.f_back
+        if not imported or outer is None or importing(outer) is None:
+            return True
+        frame = outer
+    return False
+
+
+def guarded(frame: FrameType) -> bool:
+    """Whether a ``try`` or ``with`` around the statement that `frame` is executing expects an ImportError."""
+    import ast
+    import linecache
+
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    except SyntaxError:  # not what was compiled
+        tree = ast.Module([], [])
+    found, line = not tree.body, frame.f_lineno  # where nothing can be read, do as Python does
+    for node in ast.walk(tree):  # outer statements come before inner ones
+        body = getattr(node, "body", None)
+        if not isinstance(body, list) or not body or not body[0].lineno <= line <= body[-1].end_lineno:
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found = False  # it runs when it is called
+        elif isinstance(node, ast.Try | ast.TryStar):
+            found = found or any(handler.type is None or expects(handler.type) for handler in node.handlers)
+        elif isinstance(node, ast.With):
+            found = found or any(expects(item.context_expr) for item in node.items)
+    return found
+
+
+def expects(expression: Any) -> bool:
+    """Whether an ``except`` or ``suppress(...)`` names an exception that an ImportError is."""
+    import ast
+
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+    return not names.isdisjoint(kind.__name__ for kind in (ModuleNotFoundError, *ImportError.__mro__))
+
+
+# == running a program ======================================================================================
+def main(arguments: Sequence[str]) -> None:
+    """Run a program as ``python`` would: ``script.py``, ``-m module``, ``-c code`` or ``-``, then arguments.
+
+    ``sys.argv``, ``sys.path[0]``, ``__main__``, exit codes and tracebacks are the program's own.
+    """
+    match list(arguments):
+        case [("-m" | "-c") as option, what, *rest]:
+            sys.argv = [option, *rest]
+        case [what, *rest] if what == "-" or not what.startswith("-"):
+            option = "-" if what == "-" else "file"
+            sys.argv = [what, *rest]
+        case given:
+            asked = given in (["-h"], ["--help"])
+            print(USAGE, end="", file=sys.stdout if asked else sys.stderr)
+            sys.exit(0 if asked else 2)
+
+    install()
+    folders = os.environ.get("PYTHONPATH")
+    if folders is None or CHILD not in folders.split(os.pathsep):
+        os.environ["PYTHONPATH"] = CHILD + os.pathsep + folders if folders else CHILD
+
+    program = sys.modules["__main__"] = ModuleType("__main__")
+    vars(program)["__builtins__"] = builtins
+    try:
+        START[option](what, program)
+    except BaseException as error:
+        # Only here is it known whether the program has set a hook of its own.
+        hook, traceback = sys.excepthook, without_ours(error.__traceback__)
+        sys.excepthook = lambda kind, value, _: hook(kind, value.with_traceback(traceback), traceback)
+        raise
+
+
+def run_file(path: str, program: ModuleType) -> None:
+    import pkgutil
+    import runpy
+
+    if pkgutil.get_importer(path) is not None:  # a folder or an archive, with a __main__.py in it
+        search_first(os.path.abspath(path))
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        return
+    full = os.path.abspath(path)
+    loader = SourceFileLoader("__main__", full)
+    try:
+        source = loader.get_data(full)
+    except OSError as error:
+        reason = f"[Errno {error.errno}] {error.strerror}"
+        print(f"{sys.executable}: can't open file {full!r}: {reason}", file=sys.stderr)
+        sys.exit(2)
+    search_first(os.path.dirname(os.path.realpath(path)))
+    vars(program).update(__file__=full, __cached__=None, __loader__=loader)
+    exec(loader.source_to_code(source, full), vars(program))
+
+
+def run_module(name: str, program: ModuleType) -> None:
+    import runpy
+
+    search_first(os.getcwd())
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what `python -m` itself calls
+
+
+def run_string(source: str, program: ModuleType, filename: str = "<string>") -> None:
+    import linecache
+
+    search_first("")
+    linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
+    exec(compile(source, filename, "exec", dont_inherit=True), vars(program))
+
+
+def run_standard_input(_: str, program: ModuleType) -> None:
+    vars(program)["__file__"] = "<stdin>"
+    run_string(decode_source(sys.stdin.buffer.read()), program, "<stdin>")
+
+
+START: dict[str, Callable[[str, ModuleType], None]] = {
+    "file": run_file,
+    "-m": run_module,
+    "-c": run_string,
+    "-": run_standard_input,
+}
+
+
+def search_first(folder: str) -> None:
+    """Put `folder` where Python put that of the command that started Pullback (not with ``python -P``)."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+
+
+def without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback that begins and ends with the program's own lines."""
+    here = main.__code__.co_filename
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((here, "<frozen ")):
+        traceback = traceback.tb_next
+    last = step = traceback
+    while step is not None:
+        if step.tb_frame.f_code.co_filename != here:
+            last = step
+        step = step.tb_next
+    if last is not None:
+        last.tb_next = None
+    return traceback
+
+
+_finder = _Finder()

@@ -1,0 +1,479 @@
+"""``Tensor``: an array, its gradient, and the node it came from.
+
+The class itself holds what every tensor is: its slots, its attributes, how it converts to Python and NumPy and
+how it prints. Operations become its methods where they are declared (see :mod:`pullback.op`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import dtypes, storage
+from .autograd import modes
+from .autograd.graph import LEAF, Node, Output, leaf_hooks
+from .device import CPU, Layout, check_device, device, strided
+from .dtypes import FLOATING, OF_NUMPY, dtype
+from .hooks import RemovableHandle
+from .shape import Size
+
+new = object.__new__
+
+
+class Tensor:
+    """An n-dimensional array that remembers how it was computed.
+
+    ``torch.Tensor(2, 3)`` gives an uninitialised float tensor of that shape and ``torch.Tensor([1, 2])`` floats of
+    those values, as in PyTorch; :func:`torch.tensor` is the usual way to make one.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
+    tensor([2., 2.])
+    """
+
+    # _array: the values. _fn: None without gradient, LEAF for a leaf that requires it, else the edge to the node
+    # that made the tensor. _view: (base, clock, kind) of a view. _grad: the accumulated gradient.
+    __slots__ = ("_array", "_fn", "_view", "_grad", "_hooks", "__dict__", "__weakref__")
+    _seq = 0  # as an edge, a leaf comes after every node
+    _array: Any
+    _fn: Any
+    _view: Any
+    _grad: Any
+    _hooks: Any
+    __array_priority__ = 1000  # ndarray * tensor asks the tensor
+    __hash__ = object.__hash__
+    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    names: tuple[None, ...] = ()
+
+    def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+        check_device(device)
+        self = new(cls)
+        default = dtypes.get_default_dtype().numpy
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            self._array = args[0]._array
+        elif len(args) == 1 and not isinstance(args[0], (int, np.integer)):
+            given = args[0]
+            self._array = np.empty(given, default) if isinstance(given, Size) else np.array(given, default)
+        else:
+            self._array = np.zeros(args, default) if args else np.empty(0, default)
+        self._fn = LEAF if requires_grad else None
+        self._view = self._grad = self._hooks = None
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__torch_function__.__func__ is not _disabled:  # type: ignore[attr-defined]
+            modes.special += 1  # from now on every op looks for subclasses among its arguments
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What an operation does when handed this subclass: compute, and return the subclass (override it to intervene)."""
+        from .overrides import default_torch_function
+
+        return default_torch_function(cls, func, types, args, kwargs or {})
+
+    @classmethod
+    def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Any:
+        self = new(cls)
+        self._array, self._fn = data._array, LEAF if require_grad else None
+        self._view = self._grad = self._hooks = None
+        return self
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same tensor, memory and history, as an instance of a subclass."""
+        alias = new(cls)
+        alias._array, alias._fn, alias._view = self._array, storage.edge_of(self), self._view
+        if alias._fn is self:
+            from .ops.view import view_as
+
+            alias._fn = view_as(self, self)._fn
+        alias._grad = alias._hooks = None
+        return alias
+
+    # --- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of the elements."""
+        return OF_NUMPY[self._array.dtype]
+
+    @property
+    def device(self) -> device:
+        """Where the memory is: always ``cpu``."""
+        return CPU
+
+    @property
+    def layout(self) -> Layout:
+        return strided
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    # --- autograd -----------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded."""
+        return storage.edge_of(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and OF_NUMPY[self._array.dtype].category < FLOATING:
+            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients\n  this one is {self.dtype}")
+        e = storage.edge_of(self)
+        if e is None or e is self:
+            self._fn = LEAF if value else None
+        elif not value:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")  # fmt: skip
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set :attr:`requires_grad`, and return this tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """True for tensors that the user made, whose gradients accumulate in ``.grad``."""
+        e = storage.edge_of(self)
+        return e is None or e is self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor; None for leaves."""
+        e = storage.edge_of(self)
+        return None if e is self else e.node if e.__class__ is Output else e
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of :attr:`grad_fn` this is."""
+        return getattr(self._fn, "index", 0)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by backward; None before."""
+        if self._grad is None and self._fn is not None and not self.is_leaf and not self.retains_grad:
+            import warnings
+
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                          "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+                          "sure you access the leaf Tensor instead.", UserWarning, stacklevel=2)  # fmt: skip
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._array.dtype != self._array.dtype:
+                raise RuntimeError(f"assigned grad has data of a different type\n  {value.dtype} for a tensor of {self.dtype}")
+            if value._array.shape != self._array.shape:
+                raise RuntimeError(f"assigned grad has data of a different size\n  {list(value.shape)} for a tensor of {list(self.shape)}")
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether :meth:`retain_grad` was asked for on this non-leaf."""
+        e = self._fn
+        node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
+        hooks = getattr(node, "hooks", None)
+        ref = hooks and hooks.retain.get(index)
+        return bool(ref) and ref() is self
+
+    def retain_grad(self) -> None:
+        """Keep ``.grad`` of this non-leaf, too."""
+        hooks, index = self._hooks_of_history("can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf:
+            import weakref
+
+            hooks.retain[index] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call ``hook(grad)`` whenever the gradient of this tensor is known; what it returns replaces the gradient.
+
+        >>> import pullback as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: 3 * g)
+        >>> x.sum().backward(); x.grad
+        tensor([3., 3.])
+        """
+        from collections import OrderedDict
+
+        hooks, index = self._hooks_of_history("cannot register a hook on a tensor that doesn't require gradient")
+        return RemovableHandle.add(hooks.tensor.setdefault(index, OrderedDict()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after the gradient was accumulated into this leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle.add(leaf_hooks(self).accumulated, hook)
+
+    def _hooks_of_history(self, complaint: str) -> tuple[Any, int]:
+        """The hooks that fire for this tensor's gradient, and under which output number."""
+        e = storage.edge_of(self)
+        if e is None:
+            raise RuntimeError(complaint)
+        if e is self:
+            return leaf_hooks(self), 0
+        return (e.node._hooks(), e.index) if e.__class__ is Output else (e._hooks(), 0)
+
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:  # fmt: skip
+        """Pull ``gradient`` back through the graph; leaves accumulate what reaches them in ``.grad``.
+
+        Args:
+            gradient: the seed: the derivative of the final quantity with respect to this tensor, of this tensor's shape.
+                May be left out for one-element tensors, where it is 1.
+            retain_graph: keep what the graph saved, for another backward; default: ``create_graph``.
+            create_graph: record the backward pass, for higher derivatives.
+            inputs: accumulate into these tensors only.
+
+        Raises:
+            RuntimeError: for a seed that is missing or of the wrong shape, a graph freed already, a saved value overwritten.
+
+        >>> import pullback as torch
+        >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
+        >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
+        tensor([4., 3.])
+        """
+        from .autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history. Writes through it are not noticed by autograd; prefer :meth:`detach`."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+
+    def detach(self) -> Tensor:
+        """The same memory, without history."""
+        t = new(Tensor) if self.__class__ is not Tensor and modes.special == 0 else new(Tensor)
+        t._array = self._array
+        t._fn = t._view = t._grad = t._hooks = None
+        return t
+
+    def detach_(self) -> Tensor:
+        """Forget the history of this tensor, in place."""
+        if self._view is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                               "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                               "detach_() cannot be called on these gradients.")  # fmt: skip
+        self._fn = None
+        return self
+
+    @property
+    def _version(self) -> int:
+        return storage.version(self._array)
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view[0]
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    def is_inference(self) -> bool:
+        return False
+
+    # --- to Python and NumPy ------------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The one element as a Python number.
+
+        Raises:
+            RuntimeError: if there is not exactly one.
+        """
+        a = self._array
+        if a.size != 1:
+            raise RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar\n  its shape is {list(a.shape)}")
+        value = a.item()
+        return float(value) if a.dtype.kind == "V" or self.dtype is dtypes.bfloat16 else value
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        a = self._array
+        return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array itself: writes are seen on both sides.
+
+        Raises:
+            RuntimeError: if the tensor requires grad (``force=True`` detaches first).
+        """
+        if not force and storage.edge_of(self) is not None:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.dtype is dtypes.bfloat16:
+            raise TypeError("Got unsupported ScalarType BFloat16\n  NumPy has no bfloat16; convert first: tensor.float().numpy()")
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if storage.edge_of(self) is not None:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return np.array(self._array, dtype=dtype, copy=copy)
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        from .op import wrap
+
+        return wrap(np.asarray(array))
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            what = "no value" if self._array.size == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous\n"
+                               f"  its shape is {list(self._array.shape)}; say .any() or .all()")  # fmt: skip
+        return bool(self._array.item())
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._one("complex"))
+
+    def __index__(self) -> int:
+        if self._array.size != 1 or self._array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._array.item())
+
+    def _one(self, kind: str) -> Any:
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        return self._array.item()
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, np.generic)):
+            other = element._array if isinstance(element, Tensor) else element
+            return bool((self._array == other).any())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(object.__dir__(self)))
+
+    # --- printing -----------------------------------------------------------------------------------------------
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .printing import format_tensor
+
+        node = self.grad_fn
+        return format_tensor(self._array, dtype=self.dtype.name, default_dtype=dtypes.get_default_dtype().name,
+                             requires_grad=node is None and self.requires_grad,
+                             grad_fn=None if node is None else f"<{node.name()}>")  # fmt: skip
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and self.__class__ in (Tensor,):
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    # --- copying ------------------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                               "moment. If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
+                               "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")  # fmt: skip
+        from copy import deepcopy
+
+        copy = new(self.__class__)
+        memo[id(self)] = copy
+        copy._array = _shared_copy(self._array, memo)
+        copy._fn = self._fn
+        copy._view = copy._hooks = None
+        copy._grad = None if self._grad is None else deepcopy(self._grad, memo)
+        copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if not k.startswith("_accumulate")}, memo))
+        return copy
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError("Can't serialize a non-leaf tensor that requires grad; detach() it first")
+        state = {k: v for k, v in self.__dict__.items() if not k.startswith("_accumulate")}
+        return _rebuild, (self.__class__, self._array, self._fn is LEAF, state)
+
+
+@classmethod  # type: ignore[misc]
+def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """For subclasses that are tensors like any other: operations on them return plain tensors."""
+    return func(*args, **(kwargs or {}))
+
+
+_disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
+
+
+def _shared_copy(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
+    """A copy of an array; arrays that share memory share it in the copy, too."""
+    owner = storage.owner_of(array)
+    if owner is array or not owner.flags.c_contiguous:
+        key = id(array)
+        if key not in memo:
+            memo[key] = array.copy()
+            memo.setdefault(id(memo), []).append(array)  # keeps the id taken
+        return memo[key]
+    copied = _shared_copy(owner, memo)
+    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, copied, offset, array.strides)
+
+
+def _rebuild(cls: type, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Any:
+    self = new(cls)
+    self._array, self._fn = array, LEAF if requires_grad else None
+    self._view = self._grad = self._hooks = None
+    self.__dict__.update(state)
+    return self
+
+

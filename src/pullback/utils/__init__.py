@@ -1,0 +1,1 @@
+"""PyTorch's address ``torch.utils``: what lives here is re-exported from where it belongs."""

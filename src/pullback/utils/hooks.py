@@ -1,0 +1,18 @@
+"""PyTorch's address for hook handles, re-exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..hooks import RemovableHandle
+
+__all__ = ["RemovableHandle", "unserializable_hook"]
+
+F = TypeVar("F", bound=Callable)
+
+
+def unserializable_hook(fn: F) -> F:
+    """Mark a hook as one that need not survive pickling. Hooks of tensors are never pickled here, so this only marks."""
+    fn.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return fn
