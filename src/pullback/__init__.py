@@ -1,25 +1,28 @@
-"""Pullback."""
-from . import tensor as _t
-from . import op as _op
-from .tensor import Tensor
-from .ops import arithmetic, pointwise, view, reduce, complex, convert
-from .ops.arithmetic import *
-from .ops.pointwise import *
-from .ops.reduce import sum
-from . import autograd
-from .autograd import no_grad
-from .dtypes import *
-from .dtypes import NAMES as _n
-globals().update(_n)
-from .shape import Size
-from .device import device
+"""PyTorch's autograd without PyTorch: ``import pullback as torch``."""
+
+import importlib as _importlib
+
 import numpy as _np
-def tensor(data, dtype=None, requires_grad=False, device=None):
-    a = _np.array(data)
-    if dtype is not None: a = a.astype(dtype.numpy)
-    elif not isinstance(data, _np.ndarray) and a.dtype == _np.float64: a = a.astype(_np.float32)
-    t = _op.wrap(a)
-    t.requires_grad = requires_grad
-    return t
-def from_numpy(a): return _op.wrap(a)
-def ones_like(t): return _op.wrap(_np.ones_like(t._array))
+
+# Tensors follow IEEE arithmetic silently, as PyTorch's do: log(0) is -inf, not a warning.
+_np.seterr(all="ignore")
+
+from . import autograd
+from .tensor import Tensor
+from . import ops
+from .dtypes import NAMES as _NAMES, dtype, finfo, iinfo, get_default_dtype, set_default_dtype, promote_types
+from .device import (Layout as layout, MemoryFormat as memory_format, channels_last, channels_last_3d, contiguous_format, device,
+                     preserve_format, sparse_coo, strided)
+from .shape import Size
+from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+globals().update(_NAMES)
+for _m in ("arithmetic", "pointwise", "special", "compare", "complex", "view", "index", "join", "reduce", "order", "scan", "matmul", "activation", "normalize", "loss", "layer", "convolution", "pool", "resample", "create", "convert", "random"):
+    try:
+        _mod = _importlib.import_module(f".ops.{_m}", __name__)
+    except ModuleNotFoundError as _e:
+        if _m not in str(_e): raise
+        continue
+    for _n in getattr(_mod, "__all__", None) or [n for n in vars(_mod) if not n.startswith("_")]:
+        globals()[_n] = getattr(_mod, _n)
+from math import e, inf, nan, pi
+def manual_seed(n): pass

@@ -29,7 +29,7 @@ PROGRAMS = {
     "5_custom_function.py": "A function with a backward of its own",
     "6_seeded_by_hand.py": "A network's output, seeded by hand",
 }
-SMALL = 6  # arrays of so many elements are shown in full
+SMALL = 4  # arrays of so many elements are shown in full
 
 
 @dataclass(frozen=True)
@@ -117,21 +117,16 @@ def table(performance: Performance) -> Table:
     from rich import box
     from rich.table import Table
 
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, expand=False)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column("op", no_wrap=True)
-    grid.add_column("line", justify="right")
-    grid.add_column("source")
-    grid.add_column("upstream gradient")
-    grid.add_column("hands to each input")
+    grid.add_column("source line", no_wrap=True, max_width=18)
+    grid.add_column("upstream gradient", overflow="fold")
+    grid.add_column("hands to each input", overflow="fold")
     for step in performance.steps:
-        line, source = "", ""
-        if step.node.location is not None:
-            file, number = step.node.location
-            line, source = str(number), getline(file, number).strip()
+        file, line = step.node.location or ("", 0)
         grid.add_row(
             step.node.name().rpartition("::")[2],
-            line,
-            source,
+            f"{line} {getline(file, line).strip()}" if line else "",
             "\n".join(map(brief, step.grad_outputs)),
             "\n".join(handed(step, performance.leaves)),
         )
@@ -152,7 +147,8 @@ def brief(gradient: np.ndarray | None) -> str:
     """A gradient in a few words: its values if they are few, else its shape and norm."""
     if gradient is None:
         return "none"
+    gradient = gradient.astype(complex if gradient.dtype.kind == "c" else float)
     if 0 < gradient.size <= SMALL:
-        return np.array2string(gradient, precision=4, separator=", ", max_line_width=10**6).replace("\n", "")
-    norm = np.linalg.norm(gradient.astype(complex if gradient.dtype.kind == "c" else float))
-    return f"{'x'.join(map(str, gradient.shape))}, norm {norm:.4g}"
+        text = np.array2string(gradient, separator=", ", formatter={"all": "{:.4g}".format})
+        return text.replace("\n", "")
+    return f"{'x'.join(map(str, gradient.shape))}, norm {np.linalg.norm(gradient):.4g}"

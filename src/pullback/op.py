@@ -38,13 +38,13 @@ import numpy as np
 
 from . import dtypes, storage
 from .autograd import graph, modes
-from .autograd.graph import LEAF, OURS, Node, Output, clock, is_ours, made_here, user_frame
+from .autograd.graph import LEAF, USERS, Node, Output, clock, made_here
+from .complaint import noted
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from .tensor import Tensor
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
 getframe = sys._getframe
-SCALARS = frozenset((int, float))
 REGISTRY: dict[str, Op] = {}  # every operation, by name
 
 
@@ -55,7 +55,8 @@ class Op:
                  holomorphic: bool = True, outputs: str = "", differentiable: str = "", method: Any = True,
                  inplace: bool = False, by: Callable | None = None) -> None:  # fmt: skip
         self.impl = by or impl
-        self.kind, self.to, self.holomorphic = kind, to, holomorphic
+        self.kind, self.to = kind, to
+        self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
         self.name = name or impl.__name__.rstrip("_")
         parameters = inspect.signature(impl).parameters
         self.params = tuple(parameters)
@@ -76,7 +77,7 @@ class Op:
         self.operator: Any = None
         self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
         self.shared: Callable | None = None
-        self.call: Any = {"elementwise": elementwise_call}.get(kind, general_call)(self)
+        self.call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         for attribute in ("__module__", "__doc__"):
             setattr(self.call, attribute, getattr(impl, attribute))
         self.call.__name__ = self.call.__qualname__ = self.name
@@ -91,8 +92,10 @@ class Op:
 
     def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
-        # A binary elementwise operation saves in a fixed order, so that its call needs no loop.
-        names: list[str] = [*self.params, "out"] if self.operator is not None else []
+        # Unary and binary elementwise operations save in a fixed order, so that their calls need no loop.
+        names: list[str] = [*self.params, "out"] if self.after_layout else []
+        if self.kind == "view":
+            names = [self.params[0] + "_shape", *self.params[1:]]
         for rule in rules.values():
             names += [n for n in _names(rule) if n not in names]
         self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
@@ -149,20 +152,20 @@ class Op:
 
     def _teach(self, cls: type[Node], is_complex: bool) -> None:
         """Give a node class the operation's rules."""
-        cls.pulls = self.pulls
+        cls._pulls = self.pulls
         if self.shared is not None:
             shared = self.shared
-            cls.pulls = None
-            cls.pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *saved)  # type: ignore[assignment]
+            cls._pulls = None
+            cls._pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *saved)  # type: ignore[assignment]
         if is_complex and self.holomorphic:
-            cls.pull = conjugating(cls.pull, cls.pulls)  # type: ignore[method-assign]
-            cls.pulls = None
+            cls._pull = conjugating(cls._pull, cls._pulls)  # type: ignore[method-assign]
+            cls._pulls = None
 
     def node_type(self, name: str, is_complex: bool) -> type[Node]:
         """The class of this operation's nodes: one a name, and one that conjugates for complex results."""
         cls = self.nodes.get((name, is_complex))
         if cls is None:
-            cls = self.nodes[name, is_complex] = type(name, (Node,), {"__slots__": (), "op": self, "__module__": "pullback.autograd"})
+            cls = self.nodes[name, is_complex] = type(name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"})
             self._teach(cls, is_complex)
         return cls
 
@@ -244,6 +247,8 @@ def elementwise_call(op: Op) -> Callable:
 def unary_call(op: Op) -> Callable:
     """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
     impl = op.impl
+    Node = op.node_type(op.node_name, False)
+    keep_x = keep_out = False
 
     def call(input: Any, *, out: Any = None) -> Any:
         if input.__class__ is ndarray:
@@ -251,7 +256,7 @@ def unary_call(op: Op) -> Callable:
         try:
             x = input._array
             d = x.dtype
-            if modes.special or out is not None or not (d is FLOAT32 or d is FLOAT64):
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
                 return elementwise_slow(op, (input,), out)
             value = impl(x)
         except Exception:
@@ -262,61 +267,60 @@ def unary_call(op: Op) -> Callable:
         result._array = value
         result._view = result._grad = result._hooks = None
         e = input._fn
-        if e is None and input._view is None or modes.silent and not modes.is_grad_enabled():
+        if input._view is not None:
+            e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        if e is None or modes.silent and not modes.is_grad_enabled():
             result._fn = None
             return result
-        if e is LEAF:
-            e = input
-        elif input._view is not None:
-            e = storage.edge_of(input)
-            if e is None:
-                result._fn = None
-                return result
-        result._fn = node = new(node_type)
-        node.edges = (e,)
-        node.saved = tuple([x if kind == "value" else value if kind == "out" else x.shape for kind, _, _ in op.getters])
-        node.shape = value.shape
-        node.dtype = d
-        node.hooks = None
+        result._fn = node = Node()
+        node._edges = (e,)
+        node._saved = (x if keep_x else None, value if keep_out else None)
+        node._shape = value.shape
+        node._dtype = d
+        node._hooks = None
         frame = getframe(1)
         code = frame.f_code
-        name = code.co_filename
-        if OURS[name] if name in OURS else is_ours(name):
-            made_here(node, 1)
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
         else:
-            node.code, node.lasti = code, frame.f_lasti
+            made_here(node, frame)
         node._seq = clock()
         return result
 
-    node_type = op.node_type(op.node_name, False)
+    def lay_out() -> None:
+        nonlocal keep_x, keep_out
+        keep_x, keep_out = (users != 0 for _, _, users in op.getters)
+
+    op.after_layout.append(lay_out)
     return call
 
 
 def binary_call(op: Op, operator: bool = False) -> Callable:
     """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own methods."""
     impl = op.impl
+    Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
+    need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
         try:
-            if other.__class__ in SCALARS:
+            c = other.__class__
+            if c is float or c is int:
                 if input.__class__ is ndarray:
                     return asarray(impl(input, other))
                 x, y, f = input._array, other, None
                 d = x.dtype
             else:
-                x, y = input._array, other._array
-                f = other._fn
-                if f is None:
-                    if other._view is not None:
-                        f = storage.edge_of(other)
-                elif f is LEAF:
-                    f = other
-                elif other._view is not None:
-                    f = storage.edge_of(other)
+                x, y, f = input._array, other._array, other._fn
                 d = x.dtype
                 if y.dtype is not d:
                     return elementwise_slow(op, (input, other), out, operator)
-            if modes.special or out is not None or not (d is FLOAT32 or d is FLOAT64):
+                if other._view is not None:
+                    f = storage.edge_of(other)
+                elif f is LEAF:
+                    f = other
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
                 return elementwise_slow(op, (input, other), out, operator)
             value = impl(x, y)
         except Exception:
@@ -327,33 +331,28 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
         result._array = value
         result._view = result._grad = result._hooks = None
         e = input._fn
-        if e is LEAF:
-            e = input
-        elif input._view is not None:
+        if input._view is not None:
             e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
         if e is None and f is None or modes.silent and not modes.is_grad_enabled():
             result._fn = None
             return result
-        result._fn = node = new(scalar_node if y is other else tensor_node)
-        node.edges = (e, f)
-        mask = (1 if e is not None else 0) | (2 if f is not None else 0)
-        node.saved = (x if mask & need_x else None, y if mask & need_y else None, value if mask & need_out else None)
-        node.shape = value.shape
-        node.dtype = d
-        node.hooks = None
+        result._fn = node = ScalarNode() if y is other else Node()
+        node._edges = (e, f)
+        needs = 1 if f is None else 2 if e is None else 3
+        node._saved = (x if need_x & needs else None, y if need_y & needs else None, value if need_out & needs else None)
+        node._shape = value.shape
+        node._dtype = d
+        node._hooks = None
         frame = getframe(1)
         code = frame.f_code
-        name = code.co_filename
-        if OURS[name] if name in OURS else is_ours(name):
-            made_here(node, 1)
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
         else:
-            node.code, node.lasti = code, frame.f_lasti
+            made_here(node, frame)
         node._seq = clock()
         return result
-
-    need_x = need_y = need_out = 0
-    tensor_node = op.node_type(op.node_name, False)
-    scalar_node = op.node_type(op.node_name[:-1] + "0", False)
 
     def lay_out() -> None:
         nonlocal need_x, need_y, need_out
@@ -373,7 +372,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             return result
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
-        if any(isinstance(a, ndarray) for a in args):
+        if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
         raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
     values, edges, recording = list(args), [], False
@@ -415,8 +414,9 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
 def general_call(op: Op) -> Callable:
     """Any other signature."""
     total, impl, tensors = len(op.params), op.impl, op.tensors
-    is_view, outputs, node_name = op.kind == "view", op.outputs, op.node_name
+    outputs, node_name = op.outputs, op.node_name
     single = tensors == (0,) and not op.listed and not outputs and op.kind != "elementwise"
+    slow = elementwise_slow if op.kind == "elementwise" else general_slow
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
@@ -443,17 +443,69 @@ def general_call(op: Op) -> Callable:
             e = input._fn
             if e is not None or input._view is not None:
                 e = storage.edge_of(input)
-            if is_view:
-                silent = modes.silent and not modes.is_grad_enabled()
-                base = input if input._view is None else input._view[0]
-                result._view = (base, clock(), storage.NO_GRAD if silent and e is not None else storage.ORDINARY)
-            elif e is not None:
-                silent = modes.silent and not modes.is_grad_enabled()
-            if e is None or silent or not OF_NUMPY[value.dtype].category >= FLOATING:
+            if e is None or modes.silent and not modes.is_grad_enabled() or OF_NUMPY[value.dtype].category < FLOATING:
                 return result
             record(op, node_name if node_name.__class__ is str else node_name(*args), (e,), args[:0] + (x,) + args[1:], (value,), result, 1)
             return result
-        return general_slow(op, args, out)
+        return slow(op, args, out)
+
+    return call
+
+
+def view_call(op: Op) -> Callable:
+    """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the rule asks for."""
+    total, impl, node_name = len(op.params), op.impl, op.node_name
+    ordinary, no_grad = storage.ORDINARY, storage.NO_GRAD
+    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        input = args[0]
+        if input.__class__ is ndarray:
+            return impl(*args)
+        if modes.special:
+            from .overrides import NOT_OVERRIDDEN, dispatch
+
+            result = dispatch(op.call, args, {})
+            if result is not NOT_OVERRIDDEN:
+                return result
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
+        x, options = input._array, args[1:]
+        try:
+            value = impl(x, *options)
+        except Exception as error:
+            raise explained(op, (x,), error) from None
+        base, e = input, input._fn
+        if input._view is not None:
+            base, e = input._view[0], storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        if value.__class__ is not ndarray:
+            return several(op, args, [e], value, 1)
+        result = new(Tensor)
+        result._array = value
+        result._fn = result._grad = result._hooks = None
+        seq = clock()
+        if e is None or modes.silent and not modes.is_grad_enabled():
+            result._view = (base, seq, ordinary if e is None else no_grad)
+            return result
+        result._view = (base, seq, ordinary)
+        result._fn = node = new(Node or op.node_type(node_name(*args), False))
+        node._edges = (e,)
+        node._saved = (x.shape, *options)
+        node._shape = value.shape
+        node._dtype = value.dtype
+        node._hooks = None
+        frame = getframe(1)
+        code = frame.f_code
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
+        else:
+            made_here(node, frame)
+        node._seq = seq
+        return result
 
     return call
 
@@ -535,7 +587,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     one = results.__class__ is not list
     first = results if one else results[0]
     node = new(op.node_type(name, first._array.dtype.kind == "c"))
-    node.edges = edges
+    node._edges = edges
     mask = 0
     for i, e in enumerate(edges):
         if e is not None:
@@ -554,34 +606,34 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
             saved.append(None)
         else:
             saved.append(values[i if op.outputs else 0])
-    node.saved = tuple(saved)
-    node.hooks = None
+    node._saved = tuple(saved)
+    node._hooks = None
     if one:
-        node.shape, node.dtype = first._array.shape, first._array.dtype
+        node._shape, node._dtype = first._array.shape, first._array.dtype
         first._fn = node
     elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
-        node.shape, node.dtype = first._array.shape, first._array.dtype
+        node._shape, node._dtype = first._array.shape, first._array.dtype
         first._fn = node
     else:
-        node.shape, node.dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
+        node._shape, node._dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
         for i, r in enumerate(results):
             r._fn = Output(node, i)
-    made_here(node, depth + 1)
+    made_here(node, getframe(depth + 1))
     node._seq = clock()
 
 
 def unsaved(node: Node, name: str) -> Any:
     """What a node kept under that name, for ``grad_fn._saved_NAME``."""
-    names = node.op.saved_names if node.op is not None else ()
+    names = node._op.saved_names if node._op is not None else ()
     public = {"self": "input", "result": "out"}.get(name, name)
     if public not in names:
         raise AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'\n  it saved: {', '.join(names) or 'nothing'}")
-    if node.saved is graph.FREED:
+    if node._saved is graph.FREED:
         raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
                            "have already been freed). Saved intermediate values of the graph are freed when you call "
                            ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
                            "graph a second time or if you need to access saved tensors after calling backward.")  # fmt: skip
-    value = node.saved[names.index(public)]
+    value = node._saved[names.index(public)]
     return wrap(value) if isinstance(value, ndarray) else value
 
 
@@ -656,8 +708,8 @@ def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeErro
             for i in range(1, min(len(a), len(b)) + 1):
                 if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                     dim = max(len(a), len(b)) - i
-                    return RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
-                                        f"dimension {dim}\n  {name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
+                    return noted(RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                              f"dimension {dim}"), f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
     return None
 
 

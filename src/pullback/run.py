@@ -18,7 +18,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import BuiltinImporter, ModuleSpec, SourceFileLoader
 from importlib.util import decode_source
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
@@ -72,7 +73,7 @@ def uninstall() -> None:
 
 
 # == finding ================================================================================================
-class _Finder:
+class _Finder(MetaPathFinder, Loader):
     """Finder and loader of ``torch[.x.y]``, which is ``pullback[.x.y]`` where that exists."""
 
     def __init__(self) -> None:
@@ -91,10 +92,8 @@ class _Finder:
         spec.loader_state = module
         return spec
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        """The default: an empty module, which is thrown away."""
-
     def exec_module(self, module: ModuleType) -> None:
+        """Put what was found in the place of the empty module that importlib has made."""
         name, found = module.__spec__.name, module.__spec__.loader_state  # type: ignore[union-attr]
         sys.modules[name] = found
         if not isinstance(found, Missing) and found not in self.watched:
@@ -291,6 +290,7 @@ def main(arguments: Sequence[str]) -> None:
 
     ``sys.argv``, ``sys.path[0]``, ``__main__``, exit codes and tracebacks are the program's own.
     """
+    option: str
     match list(arguments):
         case [("-m" | "-c") as option, what, *rest]:
             sys.argv = [option, *rest]
@@ -308,7 +308,7 @@ def main(arguments: Sequence[str]) -> None:
         os.environ["PYTHONPATH"] = CHILD + os.pathsep + folders if folders else CHILD
 
     program = sys.modules["__main__"] = ModuleType("__main__")
-    vars(program)["__builtins__"] = builtins
+    vars(program).update(__builtins__=builtins, __loader__=BuiltinImporter)
     try:
         START[option](what, program)
     except BaseException as error:

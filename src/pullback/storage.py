@@ -22,6 +22,7 @@ import numpy as np
 
 from .autograd import modes
 from .autograd.graph import FREED, LEAF, Node, clock, line_of, user_frame
+from .complaint import noted
 
 # How a view came to be, which decides whether it may be written into: ``Tensor._view`` is (base, clock, kind).
 ORDINARY, NO_GRAD, ONE_OF_SEVERAL, FROM_FUNCTION = range(4)
@@ -120,9 +121,8 @@ def check_writable(x: Any) -> None:
         return
     if x._view is None:
         if x._fn is LEAF:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.\n"
-                               "  Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write "
-                               "into a copy: x.clone().")  # fmt: skip
+            raise noted(RuntimeError("a leaf Variable that requires grad is being used in an in-place operation."),
+                        "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: x.clone().")
         return
     base, _, kind = x._view
     if x._fn is LEAF:
@@ -130,8 +130,8 @@ def check_writable(x: Any) -> None:
     if edge_of(base) is None and edge_of(x) is None:
         return
     if base._fn is LEAF:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
-                           "  Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")  # fmt: skip
+        raise noted(RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
+                    "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")
     if kind == ONE_OF_SEVERAL:
         raise RuntimeError(f"Output {getattr(x._fn, 'index', 0)} of {node_name(x)} is a view and is being modified inplace. "
                            "This view is the output of a function that returns multiple views. Such functions do not "
@@ -163,10 +163,10 @@ def adopt(x: Any, result: Any) -> Any:
         result: a tensor of x's shape, whose type may be cast to x's.
     """
     target, source, e = x._array, result._array, result._fn
-    if isinstance(e, Node) and e.saved is not FREED:
+    if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
-        e.saved = tuple(target.copy() if s is target else target if s is source and shared else s for s in e.saved)
+        e._saved = tuple(target.copy() if s is target else target if s is source and shared else s for s in e._saved)
     target[...] = source
     written(target)
     if e is not None:
@@ -178,8 +178,8 @@ def move_on(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, the history that ends in edge ``e``."""
     if isinstance(e, Node):
         e._seq = clock()  # newer than the write: what it saved is the new value
-        if e.dtype.__class__ is not list:
-            e.dtype = x._array.dtype
+        if e._dtype.__class__ is not list:
+            e._dtype = x._array.dtype
     x._fn = e
     if x._view is not None:
         from .ops.view import window_written_node

@@ -14,6 +14,7 @@ import numpy as np
 from . import dtypes, storage
 from .autograd import modes
 from .autograd.graph import LEAF, Node, Output, leaf_hooks
+from .complaint import noted
 from .device import CPU, Layout, check_device, device, strided
 from .dtypes import FLOATING, OF_NUMPY, dtype
 from .hooks import RemovableHandle
@@ -137,7 +138,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
-            raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients\n  this one is {self.dtype}")
+            raise noted(RuntimeError("only Tensors of floating point and complex dtype can require gradients"), f"this one is {self.dtype}")
         e = storage.edge_of(self)
         if e is None or e is self:
             self._fn = LEAF if value else None
@@ -187,9 +188,9 @@ class Tensor:
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._array.dtype != self._array.dtype:
-                raise RuntimeError(f"assigned grad has data of a different type\n  {value.dtype} for a tensor of {self.dtype}")
+                raise noted(RuntimeError("assigned grad has data of a different type"), f"{value.dtype} for a tensor of {self.dtype}")
             if value._array.shape != self._array.shape:
-                raise RuntimeError(f"assigned grad has data of a different size\n  {list(value.shape)} for a tensor of {list(self.shape)}")
+                raise noted(RuntimeError("assigned grad has data of a different size"), f"{list(value.shape)} for a tensor of {list(self.shape)}")
         self._grad = value
 
     @grad.deleter
@@ -201,7 +202,7 @@ class Tensor:
         """Whether :meth:`retain_grad` was asked for on this non-leaf."""
         e = self._fn
         node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
-        hooks = getattr(node, "hooks", None)
+        hooks = getattr(node, "_hooks", None)
         ref = hooks and hooks.retain.get(index)
         return bool(ref) and ref() is self
 
@@ -242,30 +243,7 @@ class Tensor:
             raise RuntimeError(complaint)
         if e is self:
             return leaf_hooks(self), 0
-        return (e.node._hooks(), e.index) if e.__class__ is Output else (e._hooks(), 0)
-
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Any = None) -> None:  # fmt: skip
-        """Pull ``gradient`` back through the graph; leaves accumulate what reaches them in ``.grad``.
-
-        Args:
-            gradient: the seed: the derivative of the final quantity with respect to this tensor, of this tensor's shape.
-                May be left out for one-element tensors, where it is 1.
-            retain_graph: keep what the graph saved, for another backward; default: ``create_graph``.
-            create_graph: record the backward pass, for higher derivatives.
-            inputs: accumulate into these tensors only.
-
-        Raises:
-            RuntimeError: for a seed that is missing or of the wrong shape, a graph freed already, a saved value overwritten.
-
-        >>> import pullback as torch
-        >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
-        >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
-        tensor([4., 3.])
-        """
-        from .autograd import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        return (e.node._own_hooks(), e.index) if e.__class__ is Output else (e._own_hooks(), 0)
 
     @property
     def data(self) -> Tensor:
@@ -320,7 +298,7 @@ class Tensor:
         """
         a = self._array
         if a.size != 1:
-            raise RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar\n  its shape is {list(a.shape)}")
+            raise noted(RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar"), f"its shape is {list(a.shape)}")
         value = a.item()
         return float(value) if a.dtype.kind == "V" or self.dtype is dtypes.bfloat16 else value
 
@@ -338,7 +316,7 @@ class Tensor:
         if not force and storage.edge_of(self) is not None:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
-            raise TypeError("Got unsupported ScalarType BFloat16\n  NumPy has no bfloat16; convert first: tensor.float().numpy()")
+            raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -362,8 +340,8 @@ class Tensor:
     def __bool__(self) -> bool:
         if self._array.size != 1:
             what = "no value" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous\n"
-                               f"  its shape is {list(self._array.shape)}; say .any() or .all()")  # fmt: skip
+            raise noted(RuntimeError(f"Boolean value of Tensor with {what} is ambiguous"),
+                        f"its shape is {list(self._array.shape)}; say .any() or .all()")  # fmt: skip
         return bool(self._array.item())
 
     def __int__(self) -> int:

@@ -7,9 +7,11 @@ caller knows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
 from typing import Any
 
+from . import graph  # noqa: F401
+from . import modes as grad_mode  # noqa: F401
 from .modes import (
     enable_grad,
     inference_mode,
@@ -19,6 +21,8 @@ from .modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .engine import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
+from .entry import backward, grad
 
 __all__ = [
     "Function", "Variable", "backward", "enable_grad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
@@ -26,223 +30,19 @@ __all__ = [
     "set_multithreading_enabled",
 ]  # fmt: skip
 
-
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables: Any = None, inputs: Any = None) -> None:  # fmt: skip
-    """Pull gradients from ``tensors`` back to the leaves, which accumulate them in ``.grad``.
-
-    Args:
-        tensors: one tensor or several, of any shapes.
-        grad_tensors: the seeds, one for each, of the same shapes; None where a tensor has one element or needs no grad.
-        retain_graph, create_graph: see :meth:`Tensor.backward`.
-        inputs: accumulate into these tensors only (leaves or not).
-
-    >>> import pullback as torch
-    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
-    >>> torch.autograd.backward([x.sum(), (x * x).sum()]); x.grad
-    tensor([3., 5.])
-    """
-    from .engine import keep, run
-
-    outputs = _as_tuple(tensors)
-    targets = None if inputs is None else _as_tuple(inputs)
-    if targets is not None and not targets:
-        raise RuntimeError("'inputs' argument to backward cannot be empty.")
-    seeds = _as_tuple(grad_variables if grad_tensors is None else grad_tensors, len(outputs))
-    wanted = None if targets is None else [_edge_of_input(t) for t in targets]
-    roots = _roots(outputs, seeds, create_graph)
-    if create_graph:
-        import warnings
-
-        warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-                      "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
-                      "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-                      "after use to break the cycle and avoid the leak.", stacklevel=_outside())  # fmt: skip
-    with set_grad_enabled(True) if create_graph else _nothing:
-        grads = run(roots, retain=create_graph if retain_graph is None else retain_graph, create=create_graph, wanted=wanted)
-        for t, g in zip(targets or (), grads):
-            if g is not None:
-                keep(t, g, False, create_graph)
-
-
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Any, ...]:  # fmt: skip
-    """Gradients of ``outputs`` with respect to ``inputs``, returned and accumulated nowhere.
-
-    Args:
-        outputs: one tensor or several.
-        inputs: one tensor or several, leaves or not.
-        grad_outputs: the seeds, one for each output, of its shape.
-        retain_graph: keep what the graph saved; default: ``create_graph``.
-        create_graph: record the computation of the gradients, so that they can be differentiated.
-        allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
-        is_grads_batched: seeds have one more dimension in front: a vector-Jacobian product for each entry.
-        materialize_grads: give zeros for such inputs.
-
-    Returns:
-        A tuple: one gradient for each input.
-
-    >>> import pullback as torch
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> g, = torch.autograd.grad(x ** 3, x, create_graph=True); g
-    tensor(27., grad_fn=<MulBackward0>)
-    >>> torch.autograd.grad(g, x)
-    (tensor(18.),)
-    """
-    from ..op import wrap
-    from .engine import run, zeros
-
-    outs, ins = _as_tuple(outputs), _as_tuple(inputs)
-    if not ins:
-        raise ValueError("grad requires non-empty inputs.")
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    seeds = _as_tuple(grad_outputs, len(outs))
-    if is_grads_batched:
-        return _batched(outs, ins, seeds, retain_graph, create_graph, allow_unused, materialize_grads)
-    for i, t in enumerate(ins):
-        if not t.requires_grad:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad\n  inputs[{i}], of shape {list(t.shape)}")
-    roots = _roots(outs, seeds, create_graph)
-    with set_grad_enabled(True) if create_graph else _nothing:
-        grads = run(roots, retain=create_graph if retain_graph is None else retain_graph, create=create_graph,
-                    wanted=[_edge_of_input(t) for t in ins], accumulate=False)  # fmt: skip
-    results: list[Any] = []
-    for i, (t, g) in enumerate(zip(ins, grads)):
-        if g is None and materialize_grads:
-            g = zeros(t._array.shape, t._array.dtype, False)
-        elif g is None and not allow_unused:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                               f"this is the desired behavior.\n  inputs[{i}], of shape {list(t.shape)}")  # fmt: skip
-        results.append(g if g is None or create_graph else wrap(g))
-    if not create_graph:  # results of one call must not share memory with each other or with the seeds
-        held = {id(s._array) for s in seeds if s is not None}
-        for i, r in enumerate(results):
-            if r is not None:
-                if id(r._array) in held or r._array.base is not None:
-                    results[i] = wrap(r._array.copy())
-                held.add(id(r._array))
-    return tuple(results)
-
-
-def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, unused: Any, materialize: bool) -> tuple:
-    """One vector-Jacobian product for each entry of the seeds' first dimension."""
-    from ..ops.join import stack
-
-    n = len(next(s for s in seeds if s is not None))
-    rows = []
-    for k in range(n):
-        row_seeds = [None if s is None else s[k] for s in seeds]
-        rows.append(grad(outs, ins, row_seeds, True if k < n - 1 else retain, create, allow_unused=unused, materialize_grads=materialize))
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *exc: object) -> None: ...
-
-
-_nothing = _Nothing()
-
-
-def _outside() -> int:
-    """The stacklevel at which a warning names the user's line."""
-    import sys
-
-    from .graph import user_frame
-
-    frame, target, level = sys._getframe(1), user_frame(sys._getframe(1)), 1
-    while frame is not None and frame is not target:
-        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
-    return level
-
-
-def _as_tuple(given: Any, length: int = 1) -> tuple:
-    if given is None:
-        return (None,) * length
-    return tuple(given) if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence) else (given,)
-
-
-def _edge_of_input(t: Any) -> Any:
-    from ..storage import edge_of
-    from .graph import GradientEdge, Output
-
-    if isinstance(t, GradientEdge):
-        return t.edge
-    e = edge_of(t)
-    if e is None:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
-    if e.__class__ is Output:
-        return e
-    return e
-
-
-def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
-    """Pairs of an edge and its seed, after every check: nothing has been changed when this raises."""
-    import numpy as np
-
-    from ..op import wrap
-    from ..storage import edge_of
-    from ..tensor import Tensor
-    from .errors import at
-
-    if len(outputs) != len(seeds):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
-    roots = []
-    for i, (y, seed) in enumerate(zip(outputs, seeds)):
-        e, a = (y.edge, None) if not isinstance(y, Tensor) else (edge_of(y), y._array)
-        if seed is None:
-            if e is None:
-                raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn\n"
-                                   f"  its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under "
-                                   "no_grad(), from .detach(), .item() or .data, or from integers?")  # fmt: skip
-            if a.size != 1:
-                where = "" if e is y else f"  made by {y.grad_fn.name()} at {at(y.grad_fn.location)}\n"
-                raise RuntimeError("grad can be implicitly created only for scalar outputs\n"
-                                   f"  this one has shape {list(a.shape)}\n{where}"
-                                   "  Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, "
-                                   "or reduce first: y.sum().backward()")  # fmt: skip
-            if a.dtype.kind == "c":
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-            g = np.ones(a.shape, a.dtype)
-            roots.append((e, wrap(g) if create else g))
-            continue
-        if not isinstance(seed, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}\n"
-                            f"  Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r})")  # fmt: skip
-        if a is not None:
-            if seed._array.shape != a.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
-                                   f"{y.shape}.\n  The seed says how much each element of the output counts: it needs the output's "
-                                   "shape, and is never stretched.")  # fmt: skip
-            if (seed._array.dtype.kind == "c") != (a.dtype.kind == "c"):
-                raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                                   f"dtype: grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {y.dtype}.")  # fmt: skip
-        if e is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn\n  its shape is {list(y.shape)}")
-        if a is not None and seed._array.dtype != a.dtype:
-            seed = seed.to(y.dtype)
-        roots.append((e, seed if create else seed._array))
-    return roots
-
-
-from . import modes as grad_mode  # noqa: E402
+_LATER = {
+    "Function": "function", "FunctionCtx": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "GradcheckError": "gradcheck", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name in ("Function", "FunctionCtx"):
-        return getattr(importlib.import_module(__name__ + ".function"), name)
-    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        module = importlib.import_module(__name__ + ".gradcheck")
-        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
-        return getattr(module, name)
     if name == "Variable":
         from ..tensor import Tensor
 
         return Tensor
-    if name in ("function", "functional", "graph", "engine"):
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_LATER[name] or name}")
+    value = globals()[name] = getattr(module, name) if _LATER[name] else module
+    return value

@@ -53,53 +53,178 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
-    heap: list[int] = []
-    nodes: dict[int, Node] = {}
-    grads: dict[int, Any] = {}  # what has arrived so far, by falling sequence number
-    leaves: dict[Any, Any] = {}
-    borrowed: set[int] = set()  # leaves whose gradient's array somebody else may hold
-    captured: dict[tuple[int, int], Any] = {}
+    flow = Flow(create, accumulate)
+    heap, nodes, grads = flow.heap, flow.nodes, flow.grads
     plan = None if wanted is None else Plan(roots, wanted)
-    due = last_consumers(roots, plan) if graph.hooked_leaves else {}
-    watching = bool(observers)
+    due = last_consumers(roots, plan) if graph.hooked_leaves else None
+    careful = bool(observers)
+    for e, g in roots:
+        flow.deliver(e, g, False)
+    ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
+    ahead_g: Any = None
+    while True:
+        if ahead is not None:
+            node, g = ahead, ahead_g
+            ahead = None
+        elif heap:
+            s = heappop(heap)
+            node, g = nodes.pop(s), grads.pop(s)
+        else:
+            break
+        edges: Sequence[Any] = node._edges
+        saved = node._saved
+        hooks = node._hooks
+        several = node._shape.__class__ is list
+        if hooks is not None:
+            g = before_node(hooks, g, create)
+        if plan is not None:
+            s = -node._seq
+            for index in plan.catch.get(s, ()):
+                flow.captured[s, index] = g if index < 0 else g[index]
+            if s not in plan.running:
+                continue
+            edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
+        if hooks is not None and hooks.pre:
+            g = run_prehooks(hooks.pre, g if several else (g,), create)
+            g = list(g) if several else g[0]
+        if saved is FREED:
+            raise errors.second_time(node)
+        if node._seq < storage.last_write:
+            errors.check_saved(node)
+        if several:
+            g = tuple([zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)])
+        if create:
+            saved = with_history(node)
+        pulls = node._pulls
+        results: Any = pulls
+        if pulls is None or careful or hooks is not None and hooks.post:
+            try:
+                results = node._pull(g, saved, edges)
+            except Exception as error:
+                errors.note_where(error, node)
+                raise
+            if careful or hooks is not None and hooks.post:
+                results = after_node(node, hooks, results, g, create)
+            pulls = None
+        if not retain:
+            for v in saved:
+                if v.__class__ is ndarray or v.__class__ is list:
+                    node._saved = FREED
+                    break
+        for e, r in zip(edges, results):
+            if e is None:
+                continue
+            if pulls is not None:
+                try:
+                    r = r(g, saved)
+                except Exception as error:
+                    errors.note_where(error, node)
+                    raise
+            if r is None:
+                continue
+            if create:
+                a = r._array
+            else:
+                if r.__class__ is not ndarray:
+                    r = asarray(r)
+                a = r
+            s = e._seq
+            if s > 0:
+                if a.shape != e._shape or a.dtype is not e._dtype:
+                    r = fit(r, e._shape, e._dtype, create, node)
+                if e is ahead:
+                    ahead_g = plus(ahead_g, r)
+                elif ahead is None and not heap:
+                    ahead, ahead_g = e, r
+                else:
+                    if ahead is not None:
+                        flow.deliver(ahead, ahead_g, False)
+                        ahead = None
+                    s = -s  # what `deliver` does in the usual case
+                    if s in grads:
+                        grads[s] = plus(grads[s], r)
+                    else:
+                        grads[s] = r
+                        nodes[s] = e
+                        heappush(heap, s)
+            elif s == 0:
+                x = e._array
+                if a.shape != x.shape or a.dtype is not x.dtype:
+                    r = fit(r, x.shape, x.dtype, create, node)
+                flow.deliver(e, r, pulls is not None and r is not g and r is a and a.base is None)
+            else:
+                if ahead is not None:
+                    flow.deliver(ahead, ahead_g, False)
+                    ahead = None
+                if a.shape != e.node._shape[e.index] or a.dtype is not e.node._dtype[e.index]:
+                    r = fit(r, e.node._shape[e.index], e.node._dtype[e.index], create, node)
+                flow.deliver(e, r, False)
+        if due is not None:
+            for leaf in due.get(-node._seq, ()):
+                if leaf in flow.leaves:
+                    flow.finish(leaf)
+    for leaf in list(flow.leaves):
+        flow.finish(leaf)
+    return [] if wanted is None else [flow.captured.get(capture_key(e)) for e in wanted]
 
-    def deliver(e: Any, r: Any, owned: bool) -> None:
-        """Add a gradient to what waits at an edge."""
+
+class Flow:
+    """The gradients on their way.
+
+    Attributes:
+        heap, nodes, grads: the nodes that wait, by falling sequence number, and what has arrived for them so far.
+        leaves: what has arrived for leaves.
+        borrowed: (ids of) leaves whose gradient's array somebody else may hold.
+        captured: gradients to be returned, by :func:`capture_key`.
+    """
+
+    __slots__ = ("create", "accumulate", "heap", "nodes", "grads", "leaves", "borrowed", "captured")
+
+    def __init__(self, create: bool, accumulate: bool) -> None:
+        self.create, self.accumulate = create, accumulate
+        self.heap: list[int] = []
+        self.nodes: dict[int, Node] = {}
+        self.grads: dict[int, Any] = {}
+        self.leaves: dict[Any, Any] = {}
+        self.borrowed: set[int] = set()
+        self.captured: dict[tuple[int, int], Any] = {}
+
+    def deliver(self, e: Any, r: Any, owned: bool) -> None:
+        """Add a gradient to what waits at an edge; ``owned`` if its array is held by nobody else."""
         s = e._seq
         if s == 0:
+            leaves = self.leaves
             if e in leaves:
-                leaves[e] = leaves[e] + r
-                borrowed.discard(id(e))
+                leaves[e] = plus(leaves[e], r)
+                self.borrowed.discard(id(e))
             else:
                 leaves[e] = r
                 if not owned:
-                    borrowed.add(id(e))
-        elif s > 0:
-            if -s in grads:
-                grads[-s] = grads[-s] + r
-            else:
-                grads[-s] = r
-                nodes[-s] = e
-                heappush(heap, -s)
+                    self.borrowed.add(id(e))
+            return
+        grads, node = self.grads, e if s > 0 else e.node
+        key = -node._seq
+        if key not in grads:
+            grads[key] = r if s > 0 else [None] * len(node._shape)
+            self.nodes[key] = node
+            heappush(self.heap, key)
+            if s > 0:
+                return
+        if s > 0:
+            grads[key] = plus(grads[key], r)
         else:
-            s = -e.node._seq
-            if s not in grads:
-                grads[s] = [None] * len(e.node.shape)
-                nodes[s] = e.node
-                heappush(heap, s)
-            slots = grads[s]
-            slots[e.index] = r if slots[e.index] is None else slots[e.index] + r
+            slots = grads[key]
+            slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
 
-    def finish(leaf: Any) -> None:
+    def finish(self, leaf: Any) -> None:
         """All gradients of this leaf have arrived: hooks, then accumulation."""
-        g, owned = leaves.pop(leaf), id(leaf) not in borrowed
-        hooks = leaf._hooks
+        g, owned, create, hooks = self.leaves.pop(leaf), id(leaf) not in self.borrowed, self.create, leaf._hooks
         if hooks is not None:
             before = g
             g = run_tensor_hooks(hooks.tensor.get(0), g, create)
             owned = owned and g is before
-        if not accumulate:
-            captured[0, id(leaf)] = g
+        if not self.accumulate:
+            self.captured[0, id(leaf)] = g
             return
         if hooks is not None and hooks.pre:
             g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
@@ -112,85 +237,6 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                     fn(leaf)
                 for fn in list(hooks.post.values()):
                     fn((), (as_tensor(g),))
-
-    for e, g in roots:
-        deliver(e, g, False)
-    while heap:
-        s = heappop(heap)
-        node = nodes.pop(s)
-        g = grads.pop(s)
-        hooks = node.hooks
-        several = g.__class__ is list
-        if hooks is not None:
-            g = before_node(hooks, g, create)
-        edges: Sequence[Any] = node.edges
-        if plan is not None:
-            for index in plan.catch.get(s, ()):
-                captured[s, index] = g if index < 0 else g[index]
-            if s not in plan.running:
-                continue
-            edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
-        if hooks is not None and hooks.pre:
-            g = run_prehooks(hooks.pre, g if several else (g,), create)
-            g = list(g) if several else g[0]
-        saved = node.saved
-        if saved is FREED:
-            raise errors.second_time(node)
-        if node._seq < storage.last_write:
-            errors.check_saved(node)
-        if several:
-            g = tuple([zeros(node.shape[i], node.dtype[i], create) if v is None else v for i, v in enumerate(g)])
-        if create:
-            saved = with_history(node)
-        pulls = node.pulls
-        try:
-            if pulls is None:
-                results = node.pull(g, saved, edges)
-            else:
-                results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
-        except Exception as error:
-            errors.note_where(error, node)
-            raise
-        if watching or hooks is not None and hooks.post:
-            results = after_node(node, hooks, results, g, create)
-        if not retain and node.saved:
-            node.saved = FREED
-        for e, r in zip(edges, results):
-            if e is None or r is None:
-                continue
-            if create:
-                a = r._array
-            else:
-                if r.__class__ is not ndarray:
-                    r = asarray(r)
-                a = r
-            s_e = e._seq
-            if s_e > 0:  # the usual case of `deliver`, in place
-                if a.shape != e.shape or a.dtype is not e.dtype:
-                    r = fit(r, e.shape, e.dtype, create, node)
-                s_e = -s_e
-                if s_e in grads:
-                    grads[s_e] = grads[s_e] + r
-                else:
-                    grads[s_e] = r
-                    nodes[s_e] = e
-                    heappush(heap, s_e)
-            elif s_e == 0:
-                x = e._array
-                if a.shape != x.shape or a.dtype is not x.dtype:
-                    r = fit(r, x.shape, x.dtype, create, node)
-                deliver(e, r, pulls is not None and r is not g and r is a and a.base is None)
-            else:
-                if a.shape != e.node.shape[e.index] or a.dtype is not e.node.dtype[e.index]:
-                    r = fit(r, e.node.shape[e.index], e.node.dtype[e.index], create, node)
-                deliver(e, r, False)
-        if due:
-            for leaf in due.get(s, ()):
-                if leaf in leaves:
-                    finish(leaf)
-    for leaf in list(leaves):
-        finish(leaf)
-    return [] if wanted is None else [captured.get(capture_key(e)) for e in wanted]
 
 
 # --- what to run ------------------------------------------------------------------------------------------------
@@ -220,9 +266,9 @@ class Plan:
                 self.catch.setdefault(s, []).append(index)
         self.running: set[int] = set()
         for node in reachable([e for e, _ in roots]):
-            if any(e is not None and capture_key(e) in self.live for e in node.edges):
+            if any(e is not None and capture_key(e) in self.live for e in node._edges):
                 self.running.add(-node._seq)
-                outputs = range(len(node.shape)) if node.shape.__class__ is list else (-1,)
+                outputs = range(len(node._shape)) if node._shape.__class__ is list else (-1,)
                 self.live.update((-node._seq, i) for i in outputs)
 
 
@@ -237,7 +283,7 @@ def reachable(edges: Sequence[Any]) -> list[Node]:
         node = e if e._seq > 0 else e.node
         if node._seq not in seen:
             seen[node._seq] = node
-            todo.extend(node.edges)
+            todo.extend(node._edges)
     return [seen[s] for s in sorted(seen)]
 
 
@@ -247,7 +293,7 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
     seen: set[int] = set()
     for node in reachable([e for e, _ in roots]):  # rising: the first consumer met here is the last to run
         if plan is None or -node._seq in plan.running:
-            for e in node.edges:
+            for e in node._edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:
                     seen.add(id(e))
                     due.setdefault(-node._seq, []).append(e)
@@ -255,6 +301,12 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
 
 
 # --- gradients --------------------------------------------------------------------------------------------------
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two gradients; of 0-d arrays too an array."""
+    total = a + b
+    return asarray(total) if isinstance(total, np.generic) else total
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, create: bool) -> Any:
@@ -296,17 +348,17 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 def with_history(node: Node) -> tuple[Any, ...]:
     """A node's saved arrays as tensors that remember where they came from, for recording the backward pass."""
-    op, values = node.op, []
+    op, values = node._op, []
     if op is None:  # a custom Function hands out its own saved tensors
         return ()
-    for (kind, i, _), value in zip(op.getters, node.saved):
+    for (kind, i, _), value in zip(op.getters, node._saved):
         if not isinstance(value, ndarray):
             if op.listed and kind == "value" and i == 0 and value is not None:
-                value = [restored(v, e) for v, e in zip(value, node.edges)]
+                value = [restored(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
         elif kind == "value":
-            values.append(restored(value, node.edges[op.tensors.index(i)] if i in op.tensors else None))
-        elif node.shape.__class__ is not list:
+            values.append(restored(value, node._edges[op.tensors.index(i)] if i in op.tensors else None))
+        elif node._shape.__class__ is not list:
             main = not op.outputs or i == op.differentiable[0]
             values.append(restored(value, node if kind == "out" and main else None))
         else:
@@ -402,6 +454,6 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
 
 def call_node(node: Node, grads: Sequence[Any]) -> Any:
     """``grad_fn(gradient)``: one node's rule, on tensors."""
-    g = tuple(grads) if node.shape.__class__ is list else grads[0]
-    results = tuple(node.pull(g, with_history(node), node.edges))
+    g = tuple(grads) if node._shape.__class__ is list else grads[0]
+    results = tuple(node._pull(g, with_history(node), node._edges))
     return results if len(results) > 1 else results[0]

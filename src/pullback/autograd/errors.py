@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import storage
+from ..complaint import noted
 from ..dtypes import OF_NUMPY
-from .graph import Node
+from .graph import FREED, Node
 
 
 def at(location: tuple[str, int] | None) -> str:
@@ -21,14 +22,14 @@ def at(location: tuple[str, int] | None) -> str:
 
 
 def second_time(node: Node) -> RuntimeError:
-    return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-        "after calling backward.\n"
-        f"  The freed node is {node.name()}, made at {at(node.location)}\n"
-        "  If that line belongs to an earlier iteration, a value was carried over: .detach() it there."
-    )
+    return noted(
+        RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                     "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+                     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                     "saved tensors after calling backward."),
+        f"The freed node is {node.name()}, made at {at(node.location)}",
+        "If that line belongs to an earlier iteration, a value was carried over: .detach() it there.",
+    )  # fmt: skip
 
 
 def check_saved(node: Node) -> None:
@@ -37,7 +38,7 @@ def check_saved(node: Node) -> None:
     Raises:
         RuntimeError: naming the line that saved the value and the line that wrote into it.
     """
-    for position, value in enumerate(node.saved):
+    for position, value in enumerate(node._saved):
         for array in value if value.__class__ is list else (value,):
             if isinstance(array, np.ndarray):
                 write = storage.write_since(array, node._seq)
@@ -48,26 +49,27 @@ def check_saved(node: Node) -> None:
 def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Write) -> RuntimeError:
     from ..op import TYPE_NAMES
 
-    name = node.op.saved_names[position] if node.op is not None else f"saved_tensors[{position}]"
+    name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
     later = sum(stamp > node._seq for stamp in write.recent)
     source = node
-    if name != "out" and node.op is not None and name in node.op.params:
-        e = node.edges[node.op.params.index(name)] if not node.op.listed else None
+    if name != "out" and node._op is not None and name in node._op.params:
+        e = node._edges[node._op.params.index(name)] if not node._op.listed else None
         source = getattr(e, "node", e)
     whose = f"which is output 0 of {source.name()}, " if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(array.shape)}], {whose}is at version {write.count}; expected version {write.count - later} instead.\n"
-        f"  {node.name()} saved it ({name}) at {at(node.location)}\n"
-        f"  It was overwritten at {at(write.location)}\n"
-        "  Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone())."
-    )
+    return noted(
+        RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
+                     f"[{kind} {list(array.shape)}], {whose}is at version {write.count}; expected version {write.count - later} instead. "
+                     "Hint: the notes below name the line that saved it and the line that overwrote it."),
+        f"{node.name()} saved it ({name}) at {at(node.location)}",
+        f"It was overwritten at {at(write.location)}",
+        "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
+    )  # fmt: skip
 
 
 def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...]) -> RuntimeError:
-    return RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape "
-                        f"compatible with {list(expected)}\n  made at {at(node.location)}")  # fmt: skip
+    return noted(RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape "
+                              f"compatible with {list(expected)}"), f"made at {at(node.location)}")  # fmt: skip
 
 
 def note_where(error: BaseException, node: Node) -> None:

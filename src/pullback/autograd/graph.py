@@ -32,25 +32,26 @@ from ..hooks import RemovableHandle
 
 clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
 
-# The package's own files, so that a node can name the line of the user's code that made it.
+# Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's own.
+USERS: set[str] = set()
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OURS: dict[str, bool] = {}
 
 
-def is_ours(filename: str) -> bool:
-    """Whether a source file belongs to this package (its demo programs are users' code)."""
-    ours = OURS[filename] = filename.startswith(ROOT) and not filename.startswith(ROOT + "demos")
-    return ours
+def is_users(filename: str) -> bool:
+    """Whether a source file is the user's (as the package's demo programs are)."""
+    if filename in USERS:
+        return True
+    if filename.startswith(ROOT) and not filename.startswith(ROOT + "demos"):
+        return False
+    USERS.add(filename)
+    return True
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame from here outwards that is not the package's own."""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not (OURS[name] if name in OURS else is_ours(name)):
-            return frame
+    """The innermost frame from here outwards that is the user's."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
-    return None
+    return frame
 
 
 def line_of(code: CodeType | None, lasti: int) -> tuple[str, int] | None:
@@ -77,7 +78,7 @@ FREED: Any = ("freed",)  # what `saved` holds after backward has run without ret
 class Hooks:
     """The hooks of a node, or of a leaf tensor. Every dict maps a handle's id to a hook."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "__weakref__")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "metadata")
 
     def __init__(self) -> None:
         self.tensor: dict[int, dict[int, Callable]] = {}  # output number -> hooks on the gradient of that output
@@ -85,6 +86,7 @@ class Hooks:
         self.post: dict[int, Callable] = OrderedDict()
         self.accumulated: dict[int, Callable] = OrderedDict()
         self.retain: dict[int, weakref.ref] = {}  # output number -> the tensor whose .grad is kept
+        self.metadata: dict[str, Any] = {}
 
 
 class Node:
@@ -98,11 +100,11 @@ class Node:
         code, lasti: the instruction of the user's program that ran the operation.
     """
 
-    __slots__ = ("edges", "saved", "_seq", "shape", "dtype", "code", "lasti", "hooks", "__dict__", "__weakref__")
-    op: Any = None  # set by the subclass of each operation
-    pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
+    __slots__ = ("_edges", "_saved", "_seq", "_shape", "_dtype", "_code", "_lasti", "_hooks")
+    _op: Any = None  # set by the subclass of each operation
+    _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
 
-    def pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         """The gradients for those edges that are not None.
 
         Args:
@@ -110,7 +112,7 @@ class Node:
             saved: the node's saved values, as arrays or as tensors.
             edges: the node's edges, those that nobody asked for replaced by None.
         """
-        return [None if e is None else f(g, saved) for e, f in zip(edges, self.pulls)]
+        return [None if e is None else f(g, saved) for e, f in zip(edges, self._pulls)]
 
     @classmethod
     def name(cls) -> str:
@@ -120,41 +122,41 @@ class Node:
     @property
     def location(self) -> tuple[str, int] | None:
         """File and line of the user's code that ran the operation."""
-        return line_of(self.code, self.lasti)
+        return line_of(self._code, self._lasti)
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that the gradients go to, each with the number of its output."""
-        return tuple(next_function(e) for e in self.edges)
+        return tuple(next_function(e) for e in self._edges)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """A dict for whatever the user wants to note on this node."""
-        return self.__dict__.setdefault("_metadata", {})
+        return self._own_hooks().metadata
 
     def _sequence_nr(self) -> int:
         return self._seq
 
-    def _hooks(self) -> Hooks:
-        if self.hooks is None:
-            self.hooks = Hooks()
-        return self.hooks
+    def _own_hooks(self) -> Hooks:
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; it may return new ``grad_inputs``."""
-        return RemovableHandle.add(self._hooks().post, fn)
+        return RemovableHandle.add(self._own_hooks().post, fn)
 
     def register_prehook(self, fn: Callable) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before this node runs; it may return new ``grad_outputs``."""
-        return RemovableHandle.add(self._hooks().pre, fn)
+        return RemovableHandle.add(self._own_hooks().pre, fn)
 
     def _input_metadata_of(self, index: int) -> tuple[tuple[int, ...], np.dtype]:
-        return (self.shape[index], self.dtype[index]) if self.outputs > 1 else (self.shape, self.dtype)
+        return (self._shape[index], self._dtype[index]) if self._output_count > 1 else (self._shape, self._dtype)
 
     @property
-    def outputs(self) -> int:
+    def _output_count(self) -> int:
         """How many outputs take part in differentiation."""
-        return len(self.shape) if self.shape.__class__ is list else 1
+        return len(self._shape) if self._shape.__class__ is list else 1
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_self`` and its kin: what the operation kept for backward."""
@@ -211,7 +213,7 @@ class AccumulateGrad:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        return self.variable.__dict__.setdefault("_metadata", {})
+        return leaf_hooks(self.variable).metadata
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the leaf has accumulated."""
@@ -243,10 +245,10 @@ def next_function(edge: Any) -> tuple[Any, int]:
     return (edge, 0) if isinstance(edge, Node) else (AccumulateGrad.of(edge), 0)
 
 
-def made_here(node: Node, depth: int) -> None:
-    """Note the user's line `depth` frames up (and further, while frames are the package's own)."""
-    frame = user_frame(sys._getframe(depth + 1))
-    node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+def made_here(node: Node, frame: FrameType | None) -> None:
+    """Note the user's line: in this frame or the nearest outside of it."""
+    frame = user_frame(frame)
+    node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
 class GradientEdge:
@@ -264,7 +266,7 @@ class GradientEdge:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.edge.shape if self.edge.__class__ is not Output else self.edge.node.shape[self.edge.index]
+        return self.edge.shape if self.edge.__class__ is not Output else self.edge.node._shape[self.edge.index]
 
     requires_grad = True
 

@@ -23,6 +23,7 @@ class _PerThread(threading.local):
     grad = True
     inference = False
     multithreading = True
+    overrides = True
 
 
 _local = _PerThread()

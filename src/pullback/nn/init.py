@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..autograd.modes import no_grad
-from ..tensor import Tensor, empty_like
+from ..tensor import Tensor
 
 __all__ = [
     "calculate_gain",
@@ -117,7 +117,7 @@ def trunc_normal_(
         low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()  # rounded as the draws are
         result = tensor.normal_(mean, std, generator=generator)
         while (outside := (result < low) | (result > high)).any():
-            fresh = empty_like(result).normal_(mean, std, generator=generator)
+            fresh = result.new_empty(result.shape).normal_(mean, std, generator=generator)
             result = fresh.where(outside, result)
         return tensor.copy_(result)
 
@@ -125,7 +125,7 @@ def trunc_normal_(
     result = draws = tensor.uniform_(a, b, generator=generator)
     pending = _refused(draws, mean, std, peak, generator)
     while pending.any():
-        draws = empty_like(result).uniform_(a, b, generator=generator)
+        draws = result.new_empty(result.shape).uniform_(a, b, generator=generator)
         result = draws.where(pending, result)
         pending = pending & _refused(draws, mean, std, peak, generator)
     return tensor.copy_(result)
@@ -134,7 +134,7 @@ def trunc_normal_(
 def _refused(draws: Tensor, mean: float, std: float, peak: float, generator: Any) -> Tensor:
     """Which uniform draws are turned down: those whose share of the peak density is below another uniform draw."""
     log_density = ((draws - mean) / std).pow(2) * -0.5 - peak
-    return empty_like(draws).uniform_(generator=generator).log() > log_density
+    return draws.new_empty(draws.shape).uniform_(generator=generator).log() > log_density
 
 
 def _normal_cdf(x: float) -> float:

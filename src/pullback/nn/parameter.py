@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor, empty
+from ..tensor import Tensor, _disabled_torch_function
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -38,10 +38,12 @@ class Parameter(Tensor, metaclass=_ParameterType):
     """
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
-        if data is None:
-            data = empty(0)
+        data = Tensor() if data is None else data
         if type(data) is Tensor or type(data) is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            self = object.__new__(cls)
+            self._array = data._array
+            self._fn = self._view = self._grad = self._hooks = None
+            return self.requires_grad_(requires_grad)
         t = data.detach().requires_grad_(requires_grad)
         if type(t) is not type(data):
             raise RuntimeError(
@@ -52,21 +54,15 @@ class Parameter(Tensor, metaclass=_ParameterType):
         t._is_param = True
         return t
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+    __torch_function__ = _disabled_torch_function
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            copy = type(self)(self.data.clone(), self.requires_grad)
-            memo[id(self)] = copy
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self, **options: Any) -> str:
         return "Parameter containing:\n" + super().__repr__(**options)
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.data, self.requires_grad), self.__dict__ or None
-
-
-def _rebuild(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
-    return cls(data, requires_grad)
 
 
 class _BufferType(type(Tensor)):  # type: ignore[misc]
@@ -91,8 +87,9 @@ class Buffer(Tensor, metaclass=_BufferType):
     """
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
-        if data is None:
-            data = empty(0)
+        data = Tensor() if data is None else data
         t = data.detach().requires_grad_(data.requires_grad)
         t.persistent, t._is_buffer = persistent, True
         return t
+
+    __torch_function__ = _disabled_torch_function

@@ -6,14 +6,134 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op
+from ..device import Layout, check_device, device
+from ..dtypes import NAMES, as_dtype
+from ..op import offer
 from ..tensor import Tensor
+
+__all__: list[str] = ["can_cast", "promote_types", "result_type"]
 
 
 @op.general(node="ToCopyBackward0", method=False, holomorphic=False)
 def cast(input: Tensor, dtype: Any) -> Tensor:
-    """The elements in another (NumPy) type, as a copy."""
+    """The elements in another (NumPy) type, as a copy. Complex to real drops the imaginary part."""
+    if input.dtype.kind == "c" and dtype.kind not in "cb":
+        input = input.real
+    if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
+        return input.astype(np.float32).astype(dtype)
     return input.astype(dtype)
 
 
-cast.vjp(input=lambda g: g)
+cast.vjp(input=lambda g: g)  # the engine casts it to the input's type
+
+
+def identity_node(leaf: Any, array: np.ndarray) -> Any:
+    """A node that passes gradients on to a leaf, for a saved copy of its value in another type."""
+    node = cast.op.node_type("ToCopyBackward0", False)()
+    node._edges, node._saved, node._hooks = (leaf,), (), None
+    node._shape, node._dtype = array.shape, array.dtype
+    op.made_here(node, None)
+    node._seq = op.clock()
+    return node
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """This tensor in another type: itself if it has that type already, else a recorded copy.
+
+    Args:
+        args: a dtype, a device (the CPU), both, or another tensor whose type to take.
+        kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``non_blocking`` and ``memory_format`` (nothing to do here).
+
+    >>> import pullback as torch
+    >>> torch.tensor([1, 2]).to(torch.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    target = kwargs.get("dtype")
+    copy = kwargs.get("copy", False)
+    check_device(kwargs.get("device"))
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor):
+            target = a.dtype
+        elif isinstance(a, (device, str)):
+            check_device(a)
+        elif isinstance(a, bool):
+            copy = a if i and i == len(args) - 1 and isinstance(args[i - 1], bool) else copy
+        elif a is not None and not isinstance(a, (Layout, int)):
+            target = as_dtype(a)
+        elif isinstance(a, int):
+            check_device(device(a))
+    return _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
+
+
+def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
+    if self._array.dtype != d:
+        return cast(self, d)
+    return self.clone() if copy else self  # type: ignore[attr-defined]
+
+
+offer(to, "to")
+
+
+def _shortcut(name: str, d: np.dtype) -> Any:
+    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, d) if self._array.dtype != d else self
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"This tensor as ``torch.{name}``; itself if it has that type already."
+    return convert
+
+
+for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
+    offer(_shortcut(_name, NAMES[_name].numpy), _name)
+offer(_shortcut("byte", np.dtype(np.uint8)), "byte")
+offer(_shortcut("char", np.dtype(np.int8)), "char")
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor in another's type."""
+    return _to(self, other._array.dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor: it is on the CPU."""
+    return self
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Refused: there is no such device here."""
+    check_device("cuda" if device is None else device)
+    return self
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """This tensor: nothing is copied to other devices."""
+    return self
+
+
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
+    if dtype is None:
+        return f"torch.{op.type_name(self.dtype)}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        dtype = next(NAMES[n] for n, legacy in op.TYPE_NAMES.items() if legacy == name)
+    return _to(self, as_dtype(getattr(dtype, "_legacy_dtype", dtype)).numpy)
+
+
+for _name, _fn in {"type_as": type_as, "cpu": cpu, "cuda": cuda, "pin_memory": pin_memory, "type": _type,
+                   "is_pinned": lambda self: False, "share_memory_": lambda self: self, "is_shared": lambda self: True}.items():  # fmt: skip
+    offer(_fn, _name)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The type that mixing two operands gives.
+
+    >>> import pullback as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.5)
+    torch.float32
+    """
+    return dtypes.result_type_of([t._array if isinstance(t, Tensor) else t for t in (tensor1, tensor2)])
+
+
+can_cast, promote_types = dtypes.can_cast, dtypes.promote_types

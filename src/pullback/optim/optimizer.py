@@ -359,3 +359,16 @@ def _cast(param: Tensor, value: Any, own_step: bool, key: Any = None) -> Any:
     if isinstance(value, (list, tuple, set)):
         return type(value)(_cast(param, v, own_step) for v in value)
     return value
+
+
+def number(value: Any) -> float:
+    """An option that may be given as a one-element tensor."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def check_switches(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """Refuse the combinations of switches that PyTorch refuses."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -16,7 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Packs:
 
 
 class Pack:
-    """Some parameters of one type that have taken the same number of steps.
+    """Parameters of one type that have taken the same number of steps, and their state.
 
     Attributes:
         blocks: what the flat arrays are cut into.
@@ -70,32 +70,28 @@ class Pack:
     ) -> None:
         self.group, self.params, self.names = group, params, names
         dtype = params[0]._array.dtype
-        sizes = [p._array.size for p in params]
-        flats = {name: np.zeros(sum(sizes), dtype) for name in names}
+        flats = {name: np.zeros(sum(p._array.size for p in params), dtype) for name in names}
         exact = dtypes.get_default_dtype() is dtypes.float64
         self.steps = np.zeros(len(params), np.float64 if exact else np.float32)
-
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
         start = 0
-        for i, (p, size) in enumerate(zip(params, sizes)):
-            own = state[p]
-            homes = {"step": self.steps[i, ...]}
-            for name, flat in flats.items():
-                homes[name] = flat[start : start + size].reshape(p._array.shape)
-            for name, home in homes.items():
+        for i, p in enumerate(params):
+            shape, stop = p._array.shape, start + p._array.size
+            own, homes = state[p], {name: flat[start:stop].reshape(shape) for name, flat in flats.items()}
+            for name, home in {"step": self.steps[i, ...], **homes}.items():
                 if name in own:
                     home[...] = own[name]._array if isinstance(own[name], Tensor) else own[name]
                 own[name] = wrap(home)
             self.held.append(list(own.values()))
-            start += size
+            start = stop
 
-        self.work = _work_type(dtype)
-        pieces = list(_cut(params))
-        size = max((block[-1].stop - block[0].start for block in pieces), default=0)
-        scratch = [np.empty(size, np.float32 if dtype.itemsize == 2 else dtype) for _ in range(2 + len(names))]
-        self.blocks = [Block(block, list(flats.values()), scratch) for block in pieces]
-        self.values = np.empty(16, self.work)
-        self.constants = [self.values[i, ...] for i in range(16)]
+        cuts = list(_cut(params))
+        size = max((cut[-1].stop - cut[0].start for cut in cuts), default=0)
+        work = np.dtype(np.float32) if dtype.itemsize == 2 else dtype  # 16-bit types are too coarse to compute in
+        scratch = [np.empty(size, work) for _ in range(2 if work == dtype else 2 + len(names))]
+        self.blocks = [Block(cut, list(flats.values()), scratch) for cut in cuts]
+        self._constants = np.empty(12, _real(np.empty(0, work)).dtype)
+        self._constant_views = [self._constants[i, ...] for i in range(12)]
 
     def fits(self, group: dict[str, Any], state: defaultdict[Any, Any], names: tuple[str, ...]) -> bool:
         """Whether all the parameters have gradients, and everything else is still as it was made."""
@@ -112,10 +108,10 @@ class Pack:
         self.steps += 1
         return self.steps.item(0)
 
-    def constant(self, *values: float) -> list[np.ndarray]:
-        """Numbers as 0-d arrays of the type of the arithmetic, with which NumPy works faster than with Python floats."""
-        self.values[: len(values)] = values
-        return self.constants
+    def constants(self, *values: float) -> list[np.ndarray]:
+        """Numbers as 0-d arrays of the type of the arithmetic, which NumPy takes faster than Python floats."""
+        self._constants[: len(values)] = values
+        return self._constant_views[: len(values)]
 
     def written(self) -> None:
         """Note that the parameters were written into."""
@@ -123,32 +119,82 @@ class Pack:
             written(p._array)
 
 
-class Piece:
+class Piece(NamedTuple):
     """A parameter, or some rows of it (None: all), and its place in the flat arrays."""
 
-    __slots__ = ("param", "rows", "start", "stop", "shape")
-
-    def __init__(self, param: Tensor, rows: slice | None, start: int, stop: int, shape: tuple[int, ...]) -> None:
-        self.param, self.rows, self.start, self.stop, self.shape = param, rows, start, stop, shape
+    param: Tensor
+    rows: slice | None
+    shape: tuple[int, ...]
+    start: int
+    stop: int
 
 
 def _cut(params: list[Tensor]) -> Iterator[list[Piece]]:
-    """The pieces of each block."""
+    """The pieces of each block, in order."""
     block: list[Piece] = []
     start = 0
     for p in params:
-        shape = p._array.shape
-        rows = shape[0] if shape else 1
-        row = math.prod(shape[1:])
+        rows, *rest = p._array.shape or (1,)
+        row = math.prod(rest)
         many = rows if rows * row <= BLOCK else max(1, BLOCK // row)
         for first in range(0, rows if row else 0, many):
             n = min(many, rows - first)
-            whole = n == rows
-            piece = Piece(p, None if whole else slice(first, first + n), start, start + n * row, shape if whole else (n, *shape[1:]))
-            if block and piece.stop - block[0].start > BLOCK:
+            stop = start + n * row
+            if block and stop - block[0].start > BLOCK:
                 yield block
                 block = []
-            block.append(piece)
-            start = piece.stop
+            if n == rows:
+                block.append(Piece(p, None, p._array.shape, start, stop))
+            else:
+                block.append(Piece(p, slice(first, first + n), (n, *rest), start, stop))
+            start = stop
     if block:
         yield block
+
+
+class Block:
+    """A stretch of the flat arrays, with the pieces of parameters that belong to it."""
+
+    def __init__(self, cut: list[Piece], flats: list[np.ndarray], scratch: list[np.ndarray]) -> None:
+        first, last = cut[0].start, cut[-1].stop
+        grad, update, *wide = (s[: last - first] for s in scratch)
+        self.stored = [flat[first:last] for flat in flats]
+        self.wide = bool(wide)
+        self.grad, self.update = _real(grad), _real(update)
+        self.state = [_real(s) for s in wide or self.stored]
+        self.pieces = []
+        for param, rows, shape, start, stop in cut:
+            place = slice(start - first, stop - first)
+            self.pieces.append((param, rows, grad[place].reshape(shape), update[place].reshape(shape)))
+
+    def load(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Collect the gradients. Returns arrays to work in: the gradient, room for the update, and the state."""
+        for param, rows, grad, _ in self.pieces:
+            g = param._grad._array  # type: ignore[union-attr]
+            grad[...] = g if rows is None else g[rows]
+        if self.wide:
+            for state, stored in zip(self.state, self.stored):
+                state[...] = stored
+        return self.grad, self.update, self.state
+
+    def values(self) -> np.ndarray:
+        """The parameters' values, in the room for the update."""
+        for param, rows, _, update in self.pieces:
+            update[...] = param._array if rows is None else param._array[rows]
+        return self.update
+
+    def store(self, shrink: np.ndarray | None = None) -> None:
+        """Multiply the parameters by ``shrink`` and subtract the update from them."""
+        for param, rows, _, update in self.pieces:
+            p = param._array if rows is None else param._array[rows]
+            if shrink is not None:
+                np.multiply(p, shrink, p)
+            np.subtract(p, update, p)
+        if self.wide:
+            for state, stored in zip(self.state, self.stored):
+                stored[...] = state
+
+
+def _real(array: np.ndarray) -> np.ndarray:
+    """Complex numbers as pairs of real ones, in the same memory: the methods treat both parts alike."""
+    return array.view(array.real.dtype) if array.dtype.kind == "c" else array

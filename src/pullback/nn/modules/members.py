@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,14 +36,23 @@ class Members(dict):
         self._forget(name)
         super().__delitem__(name)
 
-    # The methods of dict would go round the two above; these are written in terms of them.
-    pop, clear, update = MutableMapping.pop, MutableMapping.clear, MutableMapping.update
+    def pop(self, name: str, *default: Any) -> Any:
+        self._forget(name)
+        return super().pop(name, *default)
 
     def popitem(self) -> tuple[str, Any]:
-        name = next(reversed(self), None)
-        if name is None:
-            raise KeyError("popitem(): dictionary is empty")
-        return name, self.pop(name)
+        name, value = super().popitem()
+        self._forget(name)
+        return name, value
+
+    def clear(self) -> None:
+        for name in self:
+            self._forget(name)
+        super().clear()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
 
     def __ior__(self, other: Any) -> Members:  # type: ignore[override,misc]
         self.update(other)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ... import dtypes
 from ...autograd.modes import no_grad
-from ...tensor import Tensor, empty_like
+from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .hooks import (
     Hookable,
@@ -503,7 +503,7 @@ class Module(Hookable, Stateful):
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Give parameters and buffers new, uninitialised memory on ``device``."""
-        return self._apply(lambda t: empty_like(t, device=device), recurse)
+        return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse)
 
     def type(self: Self, dst_type: Any) -> Self:
         """Convert all parameters and buffers, integral ones too, to one type."""

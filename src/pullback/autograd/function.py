@@ -1,0 +1,334 @@
+"""``torch.autograd.Function``: a forward and a backward of the user's own, as one node of the graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..dtypes import FLOATING, OF_NUMPY
+from ..op import wrap
+from ..tensor import Tensor
+from . import errors, modes
+from .graph import LEAF, Node, Output, clock, made_here
+
+
+class FunctionCtx:
+    """What ``ctx`` offers in ``forward``, ``setup_context`` and ``backward``; attributes of the user's own are welcome."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize_grads = True
+    to_save: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for backward, where ``saved_tensors`` gives them back; later writes into them are noticed."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that ``forward`` wrote into these inputs; they have to be among its outputs."""
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that these outputs have no gradient."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """With False, ``backward`` gets None instead of zeros for outputs that received no gradient."""
+        self.materialize_grads = value
+
+
+class BackwardNode(FunctionCtx, Node):
+    """The node of a custom Function, which is also its ``ctx``."""
+
+    # A class with a dict: ctx takes any attribute.
+    _function: Any = None
+    _where: tuple[int, ...] = ()
+    _pulls = None
+
+    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+        recording = _recording(g)
+        self._wanted = [e is not None for e in edges]
+        grads = list(g) if g.__class__ is tuple else [g]
+        full = [None] * self._outputs
+        for i, v in zip(self._differentiable, grads):
+            full[i] = v
+        for i, v in enumerate(full):
+            if v is None and self.materialize_grads and self._shapes[i] is not None:
+                full[i] = np.zeros(*self._shapes[i])
+        tensors = tuple(wrap(v) if isinstance(v, np.ndarray) else v for v in full)
+        with modes.set_grad_enabled(recording):
+            results = self._function._backward_of()(self, *tensors)
+        return self._checked(results, edges, recording)
+
+    def _checked(self, results: Any, edges: Sequence[Any], recording: bool) -> list[Any]:
+        """What the user's backward returned, if it fits the inputs."""
+        name = self.name()
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        given = len(self._where)
+        if len(results) > given and all(r is None for r in results[given:]):
+            results = results[:given]
+        if len(results) != given:
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {given}, got {len(results)})")
+        grads: list[Any] = []
+        for i, r in enumerate(results):
+            k = self._where[i]
+            if k < 0:
+                if r is not None:
+                    raise RuntimeError(f"function {name} returned a gradient different from None at position {i + 1}, but the "
+                                       "corresponding forward input was not a Variable")  # fmt: skip
+                continue
+            if r is not None and not isinstance(r, Tensor):
+                raise TypeError(f"function {name} returned a value of type {type(r).__name__} at position {i + 1}, expected a Tensor or None")
+            if r is not None and edges[k] is not None and r._array.shape != self._input_shapes[k]:
+                raise errors.wrong_shape(self, r._array.shape, self._input_shapes[k])
+            grads.append(None if r is None or edges[k] is None else r if recording else r._array)
+        return grads
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]
+        """For each input, whether its gradient is asked for."""
+        wanted = self._wanted
+        return tuple(k >= 0 and wanted[k] for k in self._where)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``.
+
+        Raises:
+            RuntimeError: if they were freed, or one was written into since.
+        """
+        if self._saved is errors.FREED:
+            raise errors.second_time(self)
+        values = []
+        for array, (kind, e) in zip(self._saved, self._saved_edges):
+            if array is None:
+                values.append(None)
+                continue
+            write = storage.write_since(array, self._seq) if self._seq < storage.last_write else None
+            if write is not None:
+                raise errors.overwritten(self, len(values), array, write)
+            if kind == "leaf":
+                values.append(e)
+                continue
+            t = wrap(array)
+            t._fn = self._edge_of_output(e) if kind == "output" else e
+            values.append(t)
+        return tuple(values)
+
+    saved_variables = saved_tensors
+
+    def _edge_of_output(self, i: int) -> Any:
+        if i not in self._differentiable:
+            return None
+        return self if len(self._differentiable) == 1 else Output(self, self._differentiable.index(i))
+
+
+def _recording(g: Any) -> bool:
+    return any(isinstance(v, Tensor) for v in (g if g.__class__ is tuple else (g,)))
+
+
+class FunctionMeta(type):
+    """Gives each Function the class of its nodes."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(name + "Backward", (BackwardNode,), {"_function": cls, "__module__": cls.__module__})
+
+
+class Function(metaclass=FunctionMeta):
+    """A differentiable operation with a ``backward`` of your own.
+
+    Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grad_outputs)``, or
+    ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; then call ``YourFunction.apply(*args)``.
+    ``backward`` receives the gradient of each output and returns one for each argument (None where there is none). It
+    runs on tensors: with ``create_graph=True`` what it does is recorded, so it can be differentiated again.
+
+    >>> import pullback as torch
+    >>> class Double(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         return grad_output * 2
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> Double.apply(x).backward(torch.tensor([3.0])); x.grad
+    tensor([6.])
+    """
+
+    generate_vmap_rule = False
+    _backward_cls: type[BackwardNode]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+                           "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+                           "PyTorch.\n  Call it with .apply(...).")  # fmt: skip
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; override this."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what backward needs, if ``forward`` does not take ``ctx``."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Turn gradients of the outputs into gradients of the arguments; override this (or ``vjp``)."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
+                                  "with backward mode AD.")  # fmt: skip
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Turn tangents of the arguments into tangents of the outputs; override this for forward mode."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    @classmethod
+    def _backward_of(cls) -> Any:
+        overridden = cls.vjp is not Function.vjp
+        if overridden and cls.backward is not Function.backward:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
+        return cls.vjp if overridden else cls.backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the function and record it."""
+        new_style = cls.setup_context is not Function.setup_context
+        node = cls._backward_cls()
+        edges: list[Any] = []
+        where, shapes = [], []
+        for a in args:
+            if isinstance(a, Tensor):
+                where.append(len(edges))
+                edges.append(storage.edge_of(a))
+                shapes.append(a._array.shape)
+            else:
+                where.append(-1)
+        recording = modes.is_grad_enabled() and any(e is not None for e in edges)
+        node._edges, node._where, node._input_shapes = tuple(edges), tuple(where), shapes
+        node._wanted = [e is not None for e in edges]
+        node._hooks, node._saved = None, ()
+        if not recording:
+            node._edges = ()
+        with modes.no_grad():
+            if new_style:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(node, args, output)
+            else:
+                output = cls.forward(node, *args, **kwargs)
+        return cls._wrap_up(node, args, output, recording)
+
+    @classmethod
+    def _wrap_up(cls, node: BackwardNode, args: tuple[Any, ...], output: Any, recording: bool) -> Any:
+        """Give the outputs of ``forward`` their place in the graph."""
+        outputs = output if isinstance(output, tuple) else (output,)
+        constant = {id(t) for t in node.non_differentiable}
+        dirty = {id(t) for t in node.dirty_tensors}
+        inputs = {id(a): a for a in args if isinstance(a, Tensor)}
+        for t in node.dirty_tensors:
+            if not any(t is o for o in outputs):
+                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                                   "modified inplace must all be outputs of the Function.")  # fmt: skip
+        results: list[Any] = []
+        taking_part: list[int] = []
+        for i, o in enumerate(outputs):
+            if not isinstance(o, Tensor):
+                results.append(o)
+                continue
+            if id(o) in dirty:
+                if recording:
+                    storage.check_writable(o)
+                storage.written(o._array)
+                result = o
+            else:
+                given = inputs.get(id(o))
+                result = wrap(o._array) if recording or given is not None else o
+                if given is not None:  # returned as it is: a view of the input, that must not be written into
+                    result._view = (given if given._view is None else given._view[0], clock(), storage.FROM_FUNCTION)
+                elif o._view is not None and recording:
+                    result._view = (o._view[0], clock(), storage.FROM_FUNCTION)
+            results.append(result)
+            if recording and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING:
+                taking_part.append(i)
+        if not recording:
+            return tuple(results) if isinstance(output, tuple) else results[0]
+        node._outputs, node._differentiable = len(outputs), taking_part
+        node._shapes = [(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs]
+        if len(taking_part) == 1:
+            first = results[taking_part[0]]
+            node._shape, node._dtype = first._array.shape, first._array.dtype
+        else:
+            node._shape = [results[i]._array.shape for i in taking_part]
+            node._dtype = [results[i]._array.dtype for i in taking_part]
+        made_here(node, sys._getframe(2))
+        kept, edges = [], []
+        for t in node.to_save:
+            if t is None:
+                kept.append(None)
+                edges.append(("input", None))
+                continue
+            kept.append(t._array)
+            index = next((i for i, o in enumerate(outputs) if o is t), None)
+            if index is not None and id(t) not in inputs:
+                edges.append(("output", index))
+            elif index is not None and id(t) in dirty:
+                edges.append(("output", index))
+            elif t._fn is LEAF:
+                edges.append(("leaf", t))
+            else:
+                edges.append(("input", storage.edge_of(t)))
+        node._saved, node._saved_edges = tuple(kept), edges
+        node.__dict__.pop("to_save", None)
+        node.__dict__.pop("dirty_tensors", None)
+        node.__dict__.pop("non_differentiable", None)
+        node._seq = clock()
+        for k, i in enumerate(taking_part):
+            e = node if len(taking_part) == 1 else Output(node, k)
+            if id(outputs[i]) in dirty:
+                storage.move_on(results[i], e)
+            else:
+                results[i]._fn = e
+        return tuple(results) if isinstance(output, tuple) else results[0]
+
+
+def once_differentiable(fn: Any) -> Any:
+    """Decorates a ``backward`` that cannot itself be differentiated: trying to raises, instead of giving wrong values."""
+    import functools
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        with modes.no_grad():
+            outputs = fn(ctx, *args)
+        if not modes.is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        refused = tuple(_Refuse.apply(o, *args) if isinstance(o, Tensor) else o for o in several)
+        return refused if isinstance(outputs, tuple) else refused[0]
+
+    return wrapper
+
+
+class _Refuse(Function):
+    @staticmethod
+    def forward(ctx: Any, value: Any, *sources: Any) -> Any:
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -1,0 +1,142 @@
+"""What a module's backward hooks hang on: nodes around the module's part of the graph.
+
+    inputs ─► identity node ─► what forward recorded ─► identity node ─► outputs
+
+Backward, the node at the outputs sees ``grad_output`` before the module's part runs, and the node at the inputs
+sees ``grad_input`` after it has.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ...autograd import Function
+from ...autograd.modes import is_grad_enabled
+from ...tensor import Tensor
+from .hooks import WrappedHook
+
+Hook = Callable[..., Any]
+
+
+class BackwardHookFunction(Function):
+    """The identity, as a node of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Tensor) -> tuple[Tensor, ...]:
+        ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
+        return args
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        return grads
+
+
+class BackwardHook:
+    """The full backward hooks of one call of a module, hung on identity nodes around it."""
+
+    def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
+        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+        self.grad_outputs: tuple[Any, ...] | None = None  # known between the outputs' node and the inputs' node
+        self.inputs: list[int] | None = None  # which arguments went through the inputs' node; None: there is none
+
+    def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put the identity node before the module's inputs."""
+        self.n_inputs = len(args)
+        args, self.inputs = _through_node(args, self._inputs_done)
+        return args
+
+    def at_outputs(self, result: Any) -> Any:
+        """Put the identity node behind the module's outputs."""
+        values = result if isinstance(result, tuple) else (result,)
+        self.n_outputs = len(values)
+        values, self.outputs = _through_node(values, self._outputs_reached)
+        return values if isinstance(result, tuple) else values[0]
+
+    def _outputs_reached(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        grad_outputs = _spread(grads, self.outputs, self.n_outputs)
+        for hook in self.pre_hooks:
+            changed = hook(self.module, grad_outputs)
+            if changed is not None:
+                changed = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
+                grad_outputs = changed
+        if self.inputs is None:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
+            for hook in self.hooks:
+                changed = hook(self.module, (None,) * self.n_inputs, grad_outputs)
+                if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or None "
+                        "for all gradients."
+                    )
+        else:
+            self.grad_outputs = grad_outputs
+        return tuple(grad_outputs[i] for i in self.outputs)
+
+    def _inputs_done(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
+        if self.grad_outputs is None:  # a gradient that came round the outputs, as in double backward
+            return None
+        grad_inputs = _spread(grads, self.inputs, self.n_inputs)
+        for hook in self.hooks:
+            changed = hook(self.module, grad_inputs, self.grad_outputs)
+            if changed is not None:
+                grad_inputs = _checked(changed, self.n_inputs, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return tuple(grad_inputs[i] for i in self.inputs)
+
+
+def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
+    changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
+    if len(changed) != expected:
+        raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
+    return changed
+
+
+def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
+    """Gradients at their positions among `size` values, None elsewhere."""
+    spread = [None] * size
+    for i, g in zip(positions, grads):
+        spread[i] = g
+    return tuple(spread)
+
+
+def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
+    """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work at all.
+
+    Returns the values, and the positions of the tensors (None: there is no node).
+    """
+    positions = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
+    if not (is_grad_enabled() and any(values[i].requires_grad for i in positions)):
+        return values, None
+    passed = BackwardHookFunction.apply(*(values[i] for i in positions))
+    next(t.grad_fn for t in passed if t.grad_fn is not None).register_hook(hook)
+    through = list(values)
+    for i, t in zip(positions, passed):
+        through[i] = t
+    return (tuple(through) if type(values) is tuple else type(values)(*through)), positions  # a named tuple stays one
+
+
+def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
+    """Register hooks of the deprecated kind on the node that made the (first) output."""
+    first = result
+    while not isinstance(first, Tensor):
+        first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
+    node = first.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(WrappedHook(hook, module))
+    sources = {t.grad_fn for t in args if isinstance(t, Tensor) and t.grad_fn is not None}
+    if not isinstance(result, Tensor) or sources != {n for n, _ in node.next_functions}:
+        warnings.warn(
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
+            "removed in future versions. This hook will be missing some grad_input. Please use "
+            "register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
+            stacklevel=4,
+        )

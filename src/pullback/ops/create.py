@@ -1,0 +1,558 @@
+"""Making tensors: from data, from a value, from a rule; and the ``*_like`` and ``new_*`` forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..device import check_device
+from ..dtypes import FLOAT32, FLOATING, as_dtype
+from ..op import offer, wrap
+from ..tensor import Tensor
+
+__all__ = [
+    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "frombuffer", "from_dlpack", "from_numpy",
+    "full", "full_like", "is_tensor", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "tensor", "zeros",
+    "zeros_like", "complex", "vander", "tril_indices", "triu_indices", "is_storage", "is_floating_point", "is_nonzero",
+    "get_device", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
+]  # fmt: skip
+
+_range = range
+
+
+def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A new leaf around an array."""
+    t = wrap(array)
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+# --- from data --------------------------------------------------------------------------------------------------
+
+
+def to_array(data: Any, dtype: Any = None) -> np.ndarray:
+    """Nested lists, numbers, arrays and tensors as one new array, of the type PyTorch infers.
+
+    Raises:
+        ValueError: for ragged lists.
+        TypeError: for data that are not numbers.
+    """
+    d = None if dtype is None else as_dtype(dtype).numpy
+    if isinstance(data, np.ndarray):
+        if data.dtype not in dtypes.OF_NUMPY:
+            dtypes.of_numpy(data.dtype)  # raises for what has no counterpart
+            data = data.astype(data.dtype.newbyteorder("="))
+        return np.array(data, dtype=d)
+    if isinstance(data, Tensor):
+        return np.array(data._array, dtype=d)
+    kind = data.__class__
+    if kind is float:
+        return np.array(data, d or dtypes.get_default_dtype().numpy)
+    if isinstance(data, np.generic):
+        return np.array(data, dtype=d)
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, Sequence) or hasattr(data, "__array__") or hasattr(data, "__len__"):
+        data = _plain(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(_ragged(data)) from None
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long long") from None
+    if array.dtype.kind not in "biufc" and array.dtype not in dtypes.OF_NUMPY:
+        if array.dtype.kind == "O":
+            if any(isinstance(v, int) for v in array.ravel()):
+                raise RuntimeError("Overflow when unpacking long long")
+            raise RuntimeError(f"Could not infer dtype of {type(array.ravel()[0]).__name__}")
+        raise TypeError(f"new(): invalid data type '{array.dtype}'")
+    if d is not None:
+        return array.astype(d, copy=False)
+    if not _typed(data):
+        if array.dtype.kind == "f":
+            return array.astype(dtypes.get_default_dtype().numpy)
+        if array.dtype.kind == "c":
+            return array.astype(dtypes.get_default_dtype().to_complex().numpy)
+        if array.size == 0:
+            return array.astype(dtypes.get_default_dtype().numpy)
+    return array
+
+
+def _plain(data: Any) -> Any:
+    """Lists of tensors as lists of arrays, which NumPy can stack."""
+    if isinstance(data, Tensor):
+        return data._array
+    if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, bool, complex)):
+        return [_plain(v) for v in data]
+    return data
+
+
+def _typed(data: Any) -> bool:
+    """Whether the data carry a type of their own (NumPy's), rather than being Python numbers."""
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return False
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
+
+
+def _ragged(data: Any, dim: int = 0) -> str:
+    lengths = [len(v) if hasattr(v, "__len__") and getattr(v, "ndim", 1) else None for v in data]
+    for length in lengths[1:]:
+        if length != lengths[0]:
+            if None in (length, lengths[0]):
+                return "expected sequence of numbers of equal depth: some entries are sequences and some are not"
+            return f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})"
+    for v in data:
+        message = _ragged(v, dim + 1) if hasattr(v, "__len__") else ""
+        if message:
+            return message
+    return ""
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A new leaf tensor holding a copy of ``data``.
+
+    Args:
+        data: a number, nested lists of numbers (or of tensors), an array, a tensor.
+        dtype: default: what the data have; for Python floats the default float type.
+        requires_grad: whether operations on it are recorded.
+
+    Raises:
+        ValueError: for ragged lists.
+        RuntimeError: if ``requires_grad`` is asked of integers.
+
+    >>> import pullback as torch
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    tensor([[1., 2.],
+            [3., 4.]], requires_grad=True)
+    """
+    if device is not None:
+        check_device(device)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                      UserWarning, stacklevel=2)  # fmt: skip
+    return finish(to_array(data, dtype), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, without a copy where none is needed: the same tensor, or an array's own memory.
+
+    >>> import pullback as torch
+    >>> torch.as_tensor([1, 2])
+    tensor([1, 2])
+    """
+    check_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+    if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
+        return wrap(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False))
+    return finish(to_array(data, dtype))
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """``obj`` as a tensor; ``copy=True`` always copies, ``False`` never.
+
+    >>> import pullback as torch
+    >>> torch.asarray([1, 2])
+    tensor([1, 2])
+    """
+    t = as_tensor(obj, dtype, device)
+    source = obj._array if isinstance(obj, Tensor) else obj
+    if copy is False and not (isinstance(source, np.ndarray) and np.shares_memory(source, t._array)):
+        raise ValueError("can't alias an object that is not a tensor or an array of the same type (copy=False)")
+    return finish(t._array.copy(), requires_grad) if copy else t if not requires_grad else t.requires_grad_()
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory: writes are seen on both sides.
+
+    Raises:
+        TypeError: for what is not an array, or holds no numbers.
+
+    >>> import pullback as torch, numpy as np
+    >>> torch.from_numpy(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    dtypes.of_numpy(array.dtype)
+    if any(s < 0 for s in array.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                         "currently supported. (You can probably work around this by making a copy of your array with array.copy().)")  # fmt: skip
+    return wrap(array)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A one-dimensional tensor on the memory of a buffer.
+
+    >>> import pullback as torch
+    >>> torch.frombuffer(bytearray(b"\\x01\\x02"), dtype=torch.uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    """
+    return finish(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor on the memory of any object that speaks DLPack.
+
+    >>> import pullback as torch, numpy as np
+    >>> torch.from_dlpack(np.ones(2))
+    tensor([1., 1.], dtype=torch.float64)
+    """
+    return wrap(np.from_dlpack(ext_tensor))
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor, of the default float type unless told otherwise."""
+    check_device(device)
+    return finish(np.array(s, (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy), requires_grad)
+
+
+# --- from a value -----------------------------------------------------------------------------------------------
+
+
+def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as numbers or as one sequence of them.
+
+    Raises:
+        RuntimeError: for negative dimensions.
+    """
+    if len(size) == 1 and not isinstance(size[0], (int, np.integer, Tensor)):
+        size = tuple(size[0])
+    shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def _filled(make: Any, doc: str, name: str) -> Any:
+    def create(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+               requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None) -> Tensor:  # fmt: skip
+        if device is not None:
+            check_device(device)
+        d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
+        t = finish(make(shape_of(args if size is None else (size,)), d), requires_grad)
+        return t if out is None else op.write_out(out, t)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = f"""A tensor of the given shape, {doc}.
+
+    Args:
+        size: numbers, or one sequence of them.
+        dtype: default: the default float type.
+
+    >>> import pullback as torch
+    >>> torch.{name}(2, 3).shape
+    torch.Size([2, 3])
+    """
+    return create
+
+
+zeros = _filled(np.zeros, "filled with 0", "zeros")
+ones = _filled(np.ones, "filled with 1", "ones")
+empty = _filled(np.zeros, "whose values are not to be relied on (they are 0, so that programs repeat)", "empty")
+
+
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of the given shape, filled with one value, whose type it has unless told otherwise.
+
+    >>> import pullback as torch
+    >>> torch.full((2,), 7)
+    tensor([7, 7])
+    """
+    check_device(device)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
+    t = finish(np.full(shape_of((size,)), fill_value, d.numpy), requires_grad)
+    return t if out is None else op.write_out(out, t)
+
+
+def _like(name: str, make: Any, what: str) -> Any:
+    def create(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               pin_memory: bool = False, memory_format: Any = None) -> Any:  # fmt: skip
+        if input.__class__ is np.ndarray:  # in a rule: constants of the kind the rule computes with
+            return make(input.shape, input.dtype)
+        if device is not None:
+            check_device(device)
+        a = input._array
+        return finish(make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = f"""A tensor of ``input``'s shape and type, {what}.
+
+    >>> import pullback as torch
+    >>> torch.{name}(torch.tensor([1.0, 2.0])).shape
+    torch.Size([2])
+    """
+    return create
+
+
+zeros_like = _like("zeros_like", np.zeros, "filled with 0")
+ones_like = _like("ones_like", np.ones, "filled with 1")
+empty_like = _like("empty_like", np.zeros, "whose values are not to be relied on")
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of ``input``'s shape and type, filled with one value.
+
+    >>> import pullback as torch
+    >>> torch.full_like(torch.zeros(2), 7)
+    tensor([7., 7.])
+    """
+    check_device(device)
+    a = input._array
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return finish(np.full(a.shape, value, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+
+
+def _new(fill: Any) -> Any:
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
+        check_device(device)
+        size = (kwargs["size"],) if "size" in kwargs else size
+        return finish(fill(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+
+    method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
+    return method
+
+
+def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              **kwargs: Any) -> Tensor:  # fmt: skip
+    """A new tensor of the given shape, filled with one value, of this tensor's type."""
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with these data, of this tensor's type."""
+    check_device(device)
+    return finish(to_array(data, self.dtype if dtype is None else dtype), requires_grad)
+
+
+for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros, "new": np.zeros}.items():
+    offer(_new(_make), _name)
+offer(_new_full, "new_full")
+offer(_new_tensor, "new_tensor")
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+                  **kwargs: Any) -> Tensor:  # fmt: skip
+    """A tensor of the given shape and strides (in elements), whose values are not to be relied on."""
+    check_device(device)
+    d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
+    extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
+    return finish(np.ndarray(tuple(size), d, np.zeros(extent, d), 0, tuple(s * d.itemsize for s in stride)), requires_grad)
+
+
+# --- from a rule ------------------------------------------------------------------------------------------------
+
+
+def number(x: Any) -> Any:
+    """A Python number out of one, a NumPy scalar or a one-element tensor."""
+    return x.item() if isinstance(x, (Tensor, np.generic, np.ndarray)) else x
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Values from ``start`` (0) up to but not including ``end``, ``step`` apart.
+
+    Returns:
+        int64 if all three are integers, else the default float type.
+
+    >>> import pullback as torch
+    >>> torch.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if device is not None:
+        check_device(device)
+    start, end, step = number(start), number(end), number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    integral = all(isinstance(v, int) for v in (start, end, step))
+    d = (dtypes.int64 if integral else dtypes.get_default_dtype()) if dtype is None else as_dtype(dtype)
+    if integral:
+        a = np.arange(start, end, step).astype(d.numpy, copy=False)
+    else:
+        a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
+    t = finish(a, requires_grad)
+    return t if out is None else op.write_out(out, t)
+
+
+def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
+    """Like :func:`arange`, in floats and with the end included (deprecated in PyTorch)."""
+    kwargs.setdefault("dtype", dtypes.get_default_dtype())
+    return arange(start, end + step * 0.5, step, **kwargs)
+
+
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """``steps`` values at equal distances, both ends included.
+
+    Computed from both ends to the middle, as PyTorch does, so that the ends are exact.
+
+    >>> import pullback as torch
+    >>> torch.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    check_device(device)
+    start, end, steps = number(start), number(end), int(steps)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        d = dtypes.get_default_dtype()
+        d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
+    else:
+        d = as_dtype(dtype)
+    work = FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy if d.category >= FLOATING else np.dtype(np.float64)
+    scalar = work.type
+    i = np.arange(steps)
+    if steps <= 1:
+        a = np.full(steps, start, work)
+    else:
+        step = scalar((scalar(end) - scalar(start)) / scalar(steps - 1)) if d.category >= FLOATING else (float(end) - float(start)) / (steps - 1)
+        a = np.where(i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work))
+    t = finish(a.astype(d.numpy), requires_grad)
+    return t if out is None else op.write_out(out, t)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+             requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
+    """``base`` to the powers ``linspace(start, end, steps)``.
+
+    >>> import pullback as torch
+    >>> torch.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=device)._array
+    return finish(np.power(base, powers).astype(d.numpy), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Ones on the diagonal of an ``n × m`` matrix (``m`` default ``n``), zeros elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check_device(device)
+    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    t = finish(np.eye(n, m, dtype=d.numpy), requires_grad)
+    return t if out is None else op.write_out(out, t)
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Vandermonde matrix: the powers of ``x`` in columns, falling unless ``increasing``."""
+    n = len(x) if N is None else N
+    powers = arange(n)
+    return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))  # type: ignore[attr-defined]
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+    """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
+    check_device(device)
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+    """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
+    check_device(device)
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
+
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """``real + 1j * imag``, of the two parts' precision.
+
+    >>> import pullback as torch
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {op.type_name(real.dtype)} but got scalar type "
+                           f"{op.type_name(imag.dtype)} for second argument")  # fmt: skip
+    if not real.dtype.is_floating_point or real.dtype.itemsize < 4:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{op.type_name(real.dtype)} and {op.type_name(imag.dtype)}")  # fmt: skip
+    i = np.array(1j, real.dtype.to_complex().numpy)
+    return real + imag * wrap(i)  # type: ignore[operator]
+
+
+# --- windows ----------------------------------------------------------------------------------------------------
+
+
+def _window(name: str, formula: Any, doc: str) -> Any:
+    def window(window_length: int, periodic: bool = True, *args: Any, dtype: Any = None, device: Any = None,
+               requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
+        check_device(device)
+        d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+        n = window_length + 1 if periodic and window_length > 1 else window_length
+        values = np.ones(n) if n <= 1 else formula(np.arange(n) / (n - 1), *args, **kwargs)
+        return finish(values[:window_length].astype(d.numpy), requires_grad)
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"""{doc}
+
+    Args:
+        window_length: number of values.
+        periodic: leave the last value of a symmetric window away, as spectral analysis wants it.
+    """
+    return window
+
+
+hann_window = _window("hann_window", lambda t: np.sin(np.pi * t) ** 2, "Hann window, ``sin²(π t)``.")
+hamming_window = _window("hamming_window", lambda t, alpha=0.54, beta=0.46: alpha - beta * np.cos(2 * np.pi * t),
+                         "Hamming window, ``α - β cos(2π t)``.")  # fmt: skip
+blackman_window = _window("blackman_window", lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t),
+                          "Blackman window.")  # fmt: skip
+bartlett_window = _window("bartlett_window", lambda t: 1 - np.abs(2 * t - 1), "Bartlett window, a triangle.")
+kaiser_window = _window("kaiser_window", lambda t, beta=12.0: np.i0(beta * np.sqrt(1 - (2 * t - 1) ** 2)) / np.i0(beta),
+                        "Kaiser window, ``I₀(β √(1 - (2t-1)²)) / I₀(β)``.")  # fmt: skip
+
+
+# --- asking -----------------------------------------------------------------------------------------------------
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """False: memory is NumPy's here."""
+    return False
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are of a floating type."""
+    return input.dtype.is_floating_point
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not 0."""
+    return bool(input)
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's device: -1, the CPU."""
+    return -1
+
+
+for _fn in (is_floating_point, is_nonzero, get_device):
+    offer(_fn, _fn.__name__)

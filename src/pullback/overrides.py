@@ -1,0 +1,91 @@
+"""``__torch_function__``: classes that stand for tensors, or extend them, and intervene in operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .autograd import modes
+from .tensor import Tensor, _disabled
+
+NOT_OVERRIDDEN = object()
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, subclasses are tensors like any other, in this thread."""
+
+    def __enter__(self) -> None:
+        self.before = modes._local.overrides
+        modes._local.overrides = False
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.overrides = self.before
+
+
+def _within(args: Iterable[Any]) -> Iterator[Any]:
+    for a in args:
+        if isinstance(a, (list, tuple)):
+            yield from _within(a)
+        else:
+            yield a
+
+
+def overriding(args: Iterable[Any]) -> list[Any]:
+    """The arguments whose classes override operations, subclasses before their parents."""
+    found: list[Any] = []
+    for a in _within(args):
+        hook = getattr(type(a), "__torch_function__", None)
+        if hook is None or a.__class__ is Tensor or getattr(hook, "__func__", None) is _disabled:
+            continue
+        if all(type(a) is not type(b) for b in found):
+            at = next((i for i, b in enumerate(found) if isinstance(a, type(b))), len(found))
+            found.insert(at, a)
+    return found
+
+
+def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an overriding argument makes of the operation, or ``NOT_OVERRIDDEN``."""
+    if not modes._local.overrides:
+        return NOT_OVERRIDDEN
+    candidates = overriding((*args, *kwargs.values()))
+    if not candidates:
+        return NOT_OVERRIDDEN
+    types = tuple(type(a) for a in candidates)
+    for a in candidates:
+        result = type(a).__torch_function__(fn, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"no implementation found for '{fn.__name__}' on types that implement __torch_function__: "
+                    f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
+
+
+def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute, and give the results the subclass."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        return _as(cls, fn(*args, **kwargs))
+
+
+def _as(cls: type, result: Any) -> Any:
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        parts = [_as(cls, r) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def has_torch_function(args: Iterable[Any]) -> bool:
+    """Whether any of the arguments overrides operations."""
+    return bool(modes.special and overriding(args))
+
+
+def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Let the overriding arguments take the call, as functions of the user's own do."""
+    return dispatch(fn, args, kwargs)
+
+
+def is_tensor_like(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor or claims to stand for one."""
+    return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")

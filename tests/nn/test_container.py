@@ -1,0 +1,62 @@
+"""Containers: the programs of ``golden/record_containers.py``."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback import nn
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+from record_containers import GOLDEN, PROGRAMS, sized, sizes  # noqa: E402
+from record_modules import differences, lin, run  # noqa: E402
+
+RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))["answers"]
+CASES = [pytest.param(PROGRAMS[name], answers, id=name) for name, answers in RECORDED.items()]
+
+
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_programs_as_recorded_from_pytorch(program, recorded):
+    assert differences(run(program, pullback), recorded) == []
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_the_recording_is_what_pytorch_says(program, recorded):
+    assert run(program, pytest.importorskip("torch")) == recorded
+
+
+def test_every_program_is_recorded():
+    assert list(PROGRAMS) == list(RECORDED)
+
+
+def test_inserting_into_a_named_sequential_renumbers_it():
+    """PyTorch raises KeyError here."""
+    s = nn.Sequential(*sized(pullback, 1, 2))
+    s._modules = {"a": s[0], "b": s[1]}
+    s.insert(1, lin(pullback, 3, 1))
+    assert sizes(s) == [["0", 1], ["1", 3], ["2", 2]]
+
+
+def test_inserting_behind_the_end_of_a_list_appends():
+    """PyTorch leaves a hole in the numbers here."""
+    l = nn.ModuleList(sized(pullback, 1))
+    l.insert(7, lin(pullback, 2, 1))
+    l.insert(-1, lin(pullback, 3, 1))
+    assert sizes(l) == [["0", 1], ["1", 3], ["2", 2]]
+
+
+def test_a_refused_key_leaves_a_parameter_dict_as_it_was():
+    d = nn.ParameterDict({"a": pullback.ones(1)})
+    with pytest.raises(TypeError, match="cannot be used as a key"):
+        d[3] = pullback.ones(1)
+    assert list(d) == ["a"]
+
+
+def test_extending_a_container_by_itself_ends():
+    s = nn.Sequential(*sized(pullback, 1, 2))
+    assert len(s.extend(s)) == 4
+    l = nn.ParameterList([pullback.ones(1)])
+    assert len(l.extend(l)) == 2

@@ -1,0 +1,307 @@
+"""Modules: the programs of ``record_modules.py`` and ``record_hooks.py``, and what PyTorch leaves open."""
+
+import copy
+import gc
+import inspect
+import json
+import sys
+import time
+import warnings
+import weakref
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.nn.modules.members import Members
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+import record_hooks  # noqa: E402
+import record_modules  # noqa: E402
+from record_modules import differences, lin, net, run  # noqa: E402
+
+CASES = [
+    pytest.param(function, answers, id=name)
+    for table in (record_modules, record_hooks)
+    for (name, function), answers in zip(
+        table.PROGRAMS.items(), json.loads(table.GOLDEN.read_text(encoding="utf-8"))["answers"].values()
+    )
+]
+
+
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_programs_as_recorded_from_pytorch(program, recorded):
+    assert differences(run(program, pullback), recorded) == []
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_the_recording_is_what_pytorch_says(program, recorded):
+    assert run(program, pytest.importorskip("torch")) == recorded
+
+
+def test_every_program_is_recorded():
+    for table in (record_modules, record_hooks):
+        recorded = json.loads(table.GOLDEN.read_text(encoding="utf-8"))
+        assert list(table.PROGRAMS) == list(recorded["answers"])
+        assert recorded["torch"].startswith("2.13")
+
+
+# --- reading members without __getattr__ --------------------------------------------------------------------
+
+
+def test_a_member_read_once_is_found_at_once():
+    """After the first read a member is an attribute of the instance, until it changes."""
+    m = net(pullback)
+    assert "first" not in m.__dict__
+    assert m.first is m._modules["first"]
+    assert m.__dict__["first"] is m.first
+    m.first = lin(pullback)
+    assert "first" not in m.__dict__
+    assert m.first is m._modules["first"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda members, new: members.__setitem__("first", new),
+        lambda members, new: members.update(first=new),
+        lambda members, new: members.update([("first", new)]),
+        lambda members, new: members.__ior__({"first": new}),
+        lambda members, new: (members.pop("first"), members.setdefault("first", new)),
+        lambda members, new: ([members.popitem() for _ in list(members)], members.update(first=new)),
+        lambda members, new: (members.clear(), members.update(first=new)),
+        lambda members, new: (members.__delitem__("first"), members.__setitem__("first", new)),
+    ],
+)
+def test_whatever_changes_a_member_shows(change):
+    m, new = net(pullback), lin(pullback)
+    assert m.first is not new
+    change(m._modules, new)
+    assert m.first is new
+    assert m._modules["first"] is new
+
+
+def test_a_member_that_is_gone_is_gone():
+    for remove in (lambda d: d.pop("first"), lambda d: d.clear(), lambda d: d.__delitem__("first")):
+        m = net(pullback)
+        assert m.first is not None
+        remove(m._modules)
+        with pytest.raises(AttributeError, match="object has no attribute 'first'"):
+            _ = m.first
+    assert Members(m).pop("nothing", 3) == 3
+    with pytest.raises(KeyError):
+        Members(m).pop("nothing")
+
+
+def test_shallow_copies_share_their_members():
+    m = net(pullback)
+    _ = m.first
+    twin = copy.copy(m)
+    assert twin.first is m.first
+    twin.other = lin(pullback)
+    assert "other" not in m.__dict__
+
+
+def test_a_replica_made_by_hand_has_its_own_members():
+    """What data-parallel code does: copy the instance's dict, then put other dicts of members in."""
+    m = net(pullback)
+    _ = m.first, m.kept
+    replica = m.__new__(type(m))
+    replica.__dict__ = m.__dict__.copy()
+    replica._modules = {"first": lin(pullback)}
+    replica._buffers = dict(replica._buffers)
+    replica._buffers["kept"] = pullback.ones(1)
+    assert replica.first is not m.first
+    assert replica.kept.tolist() == [1.0]
+    assert m.kept.tolist() == [0.0, 0.0]
+
+
+def test_plain_attributes_do_not_move():
+    m = nn.Module()
+    m.x = [1]
+    m._modules["x"] = lin(pullback)
+    del m._modules["x"]
+    assert not hasattr(m, "x") or m.x == [1]
+
+
+# --- memory -------------------------------------------------------------------------------------------------
+
+
+def test_modules_are_freed_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        m = nn.Sequential(lin(pullback), net(pullback))
+        _ = m[1].first.weight, list(m.parameters()), m.state_dict(), repr(m)
+        handle = m.register_forward_hook(lambda *a: None)
+        m[0](pullback.ones(1, 2)).sum().backward()
+        refs = [weakref.ref(module) for module in m.modules()]
+        del m
+        assert [ref() for ref in refs] == [None] * len(refs)
+        handle.remove()
+    finally:
+        gc.enable()
+
+
+def test_backward_hooks_leave_nothing_behind():
+    gc.collect()
+    gc.disable()
+    try:
+        m = lin(pullback)
+        m.register_full_backward_hook(lambda *a: None)
+        x = pullback.ones(1, 2, requires_grad=True)
+        out = m(x)
+        out.sum().backward()
+        ref = weakref.ref(out)
+        module = weakref.ref(m)
+        del out, m
+        assert ref() is None
+        assert module() is None
+    finally:
+        gc.enable()
+
+
+# --- beyond PyTorch -----------------------------------------------------------------------------------------
+
+
+def test_a_hook_may_return_its_one_gradient_bare():
+    class Double(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    m, x = Double(), pullback.ones(1, requires_grad=True)
+    m.register_full_backward_hook(lambda module, gin, gout: gin[0] * 5)
+    m(x).backward()
+    assert x.grad.tolist() == [10.0]
+
+
+def test_full_backward_hook_without_inputs_that_require_grad():
+    m = lin(pullback)
+    seen = []
+    m.register_full_backward_hook(lambda module, gin, gout: seen.append((gin, gout[0].tolist())))
+    with pytest.warns(UserWarning, match="Full backward hook is firing"):
+        m(pullback.ones(1, 2)).sum().backward()
+    assert seen == [((None,), [[1.0, 1.0, 1.0]])]
+    m.register_full_backward_hook(lambda module, gin, gout: (gout[0],))
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="where no input requires gradient"):
+        m(pullback.ones(1, 2)).sum().backward()
+
+
+def test_backward_hooks_keep_named_tuples():
+    from collections import namedtuple
+
+    Pair = namedtuple("Pair", "a b")
+
+    class Split(nn.Module):
+        def forward(self, x):
+            return Pair(x * 1, x * 2)
+
+    m = Split()
+    m.register_full_backward_hook(lambda *a: None)
+    out = m(pullback.ones(1, requires_grad=True))
+    assert type(out) is Pair
+    assert out.b.requires_grad
+
+
+def test_backward_hooks_and_results_that_are_no_tensors():
+    class Dict(nn.Module):
+        def forward(self, x):
+            return {"y": x * 1}
+
+    m = Dict()
+    m.register_full_backward_hook(lambda *a: None)
+    with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple of Tensors"):
+        assert m(pullback.ones(1, requires_grad=True))["y"].requires_grad
+
+
+def test_hooks_are_pickled_with_a_live_module():
+    import pickle
+
+    m = lin_in_this_module()
+    m.register_load_state_dict_pre_hook(note)
+    twin = pickle.loads(pickle.dumps(m))
+    NOTED.clear()
+    twin.load_state_dict(m.state_dict())
+    assert NOTED == [twin]
+    dead = next(iter(twin._load_state_dict_pre_hooks.values()))
+    del twin
+    NOTED.clear()
+    with pytest.raises(RuntimeError, match="hook of a dead Module"):
+        dead({}, "", {}, True, [], [], [])
+
+
+NOTED = []
+
+
+def note(module, *args):
+    NOTED.append(module)
+
+
+def lin_in_this_module():
+    m = nn.Module()
+    m.weight = nn.Parameter(pullback.ones(1))
+    return m
+
+
+def test_cuda_is_refused_by_name():
+    with pytest.raises(RuntimeError, match="cpu|CPU"):
+        lin(pullback).cuda()
+    with pytest.raises(RuntimeError, match="cpu|CPU"):
+        lin(pullback).to("cuda")
+    m = nn.Module()
+    assert m.cuda() is m
+
+
+def test_loading_leaves_saved_metadata_alone():
+    a = nn.Sequential(lin(pullback))
+    state = a.state_dict()
+    before = copy.deepcopy(state._metadata)
+    a.load_state_dict(state, assign=True)
+    assert state._metadata == before
+
+
+def test_a_state_dict_shares_memory_and_not_history():
+    m = lin(pullback)
+    state = m.state_dict()
+    with pullback.no_grad():
+        m.weight.fill_(7.0)
+    assert state["weight"].tolist() == m.weight.tolist()
+    assert state["weight"].grad_fn is None
+
+
+def test_every_public_member_is_documented():
+    for kind in ("Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"):
+        module = getattr(nn, kind)
+        for name, member in inspect.getmembers(module, inspect.isfunction):
+            if not name.startswith("_") and name not in ("forward", "extra_repr"):
+                assert member.__doc__, f"{module.__name__}.{name}"
+
+
+def test_a_call_without_hooks_is_cheap():
+    """The way from ``m(x)`` to ``forward``: a look at eight dicts. Loose, since machines differ."""
+
+    class Nothing(nn.Module):
+        def forward(self, x):
+            return x
+
+    def cost(call):
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            for _ in range(20000):
+                call(1)
+            times.append((time.process_time() - start) / 20000)
+        return min(times)
+
+    m = Nothing()
+    assert cost(m) - cost(m.forward) < 2e-6
+
+
+def test_warnings_name_the_callers_line():
+    m = lin(pullback)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        m.state_dict({})
+    assert [w.filename for w in caught] == [__file__]
