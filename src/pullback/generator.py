@@ -38,7 +38,7 @@ from .ranges import (
     require_std,
     require_wide,
 )
-from .rounding import FLOAT32, FLOAT64, box_muller, each, fused, log, narrow
+from .rounding import FLOAT32, FLOAT64, box_muller, each, exp, fused, log, narrow
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -390,7 +390,7 @@ class Generator:
         return narrow(order, dtype) if kind.digits else order.astype(dtype, copy=False)
 
     def _permutation(self, n: int) -> Array:
-        """Durstenfeld's shuffle (*CACM* 7, 1964): for i = 0 ... n-2, swap i with one of i ... n-1. But no loop.
+        """Durstenfeld's shuffle (*CACM* 7, 1964): for i = 0 ... n-2, swap i with one of i ... n-1. No loop.
 
         A swap moves what stands at its target to place i, for good, and what stood at i to the target. So a
         place holds its own number, or else what the last swap that aimed there found at its own place: a
@@ -474,7 +474,14 @@ class Generator:
             uniform = (self._unit64 if p.dtype == FLOAT64 else self._unit32)(math.prod(shape))
         return (uniform.reshape(shape) < p.astype(uniform.dtype, copy=False)).astype(dtype)
 
-    # -- by inversion. Float64 keeps the last bit of C's functions, which no other dtype can see.
+    # -- by inversion. Float64 results keep the last bit of C's functions, which the others do not see.
+
+    def _invert(self, shape: Shape, dtype: DType, sample: Callable[[int], Array]) -> Array:
+        def draw(count: int) -> Array:
+            with np.errstate(all="ignore"):
+                return narrow(sample(count), dtype)
+
+        return self._fill(shape, dtype, draw)
 
     def exponential(self, shape: Shape, dtype: DTypeLike = FLOAT32, lambd: float = 1.0) -> Array:
         """``exponential_``: ``-log1p(-u) / lambd``.
@@ -487,7 +494,7 @@ class Generator:
             raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
         require_continuous(dtype, "Exponential")
         log1p = each(math.log1p) if dtype == FLOAT64 else np.log1p
-        return self._fill(shape, dtype, lambda n: narrow(-1.0 / lambd * log1p(-self._unit64(n)), dtype))
+        return self._invert(shape, dtype, lambda n: -1.0 / lambd * log1p(-self._unit64(n)))
 
     def cauchy(
         self, shape: Shape, dtype: DTypeLike = FLOAT32, median: float = 0.0, sigma: float = 1.0
@@ -502,11 +509,9 @@ class Generator:
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         require_continuous(dtype, "Cauchy")
         tan = each(math.tan) if dtype == FLOAT64 else np.tan
-
-        def draw(count: int) -> Array:
-            return narrow(fused(tan(math.pi * (self._unit64(count) - 0.5)), sigma, median), dtype)
-
-        return self._fill(shape, dtype, draw)
+        return self._invert(
+            shape, dtype, lambda n: fused(tan(math.pi * (self._unit64(n) - 0.5)), sigma, median)
+        )
 
     def log_normal(
         self, shape: Shape, dtype: DTypeLike = FLOAT32, mean: float = 1.0, std: float = 2.0
@@ -521,12 +526,8 @@ class Generator:
         if not std > 0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
         require_float(dtype, "log_normal_cpu")
-        exp = each(math.exp) if dtype == FLOAT64 else np.exp
-
-        def draw(count: int) -> Array:
-            return narrow(exp(fused(self._pairwise_normals(count), std, mean)), dtype)
-
-        return self._fill(shape, dtype, draw)
+        exp_of = each(exp) if dtype == FLOAT64 else np.exp
+        return self._invert(shape, dtype, lambda n: exp_of(fused(self._pairwise_normals(n), std, mean)))
 
     def geometric(self, shape: Shape, dtype: DTypeLike = FLOAT32, p: float = 0.5) -> Array:
         """``geometric_``: trials up to the first success, ``ceil(log(u) / log1p(-p))``.
@@ -541,7 +542,7 @@ class Generator:
         require_plain(dtype, "geometric_cpu")
 
         def draw(count: int) -> Array:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 trials = np.ceil(log(self._unit64(count)) / math.log1p(-p))
                 return narrow(trials, dtype) if kind_of(dtype).digits else trials.astype(INT64).astype(dtype)
 
@@ -594,7 +595,8 @@ class Generator:
         # The exponentials lie in memory as the weights do, and are drawn in that order.
         turned = probs.flags.f_contiguous and not probs.flags.c_contiguous
         race = self.exponential(probs.shape[::-1] if turned else probs.shape, probs.dtype)
-        score = (probs / (race.T if turned else race)).astype(weights.dtype, copy=False)
+        with np.errstate(all="ignore"):
+            score = (probs / (race.T if turned else race)).astype(weights.dtype, copy=False)
         if num_samples == 1:
             return score.argmax(-1).reshape(shape)
         return np.argsort(-score, -1, kind="stable")[..., :num_samples].astype(INT64)
@@ -635,7 +637,7 @@ class Generator:
 
     def _one_by_one(self, draw: Callable[..., float], *parameters: Array) -> Array:
         shape, dtype = parameters[0].shape, parameters[0].dtype
-        with self._lock:
+        with self._lock, np.errstate(all="ignore"):
             values = zip(*(p.reshape(-1) for p in parameters), strict=True)
             drawn = [draw(*v, lambda: float(self._unit64(1)[0])) for v in values]
         return narrow(np.array(drawn, FLOAT64), dtype).reshape(shape)

@@ -28,7 +28,6 @@ its input, :func:`general` does neither. :func:`composite` marks plain functions
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
@@ -45,6 +44,7 @@ from .tensor import Tensor
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
 getframe = sys._getframe
+EMPTY = object()  # the default of parameters without one
 REGISTRY: dict[str, Op] = {}  # every operation, by name
 
 
@@ -58,12 +58,12 @@ class Op:
         self.kind, self.to = kind, to
         self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
         self.name = name or impl.__name__.rstrip("_")
-        parameters = inspect.signature(impl).parameters
-        self.params = tuple(parameters)
-        self.defaults = tuple(p.default for p in parameters.values())
-        self.required = sum(d is inspect.Parameter.empty for d in self.defaults)
-        self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters.values())
-        notes = [str(p.annotation) for p in parameters.values()]
+        code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
+        self.positional = code.co_argcount
+        self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.required = self.positional - len(given)
+        self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
+        notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.outputs = tuple(outputs.split())
@@ -189,7 +189,7 @@ class Op:
                 raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
             values[i] = value
         for i, value in enumerate(values):
-            if value is inspect.Parameter.empty:
+            if value is EMPTY:
                 raise TypeError(f"{self.name}() missing 1 required positional arguments: \"{params[i]}\"")
         return tuple(values)
 
@@ -208,7 +208,7 @@ def camel(name: str) -> str:
 
 def _names(rule: Callable | None) -> list[str]:
     """What a rule asks for beside ``g``."""
-    return list(inspect.signature(rule).parameters)[1:] if rule is not None else []
+    return list(rule.__code__.co_varnames[1 : rule.__code__.co_argcount]) if rule is not None else []
 
 
 def missing_rule(name: str, param: str) -> Callable:

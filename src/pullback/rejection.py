@@ -25,9 +25,9 @@ def gamma(alpha: Any, uniform: Source, normal: Source) -> float:
     """Gamma with shape ``alpha`` and scale 1 (Marsaglia & Tsang, *ACM TOMS* 26, 2000)."""
     real = type(alpha)
     scale = 1.0
+    if not alpha > 0:
+        return 0.0 if alpha == 0 else math.nan
     if alpha < 1:
-        if alpha == 0:
-            return 0.0
         scale = (1 - uniform()) ** float(real(1) / alpha)
         alpha = alpha + real(1)
     d = float(alpha - real(np.float32(1 / 3)))
@@ -45,11 +45,11 @@ def gamma(alpha: Any, uniform: Source, normal: Source) -> float:
             return scale * d * v
 
 
-def poisson(rate: Any, uniform: Source) -> int:
+def poisson(rate: Any, uniform: Source) -> float:
     """Poisson: below a rate of 10 by multiplying uniforms (Knuth), else PTRS (Hoermann, *IME* 12, 1993)."""
     rate = float(rate)
-    if rate == 0:
-        return 0
+    if rate == 0 or math.isinf(rate):
+        return rate
     if rate < 10:
         count, product, limit = 0, uniform(), math.exp(-rate)
         while product > limit:
@@ -76,13 +76,13 @@ def poisson(rate: Any, uniform: Source) -> int:
 
 
 def binomial(count: Any, prob: Any, uniform: Source) -> float:
-    """Successes in ``count`` trials; NaN for a NaN probability."""
+    """Successes in ``count`` trials; NaN if either is."""
+    if math.isnan(count) or math.isnan(prob):
+        return math.nan
     if count <= 0 or prob <= 0:
         return 0.0
-    if prob >= 1:
+    if prob >= 1 or math.isinf(count):
         return float(count)
-    if math.isnan(prob):
-        return math.nan
     rare = prob if prob <= 0.5 else type(prob)(1.0 - float(prob))
     hits = (binomial_rejected if count * rare >= 10 else binomial_by_gaps)(count, rare, uniform)
     return hits if prob <= 0.5 else float(count) - hits

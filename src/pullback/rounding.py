@@ -85,6 +85,11 @@ def log(x: Array) -> Array:
     return np.log1p(x - 1.0 + 0j).real
 
 
+def exp(x: float) -> float:
+    """C's exponential, infinite where Python's overflows."""
+    return math.exp(x) if x < 709.782712893384 else math.inf
+
+
 def sincos(x: Array) -> tuple[Array, Array]:
     return np.sin(x), np.cos(x)
 

@@ -1,25 +1,16 @@
 """Small programs about containers of modules, and the recorder of what PyTorch 2.13 says to them.
 
-Run it where PyTorch is installed to write ``containers.json`` beside it; see :mod:`record_modules`.
+Run it where PyTorch is installed to write ``containers.json`` beside it; see :mod:`programs`.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from record_modules import attempt, lin, record
+from programs import Programs, attempt, lin
 
-GOLDEN = Path(__file__).with_name("containers.json")
-PROGRAMS: dict[str, Callable[[Any], Iterator[Any]]] = {}
-
-
-def program(function: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
-    """Put a program into the table."""
-    PROGRAMS[function.__name__] = function
-    return function
+programs = Programs("containers.json")
 
 
 def sized(torch: Any, *sizes: int) -> list[Any]:
@@ -31,7 +22,7 @@ def sizes(container: Any) -> list[Any]:
     return [[name, module.weight.shape[1]] for name, module in container._modules.items()]
 
 
-@program
+@programs
 def sequentials(torch):
     Sequential = torch.nn.Sequential
     s = Sequential(*sized(torch, 1, 2, 3))
@@ -72,7 +63,7 @@ def sequentials(torch):
     yield Sequential()(3)
 
 
-@program
+@programs
 def module_lists(torch):
     ModuleList = torch.nn.ModuleList
     l = ModuleList(sized(torch, 1, 2, 3))
@@ -93,7 +84,7 @@ def module_lists(torch):
     yield sizes(ModuleList(m for m in sized(torch, 1, 2)))
 
 
-@program
+@programs
 def module_dicts(torch):
     ModuleDict = torch.nn.ModuleDict
     d = ModuleDict({"b": lin(torch, 1, 1), "a": lin(torch, 2, 1)})
@@ -113,7 +104,7 @@ def module_dicts(torch):
     yield len(d)
 
 
-@program
+@programs
 def parameter_lists(torch):
     ParameterList, Parameter = torch.nn.ParameterList, torch.nn.Parameter
     l = ParameterList([torch.ones(1), Parameter(torch.ones(2)), 3])
@@ -128,7 +119,7 @@ def parameter_lists(torch):
     yield attempt(lambda: l(1))
 
 
-@program
+@programs
 def parameter_dicts(torch):
     ParameterDict = torch.nn.ParameterDict
     d = ParameterDict({"b": torch.ones(1), "a": torch.ones(2), "n": 3})
@@ -150,4 +141,4 @@ def parameter_dicts(torch):
 
 
 if __name__ == "__main__":
-    record(PROGRAMS, GOLDEN)
+    programs.record()

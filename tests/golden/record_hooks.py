@@ -1,27 +1,18 @@
 """Small programs about hooks on modules, and the recorder of what PyTorch 2.13 says to them.
 
-Run it where PyTorch is installed to write ``hooks.json`` beside it; see :mod:`record_modules`.
+Run it where PyTorch is installed to write ``hooks.json`` beside it; see :mod:`programs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from record_modules import attempt, lin, net, record
+from programs import Programs, attempt, lin, net
 
-GOLDEN = Path(__file__).with_name("hooks.json")
-PROGRAMS: dict[str, Callable[[Any], Iterator[Any]]] = {}
-
-
-def program(function: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
-    """Put a program into the table."""
-    PROGRAMS[function.__name__] = function
-    return function
+programs = Programs("hooks.json")
 
 
-@program
+@programs
 def forward_hooks(torch):
     class Twice(torch.nn.Module):
         def forward(self, x: Any, *, plus: float = 0) -> Any:
@@ -57,7 +48,7 @@ def forward_hooks(torch):
     yield [len(m._forward_hooks), m(x).tolist()]
 
 
-@program
+@programs
 def hooks_after_an_error(torch):
     class Fails(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -72,7 +63,7 @@ def hooks_after_an_error(torch):
     yield log
 
 
-@program
+@programs
 def global_hooks(torch):
     module = torch.nn.modules.module
     m = torch.nn.Sequential(lin(torch))
@@ -109,7 +100,7 @@ def global_hooks(torch):
     yield m.doubled.tolist()
 
 
-@program
+@programs
 def backward_hooks(torch):
     class Two(torch.nn.Module):
         def forward(self, x: Any, y: Any, word: str = "") -> Any:
@@ -152,7 +143,7 @@ def backward_hooks(torch):
     yield [type(a.grad_fn).__name__, a.requires_grad]
 
 
-@program
+@programs
 def backward_hooks_with_create_graph(torch):
     class Square(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -167,7 +158,7 @@ def backward_hooks_with_create_graph(torch):
     yield [h.tolist(), len(log)]
 
 
-@program
+@programs
 def backward_hooks_of_the_old_kind(torch):
     class Square(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -182,4 +173,4 @@ def backward_hooks_of_the_old_kind(torch):
 
 
 if __name__ == "__main__":
-    record(PROGRAMS, GOLDEN)
+    programs.record()

@@ -1,112 +1,25 @@
-"""Small programs about modules and containers, and the recorder of what PyTorch 2.13 says to them.
+"""Small programs about modules, and the recorder of what PyTorch 2.13 says to them.
 
-Run it where PyTorch is installed to write ``modules.json`` beside it. A program is a generator: it is given
-``torch``, or what stands in for it, and yields texts, numbers and errors, one after the other.
+Run it where PyTorch is installed to write ``modules.json`` beside it; see :mod:`programs`.
 """
 
 from __future__ import annotations
 
-import builtins
 import copy
-import json
-import math
 import pickle
-import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-GOLDEN = Path(__file__).with_name("modules.json")
-ERRORS = {name for name in dir(builtins) if name.endswith(("Error", "Exception"))}
-PROGRAMS: dict[str, Callable[[Any], Iterator[Any]]] = {}
+from programs import Programs, attempt, lin, net
 
-
-def program(function: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
-    """Put a program into the table."""
-    PROGRAMS[function.__name__] = function
-    return function
-
-
-def attempt(call: Callable[..., Any], *args: Any) -> dict[str, str]:
-    """The error that a call raises; an answer need only begin with the recorded message."""
-    try:
-        return {"no error": str(call(*args))}
-    except Exception as error:
-        return {type(error).__name__: str(error.args[0]) if error.args else ""}
-
-
-def run(function: Callable[[Any], Iterator[Any]], torch: Any) -> list[Any]:
-    """What a program yields, warnings included, as JSON has it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        answers = json.loads(json.dumps(list(function(torch))))
-    return answers + [{"warning": str(w.message)} for w in caught]
-
-
-def differences(ours: Any, recorded: Any, where: str = "") -> list[str]:
-    """Where answers differ from recorded ones.
-
-    Numbers may differ by rounding. Of an error or a warning the first line counts, up to a full stop, since
-    more may follow that PyTorch does not say.
-    """
-    if isinstance(recorded, dict) and set(recorded) & {"warning", *ERRORS} and isinstance(ours, dict):
-        ((kind, message),) = recorded.items()
-        same = ours.get(kind, "").startswith(message.split("\n")[0].split(". ")[0])
-        return [] if same else [f"{where}: {ours} instead of {recorded}"]
-    if isinstance(recorded, float) and isinstance(ours, float):
-        same = math.isclose(ours, recorded, rel_tol=1e-6, abs_tol=1e-12) or str(ours) == str(recorded)
-        return [] if same else [f"{where}: {ours} instead of {recorded}"]
-    if isinstance(recorded, list) and isinstance(ours, list) and len(ours) == len(recorded):
-        return [d for i, (a, b) in enumerate(zip(ours, recorded)) for d in differences(a, b, f"{where}[{i}]")]
-    if isinstance(recorded, dict) and isinstance(ours, dict) and list(ours) == list(recorded):
-        return [d for key in recorded for d in differences(ours[key], recorded[key], f"{where}[{key!r}]")]
-    return [] if ours == recorded else [f"{where}: {ours!r} instead of {recorded!r}"]
-
-
-def lin(torch: Any, n_in: int = 2, n_out: int = 3) -> Any:
-    """A layer with a weight and a bias, with values of exact arithmetic."""
-
-    class Lin(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.arange(float(n_in * n_out)).reshape(n_out, n_in))
-            self.bias = torch.nn.Parameter(torch.ones(n_out))
-
-        def forward(self, x: Any) -> Any:
-            return x @ self.weight.T + self.bias
-
-        def extra_repr(self) -> str:
-            return f"{n_in}, {n_out}"
-
-    Lin.__module__, Lin.__qualname__ = "programs", "Lin"  # as it stands in messages
-    return Lin()
-
-
-def net(torch: Any) -> Any:
-    """Two layers, one of them twice, and buffers."""
-
-    class Net(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = lin(torch)
-            self.second = lin(torch, 3, 2)
-            self.again = self.first
-            self.register_buffer("kept", torch.zeros(2))
-            self.register_buffer("scratch", torch.ones(1), persistent=False)
-            self.register_buffer("nothing", None)
-            self.register_parameter("absent", None)
-
-        def forward(self, x: Any) -> Any:
-            return self.second(self.first(x))
-
-    return Net()
+programs = Programs("modules.json")
 
 
 # --- members ------------------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def names_of_everything(torch):
     m = net(torch)
     yield [name for name, _ in m.named_parameters()]
@@ -121,7 +34,7 @@ def names_of_everything(torch):
     yield [k for k in dir(torch.nn.Sequential(lin(torch))) if k == "0"]
 
 
-@program
+@programs
 def members_move_between_kinds(torch):
     m = torch.nn.Module()
     m.a = torch.nn.Parameter(torch.ones(1))
@@ -154,7 +67,7 @@ def members_move_between_kinds(torch):
     yield attempt(lambda: delattr(m, "zzz"))
 
 
-@program
+@programs
 def members_written_behind_the_back(torch):
     m = net(torch)
     yield m.first.weight.tolist()
@@ -178,7 +91,7 @@ def members_written_behind_the_back(torch):
     yield [m.first is None, attempt(lambda: m.second)]
 
 
-@program
+@programs
 def what_cannot_be_registered(torch):
     Parameter = torch.nn.Parameter
     m = net(torch)
@@ -223,7 +136,7 @@ def what_cannot_be_registered(torch):
     yield attempt(EarlyBuffer)
 
 
-@program
+@programs
 def members_by_path(torch):
     m = net(torch)
     yield m.get_submodule("") is m
@@ -247,7 +160,7 @@ def members_by_path(torch):
     yield attempt(lambda: m.set_submodule("nowhere.more", lin(torch)))
 
 
-@program
+@programs
 def a_class_attribute_wins(torch):
     class Shadowed(torch.nn.Module):
         child = None
@@ -274,7 +187,7 @@ def a_class_attribute_wins(torch):
     yield attempt(lambda: m.broken)
 
 
-@program
+@programs
 def inheritance_with_arguments(torch):
     class Other:
         def __init__(self, word: str) -> None:
@@ -292,7 +205,7 @@ def inheritance_with_arguments(torch):
 # --- everything at once -------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def switches(torch):
     m = net(torch)
     yield [m.training, m.eval() is m, m.training, m.second.training, m.train().first.training]
@@ -308,7 +221,7 @@ def switches(torch):
     yield [p.grad is None for p in m.parameters()]
 
 
-@program
+@programs
 def apply_goes_children_first(torch):
     m = net(torch)
     seen = []
@@ -316,7 +229,7 @@ def apply_goes_children_first(torch):
     yield seen
 
 
-@program
+@programs
 def conversions_keep_parameters(torch):
     m = net(torch)
     m.register_buffer("count", torch.tensor(3))
@@ -348,7 +261,7 @@ def conversions_keep_parameters(torch):
 # --- saving and loading -------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def state_dicts(torch):
     m = net(torch)
     d = m.state_dict()
@@ -366,7 +279,7 @@ def state_dicts(torch):
     yield other.first.weight.requires_grad
 
 
-@program
+@programs
 def state_dicts_that_do_not_fit(torch):
     m = net(torch)
     good = m.state_dict()
@@ -395,7 +308,7 @@ def state_dicts_that_do_not_fit(torch):
     yield m.scalar.tolist()
 
 
-@program
+@programs
 def assigning_state(torch):
     m = net(torch)
     m.second.weight.requires_grad_(False)
@@ -407,7 +320,7 @@ def assigning_state(torch):
     yield m.first.weight.tolist()
 
 
-@program
+@programs
 def extra_state(torch):
     class Extra(torch.nn.Module):
         def __init__(self) -> None:
@@ -432,7 +345,7 @@ def extra_state(torch):
     yield [list(keys) for keys in m.load_state_dict(d, strict=False)]
 
 
-@program
+@programs
 def versions_and_overrides(torch):
     class Old(torch.nn.Module):
         _version = 3
@@ -461,7 +374,7 @@ def versions_and_overrides(torch):
     yield [m[0].new_name.tolist(), m[0].seen]
 
 
-@program
+@programs
 def state_dict_hooks(torch):
     m = torch.nn.Sequential(lin(torch))
     log: list[Any] = []
@@ -486,7 +399,7 @@ def state_dict_hooks(torch):
     yield m.state_dict()
 
 
-@program
+@programs
 def load_state_dict_hooks(torch):
     m = torch.nn.Sequential(lin(torch))
     d = m.state_dict()
@@ -520,7 +433,7 @@ def load_state_dict_hooks(torch):
 # --- copies and texts ---------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def deep_copies(torch):
     m = net(torch)
     m(torch.ones(1, 2)).sum().backward()
@@ -536,7 +449,7 @@ def deep_copies(torch):
     yield [twin.first.weight.tolist() == m.first.weight.tolist(), list(twin._modules)]
 
 
-@program
+@programs
 def pickles(torch):
     nn = torch.nn
     m = nn.Sequential(OrderedDict(a=nn.ModuleList([nn.Sequential()]), b=nn.Sequential()))
@@ -552,7 +465,7 @@ def pickles(torch):
     yield [type(p).__name__, p.requires_grad, p.tolist()]
 
 
-@program
+@programs
 def texts(torch):
     nn = torch.nn
     yield repr(nn.Module())
@@ -586,7 +499,7 @@ def texts(torch):
 # --- parameters ---------------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def parameters(torch):
     Parameter = torch.nn.Parameter
     x = torch.ones(2, requires_grad=True) * 2
@@ -613,20 +526,5 @@ def parameters(torch):
     yield [type(b).__name__, isinstance(b, torch.nn.Buffer), isinstance(x, torch.nn.Buffer), b.persistent]
 
 
-# --- recording ----------------------------------------------------------------------------------------------
-
-
-def record(programs: dict[str, Callable[[Any], Iterator[Any]]], path: Path) -> None:
-    """Run programs with PyTorch and write down what they yield."""
-    import torch
-
-    texts = []
-    for name, function in programs.items():
-        lines = ",\n  ".join(map(json.dumps, run(function, torch)))
-        texts.append(f"{json.dumps(name)}: [\n  {lines}\n ]")
-    version, answers = json.dumps(torch.__version__), ",\n ".join(texts)
-    path.write_text(f'{{"torch": {version}, "answers": {{\n {answers}\n}}}}\n', encoding="utf-8")
-
-
 if __name__ == "__main__":
-    record(PROGRAMS, GOLDEN)
+    programs.record()

@@ -1,6 +1,6 @@
 """Small programs about optimizers, and the recorder of what PyTorch 2.13 says to them.
 
-Run it where PyTorch is installed to write ``optimizers.json`` beside it; see :mod:`record_modules`.
+Run it where PyTorch is installed to write ``optimizers.json`` beside it; see :mod:`programs`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import inspect
 import itertools
 import pickle
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from record_modules import attempt, lin, record
+from programs import Programs, attempt, lin
 
-GOLDEN = Path(__file__).with_name("optimizers.json")
-PROGRAMS: dict[str, Callable[[Any], Iterator[Any]]] = {}
+programs = Programs("optimizers.json")
 
 SGD_OPTIONS: list[dict[str, Any]] = [
     {"lr": 0.1},
@@ -42,12 +40,6 @@ ADAM_OPTIONS: list[dict[str, Any]] = [
     {"lr": 0.1, "fused": True},
     {"lr": 0.1, "foreach": False},
 ]
-
-
-def program(function: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
-    """Put a program into the table."""
-    PROGRAMS[function.__name__] = function
-    return function
 
 
 def base(torch: Any) -> Any:
@@ -106,25 +98,25 @@ def described(torch: Any, state: dict[str, Any]) -> list[Any]:
 # --- numbers ------------------------------------------------------------------------------------------------
 
 
-@program
+@programs
 def sgd(torch):
     for options in SGD_OPTIONS:
         yield trajectory(torch, lambda ps: torch.optim.SGD(ps, **options))  # noqa: B023
 
 
-@program
+@programs
 def adam(torch):
     for options in ADAM_OPTIONS:
         yield trajectory(torch, lambda ps: torch.optim.Adam(ps, **options))  # noqa: B023
 
 
-@program
+@programs
 def adamw(torch):
     for options in ADAM_OPTIONS:
         yield trajectory(torch, lambda ps: torch.optim.AdamW(ps, **options))  # noqa: B023
 
 
-@program
+@programs
 def other_types(torch):
     for dtype, options in itertools.product(
         ("float32", "complex64", "complex128"), ({}, {"weight_decay": 0.3, "maximize": True})
@@ -137,7 +129,7 @@ def other_types(torch):
             yield trajectory(torch, lambda ps: make(ps, options), dtype, 3)  # noqa: B023
 
 
-@program
+@programs
 def types_mixed_in_a_group(torch):
     params = [*parameters(torch, "float32"), *parameters(torch), *parameters(torch, "complex64")]
     for make in (torch.optim.SGD, torch.optim.Adam):
@@ -148,7 +140,7 @@ def types_mixed_in_a_group(torch):
         yield [[str(p.dtype), numbers(torch, p)] for p in params]
 
 
-@program
+@programs
 def tensors_as_options(torch):
     rate = torch.tensor(0.1)
     yield trajectory(torch, lambda ps: torch.optim.SGD(ps, lr=rate, momentum=0.9))
@@ -158,7 +150,7 @@ def tensors_as_options(torch):
     yield trajectory(torch, lambda ps: torch.optim.Adam(ps, lr=rate, betas=betas, foreach=False))
 
 
-@program
+@programs
 def gradients_that_come_and_go(torch):
     """A parameter without gradient keeps its value, its state and its own step count."""
     for make in (
@@ -178,7 +170,7 @@ def gradients_that_come_and_go(torch):
         yield [[i, *described(torch, s)] for i, s in optimizer.state_dict()["state"].items()]
 
 
-@program
+@programs
 def options_changed_on_the_way(torch):
     for make in (
         lambda ps: torch.optim.SGD(ps, lr=0.1, momentum=0.9),
@@ -196,7 +188,7 @@ def options_changed_on_the_way(torch):
         yield [numbers(torch, p) for p in params]
 
 
-@program
+@programs
 def state_changed_on_the_way(torch):
     """By hand: a tensor replaced, one written into, an entry reset, everything forgotten."""
     params = parameters(torch)
@@ -220,7 +212,7 @@ def state_changed_on_the_way(torch):
         yield [numbers(torch, p) for p in params]
 
 
-@program
+@programs
 def data_replaced_on_the_way(torch):
     params = parameters(torch)
     for make in (torch.optim.SGD, torch.optim.Adam):
@@ -233,7 +225,7 @@ def data_replaced_on_the_way(torch):
         yield [numbers(torch, p) for p in params]
 
 
-@program
+@programs
 def a_closure(torch):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
@@ -252,7 +244,7 @@ def a_closure(torch):
         yield optimizer.step() is None
 
 
-@program
+@programs
 def a_recorded_step(torch):
     """``differentiable=True``: gradients through the update, with respect to the start and the gradient."""
     SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
@@ -277,7 +269,7 @@ def a_recorded_step(torch):
 # --- groups, state, texts -----------------------------------------------------------------------------------
 
 
-@program
+@programs
 def texts(torch):
     params = parameters(torch)
     yield repr(torch.optim.SGD(params))
@@ -289,7 +281,7 @@ def texts(torch):
         yield [[p.name, str(p.kind), p.default] for p in arguments]
 
 
-@program
+@programs
 def groups(torch):
     a, b, c = params = parameters(torch)[:3]
     SGD = torch.optim.SGD
@@ -324,7 +316,7 @@ def groups(torch):
     yield attempt(Needs([{"params": params, "lr": 1}]).step)
 
 
-@program
+@programs
 def values_out_of_range(torch):
     params = parameters(torch)
     for options in (
@@ -358,7 +350,7 @@ def values_out_of_range(torch):
             yield attempt(lambda: kind(params, **options))  # noqa: B023
 
 
-@program
+@programs
 def zeroing_gradients(torch):
     params = parameters(torch)[:2]
     optimizer = torch.optim.SGD(params)
@@ -372,7 +364,7 @@ def zeroing_gradients(torch):
     yield [p.grad is None for p in params]
 
 
-@program
+@programs
 def saving_and_loading(torch):
     halves = lambda ps: [{"params": ps[:2]}, {"params": ps[2:], "lr": 0.5}]
     for make in (
@@ -401,7 +393,7 @@ def saving_and_loading(torch):
         yield [group["lr"] for group in other.param_groups]
 
 
-@program
+@programs
 def loading_into_another_type(torch):
     params = parameters(torch)
     optimizer = torch.optim.Adam(params)
@@ -413,7 +405,7 @@ def loading_into_another_type(torch):
         yield [[key, str(v.dtype)] for key, v in other.state_dict()["state"][0].items()]
 
 
-@program
+@programs
 def loading_what_does_not_fit(torch):
     params = parameters(torch)
     optimizer = torch.optim.SGD(params)
@@ -431,7 +423,7 @@ def loading_what_does_not_fit(torch):
     yield decoupled.param_groups[0]["decoupled_weight_decay"]
 
 
-@program
+@programs
 def copies(torch):
     for make in (lambda ps: torch.optim.SGD(ps, momentum=0.9), torch.optim.Adam):
         params = parameters(torch)
@@ -448,7 +440,7 @@ def copies(torch):
         yield [numbers(torch, p) for p in twins] == [numbers(torch, p) for p in params]
 
 
-@program
+@programs
 def hooks(torch):
     params = parameters(torch)[:1]
     log: list[Any] = []
@@ -486,7 +478,7 @@ def hooks(torch):
     yield [log, saved["state"]]
 
 
-@program
+@programs
 def an_optimizer_of_ones_own(torch):
     class Sign(torch.optim.Optimizer):
         def __init__(self, params: Any, lr: float) -> None:
@@ -512,4 +504,4 @@ def an_optimizer_of_ones_own(torch):
 
 
 if __name__ == "__main__":
-    record(PROGRAMS, GOLDEN)
+    programs.record()

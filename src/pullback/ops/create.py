@@ -17,7 +17,7 @@ from ..tensor import Tensor
 __all__ = [
     "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "frombuffer", "from_dlpack", "from_numpy",
     "full", "full_like", "is_tensor", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "tensor", "zeros",
-    "zeros_like", "complex", "vander", "tril_indices", "triu_indices", "is_storage", "is_floating_point", "is_nonzero",
+    "zeros_like", "vander", "tril_indices", "triu_indices", "is_storage", "is_floating_point", "is_nonzero",
     "get_device", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
 ]  # fmt: skip
 
@@ -475,23 +475,6 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
     check_device(device)
     return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
-
-
-def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """``real + 1j * imag``, of the two parts' precision.
-
-    >>> import pullback as torch
-    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
-    tensor([1.+2.j])
-    """
-    if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {op.type_name(real.dtype)} but got scalar type "
-                           f"{op.type_name(imag.dtype)} for second argument")  # fmt: skip
-    if not real.dtype.is_floating_point or real.dtype.itemsize < 4:
-        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                           f"{op.type_name(real.dtype)} and {op.type_name(imag.dtype)}")  # fmt: skip
-    i = np.array(1j, real.dtype.to_complex().numpy)
-    return real + imag * wrap(i)  # type: ignore[operator]
 
 
 # --- windows ----------------------------------------------------------------------------------------------------

@@ -132,8 +132,7 @@ class Adam(Optimizer):
             if group["differentiable"]:
                 self._record(group)
             else:
-                with np.errstate(all="ignore"):
-                    self._update(group)
+                self._update(group)
         return loss
 
     def _update(self, group: dict[str, Any]) -> None:

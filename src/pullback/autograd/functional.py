@@ -1,0 +1,236 @@
+"""Derivatives of functions as matrices: ``vjp jvp jacobian hessian vhp hvp``.
+
+With ``J`` the Jacobian of ``func`` and ``H`` the Hessian of a scalar one: ``vjp`` gives ``vᵀJ``, ``jvp`` gives ``Jv``, ``vhp``
+gives ``vᵀH``, ``hvp`` gives ``Hv``. ``jvp`` differentiates the pullback ``u ↦ uᵀJ``, which is linear in ``u``, with respect to
+``u`` ("double backward"; Townsend 2017, "A new trick for calculating Jacobian vector products").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..op import wrap
+from ..tensor import Tensor
+from .entry import grad
+from .modes import enable_grad
+
+
+def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
+    """Whether ``x`` was a tuple, and its tensors."""
+    is_tuple = isinstance(x, tuple)
+    values = x if is_tuple else (tuple(x) if isinstance(x, list) else (x,))
+    for i, v in enumerate(values):
+        if not isinstance(v, Tensor):
+            what = f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type " \
+                   f"{type(v)}." if is_tuple else f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the " \
+                   f"given {name} has type {type(v)}."  # fmt: skip
+            raise TypeError(what)
+    return is_tuple, values
+
+
+def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
+    """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new leaves."""
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)  # type: ignore[attr-defined]
+
+
+def _seeds(v: Any, like: Sequence[Tensor], needed: bool, complaint: str) -> tuple[Tensor, ...]:
+    if v is None:
+        if needed and (len(like) != 1 or like[0].numel() != 1):  # type: ignore[attr-defined]
+            raise RuntimeError(complaint)
+        return tuple(wrap(np.ones_like(x._array)) for x in like)
+    values = v if isinstance(v, tuple) else (v,)
+    if len(values) != len(like):
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}.")
+    for i, (a, b) in enumerate(zip(values, like)):
+        if a._array.shape != b._array.shape:
+            prefix = f"Entry {i} in v" if len(like) > 1 else "v"
+            raise RuntimeError(f"{prefix} has invalid size: should be {b.size()} but got {a.size()}.")  # type: ignore[attr-defined]
+    return values
+
+
+def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, create_graph: bool, strict: bool, what: str) -> Any:
+    """Gradients for the user: zeros where there is none (refused if strict), without history unless wanted."""
+    out = []
+    for i, (g, x) in enumerate(zip(values, like)):
+        if g is None:
+            if strict:
+                raise RuntimeError(f"{what} is independent of input {i}. This is not allowed in strict mode.")
+            g = wrap(np.zeros_like(x._array))
+        elif strict and create_graph and not g.requires_grad:
+            raise RuntimeError(f"{what} of the function with respect to input {i} is independent of the inputs. This is not allowed in "
+                               "strict mode when create_graph=True.")  # fmt: skip
+        out.append(g if create_graph else g.detach())
+    return tuple(out) if is_tuple else out[0]
+
+
+def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
+    for i, o in enumerate(outputs):
+        if strict and not o.requires_grad:
+            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+                               "differentiable manner from the input when running in strict mode.")  # fmt: skip
+
+
+def _pull(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
+    live = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
+    if not live:
+        return (None,) * len(inputs)
+    return grad([o for o, _ in live], inputs, [s for _, s in live], create_graph=create_graph, retain_graph=True, allow_unused=True)
+
+
+def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), vᵀJ)``.
+
+    Args:
+        func: takes tensors, returns a tensor or a tuple.
+        inputs: a tensor or a tuple.
+        v: the seed, shaped like the outputs; may be left out for one one-element output.
+        create_graph: let the results be differentiated.
+        strict: refuse outputs that do not depend on an input, instead of giving zeros.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.vjp(lambda x: x ** 2, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5]))
+    (tensor([1., 4.]), tensor([2., 2.]))
+    """
+    with enable_grad():
+        is_tuple, given = _tuple(inputs, "inputs", "vjp")
+        xs = _fresh(given, create_graph)
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
+        _check_outputs(outputs, strict)
+        seeds = _seeds(v, outputs, True, "The vector v can only be None if the user-provided function returns a single Tensor with a "
+                       "single element.")  # fmt: skip
+        grads = _pull(outputs, xs, seeds, create_graph)
+    values = tuple(o if create_graph else o.detach() for o in outputs)
+    return values if out_tuple else values[0], _results(grads, xs, is_tuple, create_graph, strict, "The output")
+
+
+def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), Jv)``; arguments as for :func:`vjp`, with ``v`` shaped like the inputs.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.jvp(lambda x: x ** 2, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
+    with enable_grad():
+        _, given = _tuple(inputs, "inputs", "jvp")
+        xs = _fresh(given, create_graph)
+        tangents = _seeds(v, xs, True, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+                          "single element.")  # fmt: skip
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
+        _check_outputs(outputs, strict)
+        probes = tuple(wrap(np.zeros_like(o._array)).requires_grad_(True) for o in outputs)
+        pulled = _pull(outputs, xs, probes, True)
+        live = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]
+        if live:
+            pushed = grad([g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True)
+        else:
+            pushed = (None,) * len(probes)
+    values = tuple(o if create_graph else o.detach() for o in outputs)
+    return values if out_tuple else values[0], _results(pushed, outputs, out_tuple, create_graph, strict, "The output")
+
+
+def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+             strategy: str = "reverse-mode") -> Any:  # fmt: skip
+    """The Jacobian: a tensor of shape ``(*output.shape, *input.shape)`` for each output and input (nested tuples for tuples).
+
+    Args:
+        vectorize, strategy: accepted; one pullback per output element in any case.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    with enable_grad():
+        is_tuple, given = _tuple(inputs, "inputs", "jacobian")
+        xs = _fresh(given, create_graph)
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        _check_outputs(outputs, strict)
+        rows = [_jacobian_of(o, i, xs, create_graph, strict) for i, o in enumerate(outputs)]
+    shaped = tuple(row if is_tuple else row[0] for row in rows)
+    return shaped if out_tuple else shaped[0]
+
+
+def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
+    from ..ops.join import stack
+
+    columns: list[list[Any]] = [[] for _ in xs]
+    for k in range(o._array.size):
+        unit = np.zeros(o._array.size, o._array.dtype)
+        unit[k] = 1
+        grads = _pull([o], xs, [wrap(unit.reshape(o._array.shape))], create_graph)
+        for j, (g, x) in enumerate(zip(grads, xs)):
+            if strict and g is None:
+                raise RuntimeError(f"Output {number} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
+            if strict and create_graph and not g.requires_grad:
+                raise RuntimeError("The jacobian of the user-provided function is independent of "
+                                   f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
+            columns[j].append(wrap(np.zeros_like(x._array)) if g is None else g)
+    shaped = []
+    for c, x in zip(columns, xs):
+        shape = o._array.shape + x._array.shape
+        j = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))  # type: ignore[attr-defined]
+        shaped.append(j if create_graph else j.detach())
+    return tuple(shaped)
+
+
+def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+            outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
+    """The Hessian of a function with one one-element output: ``(*input_i.shape, *input_j.shape)`` for each pair of inputs.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    is_tuple, _ = _tuple(inputs, "inputs", "hessian")
+
+    def gradient(*xs: Tensor) -> Any:
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "hessian")
+        _check_scalar(out_tuple, outputs, "hessian")
+        grads = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
+        return _results(grads, xs, True, True, strict, "The output")
+
+    result = jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
+    return result if is_tuple else result[0]
+
+
+def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
+    if is_tuple and len(outputs) != 1:
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    if outputs[0]._array.size != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+
+
+def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), vᵀH)`` for a function with one one-element output.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    with enable_grad():
+        is_tuple, given = _tuple(inputs, "inputs", "vhp")
+        xs = _fresh(given, create_graph)
+        seeds = _seeds(v, xs, True, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+                       "single element.")  # fmt: skip
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vhp")
+        _check_scalar(out_tuple, outputs, "vhp")
+        _check_outputs(outputs, strict)
+        first = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
+        live = [(g, s) for g, s in zip(first, seeds) if g is not None]
+        second = _pull([g for g, _ in live], xs, [s for _, s in live], create_graph)
+    value = outputs[0] if create_graph else outputs[0].detach()
+    return (value,) if out_tuple else value, _results(second, xs, is_tuple, create_graph, strict, "The output")
+
+
+def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), Hv)`` for a function with one one-element output; the Hessian is symmetric, so this is :func:`vhp`.
+
+    >>> import pullback as torch
+    >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    return vhp(func, inputs, v, create_graph, strict)

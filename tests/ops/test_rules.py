@@ -1,0 +1,176 @@
+"""Generic tests over the table of samples: every operation against mathematics, and against PyTorch where it is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.autograd import functional, gradcheck, gradgradcheck
+
+from .samples import REFUSALS, SAMPLES, Refusal, Sample, _map, is_shape
+
+COMPLEX = [s for s in SAMPLES if s.complex]
+
+
+def tensors(sample: Sample, root: Any = pullback, dtype: Any = np.float64, noncontiguous: bool = False) -> tuple[list[Any], list[Any]]:
+    """The arguments of a sample as tensors of a package, and those of them that require grad."""
+    leaves: list[Any] = []
+
+    def leaf(shape: tuple[int, ...]) -> Any:
+        a = next(values)
+        if noncontiguous and a.ndim > 1:
+            a = np.ascontiguousarray(a.T).T
+        t = root.from_numpy(a.copy(order="K")).requires_grad_() if a.ndim else root.tensor(a, requires_grad=True)
+        leaves.append(t)
+        return t
+
+    def flatten(args: Any, arrays: Any) -> Any:
+        for a, v in zip(args, arrays):
+            if is_shape(a):
+                yield v
+            elif isinstance(a, list) and a and is_shape(a[0]):
+                yield from flatten(a, v)
+
+    values = flatten(sample.args, sample.arrays(dtype))
+    args = _map(sample.args, leaf)
+    return [root.from_numpy(a.copy()) if isinstance(a, np.ndarray) else a for a in args], leaves
+
+
+def call(sample: Sample, root: Any, args: list[Any]) -> Any:
+    kwargs = {k: root.from_numpy(v.copy()) if isinstance(v, np.ndarray) else getattr(root, v.name) if isinstance(v, pullback.dtype) else v
+              for k, v in sample.kwargs.items()}
+    return sample.function(root)(*args, **kwargs)
+
+
+def outputs(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def as_function(sample: Sample, dtype: Any = np.float64) -> tuple[Any, tuple[Any, ...]]:
+    """The sample as a function of its differentiable tensors alone."""
+    args, leaves = tensors(sample, dtype=dtype)
+    position = {id(t): i for i, t in enumerate(leaves)}
+
+    def put(values: Any) -> Any:
+        swap = lambda a: values[position[id(a)]] if id(a) in position else [swap(v) for v in a] if isinstance(a, list) else a  # noqa: E731
+        return [swap(a) for a in args]
+
+    first = outputs(call(sample, pullback, args))
+    live = [i for i, o in enumerate(first) if isinstance(o, pullback.Tensor) and o.requires_grad]
+    return lambda *values: tuple(outputs(call(sample, pullback, put(values)))[i] for i in live), tuple(leaves)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_gradient_against_differences(sample: Sample) -> None:
+    """Backward agrees with difference quotients, for every element of every output."""
+    f, leaves = as_function(sample)
+    if leaves and f(*leaves):
+        assert gradcheck(f, leaves, atol=sample.tolerance)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.second], ids=str)
+def test_second_order_against_differences(sample: Sample) -> None:
+    """Backward of backward agrees with difference quotients of backward."""
+    f, leaves = as_function(sample)
+    if leaves and f(*leaves):
+        assert gradgradcheck(f, leaves, atol=sample.tolerance * 10, fast_mode=True)
+
+
+@pytest.mark.parametrize("sample", COMPLEX, ids=str)
+def test_complex_gradient_against_differences(sample: Sample) -> None:
+    """Backward gives conjugate Wirtinger derivatives, to second order."""
+    f, leaves = as_function(sample, np.complex128)
+    assert gradcheck(f, leaves, atol=sample.tolerance)
+    if sample.second:
+        assert gradgradcheck(f, leaves, atol=sample.tolerance * 10, fast_mode=True)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.second], ids=str)
+def test_forward_and_reverse_are_transposes(sample: Sample) -> None:
+    """<u, J t> equals <Jᵀ u, t> for random t and u."""
+    f, leaves = as_function(sample)
+    if not leaves or not f(*leaves):
+        return
+    rng = np.random.default_rng(0)
+    draw = lambda like: pullback.from_numpy(np.array(rng.standard_normal(tuple(like.shape))))  # noqa: E731
+    t, u = tuple(map(draw, leaves)), tuple(map(draw, f(*leaves)))
+    _, pushed = functional.jvp(f, leaves, t)
+    _, pulled = functional.vjp(f, leaves, u)
+    dot = lambda a, b: sum(float((x.detach().numpy() * y.detach().numpy()).sum()) for x, y in zip(a, b))  # noqa: E731
+    np.testing.assert_allclose(dot(u, pushed), dot(pulled, t), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_memory_order_does_not_matter(sample: Sample) -> None:
+    """Transposed memory gives the same values and gradients."""
+    results = []
+    for noncontiguous in (False, True):
+        args, leaves = tensors(sample, noncontiguous=noncontiguous)
+        outs = outputs(call(sample, pullback, args))
+        live = [o for o in outs if isinstance(o, pullback.Tensor) and o.requires_grad]
+        grads = pullback.autograd.grad([o.sum() for o in live], leaves, allow_unused=True) if live else ()
+        results.append([o.detach().numpy() for o in outs if isinstance(o, pullback.Tensor)] + [g.numpy() for g in grads if g is not None])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_single_precision_stays_single(sample: Sample) -> None:
+    """float32 in, float32 out, in gradients too; and near the float64 result."""
+    wide, narrow = ([o for o in outputs(call(sample, pullback, tensors(sample, dtype=d)[0])) if isinstance(o, pullback.Tensor)]
+                    for d in (np.float64, np.float32))
+    for w, n in zip(wide, narrow, strict=True):
+        assert n.dtype is not pullback.float64 or sample.kwargs.get("dtype") is pullback.float64 or not n.requires_grad
+        np.testing.assert_allclose(n.detach().numpy(), w.detach().numpy(), rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.inplace], ids=str)
+def test_in_place_equals_out_of_place(sample: Sample) -> None:
+    """``x.op_(...)`` on a clone: the same value, the same object, the same gradients."""
+    args, leaves = tensors(sample)
+    expected = call(sample, pullback, args)
+    want = pullback.autograd.grad(expected.sum(), leaves, allow_unused=True)
+    x = args[0].clone()
+    method = getattr(pullback.Tensor, sample.name.rpartition(".")[2] + "_")
+    got = method(x, *args[1:], **sample.kwargs)
+    assert got is x
+    np.testing.assert_array_equal(got.detach().numpy(), expected.detach().numpy())
+    for a, b in zip(pullback.autograd.grad(x.sum(), leaves, allow_unused=True), want, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=str)
+def test_refused(refusal: Refusal) -> None:
+    """Bad input gets PyTorch's words."""
+    sample = Sample(refusal.name, refusal.args, refusal.kwargs)
+    args, _ = tensors(sample)
+    with pytest.raises(refusal.error, match=refusal.match):
+        call(sample, pullback, args)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_against_pytorch(sample: Sample) -> None:
+    """Values, types and gradients through a random cotangent are PyTorch's."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    seeds: list[np.ndarray] = []
+    results = []
+    for root in (torch, pullback):
+        args, leaves = tensors(sample, root)
+        outs = [o for o in outputs(call(sample, root, args)) if isinstance(o, root.Tensor)]
+        live = [o for o in outs if o.requires_grad]
+        seeds = seeds or [rng.standard_normal(tuple(o.shape)) for o in live]
+        grads = root.autograd.grad(live, leaves, [root.from_numpy(np.array(s)) for s in seeds], allow_unused=True) if live else ()
+        results.append(([o.detach().numpy() for o in outs], [g if g is None else g.numpy() for g in grads]))
+    (expected, expected_grads), (got, got_grads) = results
+    for a, b in zip(got, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+    for a, b in zip(got_grads, expected_grads, strict=True):
+        np.testing.assert_allclose(0 if a is None else a, 0 if b is None else b, rtol=1e-7, atol=1e-9)
