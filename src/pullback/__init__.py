@@ -16,13 +16,19 @@ from .device import (Layout as layout, MemoryFormat as memory_format, channels_l
 from .shape import Size
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 globals().update(_NAMES)
-for _m in ("arithmetic", "pointwise", "special", "compare", "complex", "view", "index", "join", "reduce", "order", "scan", "matmul", "activation", "normalize", "loss", "layer", "convolution", "pool", "resample", "create", "convert", "random"):
+for _m in ("arithmetic", "pointwise", "special", "compare", "complex", "view", "cut", "part", "index", "join", "reduce", "order", "scan", "matmul", "activation", "normalize", "loss", "layer", "convolution", "pool", "resample", "create", "convert", "random"):
     try:
         _mod = _importlib.import_module(f".ops.{_m}", __name__)
     except ModuleNotFoundError as _e:
         if _m not in str(_e): raise
         continue
     for _n in getattr(_mod, "__all__", None) or [n for n in vars(_mod) if not n.startswith("_")]:
-        globals()[_n] = getattr(_mod, _n)
+        if hasattr(_mod, _n): globals()[_n] = getattr(_mod, _n)
 from math import e, inf, nan, pi
-def manual_seed(n): pass
+from .printing import set_printoptions
+from .run import install, uninstall
+__version__ = "0.1.0"
+def __getattr__(name):
+    if name in ("nn", "optim", "random", "func", "utils", "linalg"):
+        return _importlib.import_module("." + name, __name__)
+    raise AttributeError(name)

@@ -407,8 +407,6 @@ class Generator:
         earlier, later = key[again] & 0xFFFFFFFF, key[again + 1] & 0xFFFFFFFF  # swaps that aim at one place
         found = place.copy()
         found[target] = place  # the last that aimed there stays
-        idle = later == target[later]
-        found[later[idle]] = earlier[idle]
         while True:
             further = found[found]
             if np.array_equal(further, found):

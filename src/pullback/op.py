@@ -696,6 +696,9 @@ def type_name(d: dtypes.dtype) -> str:
 
 def explained(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
     """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
+    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
+        n = error.ndim or 1
+        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
     return error

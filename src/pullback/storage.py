@@ -75,6 +75,12 @@ def written(array: np.ndarray) -> None:
         write.code, write.lasti = frame.f_code, frame.f_lasti
 
 
+def wrote(x: Any) -> None:
+    """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
+    if not ("_unnoticed" in x.__dict__ or x._view is not None and "_unnoticed" in x._view[0].__dict__):
+        written(x._array)
+
+
 def write_since(array: np.ndarray, seq: int) -> Write | None:
     """The newest write into the array's memory, if it came after ``seq``."""
     write = _writes.get(id(owner_of(array)))
@@ -106,7 +112,7 @@ def catch_up(view: Any) -> None:
     view._view = (base, clock(), kind)
     e = edge_of(base)
     if e is not None:
-        from .ops.view import window_node
+        from .ops.part import window_node
 
         view._fn = window_node(e, base._array, view._array)
 
@@ -155,6 +161,17 @@ def node_name(x: Any) -> str:
     return node.name() if isinstance(node, Node) else "None"
 
 
+def refuse_repeats(array: np.ndarray) -> None:
+    """Refuse to write into an expanded tensor.
+
+    Raises:
+        RuntimeError: naming the way out.
+    """
+    if 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                           "Please clone() the tensor before performing the operation.")  # fmt: skip
+
+
 def adopt(x: Any, result: Any) -> Any:
     """Make the result of an operation the new value and history of ``x``, in place. Returns ``x``.
 
@@ -163,12 +180,15 @@ def adopt(x: Any, result: Any) -> Any:
         result: a tensor of x's shape, whose type may be cast to x's.
     """
     target, source, e = x._array, result._array, result._fn
+    refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
-        e._saved = tuple(target.copy() if s is target else target if s is source and shared else s for s in e._saved)
+        owner = owner_of(target)
+        e._saved = tuple(target if s is source and shared else s.copy() if isinstance(s, np.ndarray) and owner_of(s) is owner else s
+                         for s in e._saved)  # fmt: skip
     target[...] = source
-    written(target)
+    wrote(x)
     if e is not None:
         move_on(x, e)
     return x
@@ -182,7 +202,7 @@ def move_on(x: Any, e: Any) -> None:
             e._dtype = x._array.dtype
     x._fn = e
     if x._view is not None:
-        from .ops.view import window_written_node
+        from .ops.part import window_written_node
 
         base, _, kind = x._view
         base._fn = window_written_node(base, e, x._array)

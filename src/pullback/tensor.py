@@ -7,7 +7,7 @@ how it prints. Operations become its methods where they are declared (see :mod:`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Tensor:
     __hash__ = object.__hash__
     is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
     names: tuple[None, ...] = ()
+
+    if TYPE_CHECKING:  # operations become methods where they are declared
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
         check_device(device)
@@ -248,7 +252,9 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without history. Writes through it are not noticed by autograd; prefer :meth:`detach`."""
-        return self.detach()
+        t = self.detach()
+        t.__dict__["_unnoticed"] = True
+        return t
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -260,7 +266,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without history."""
-        t = new(Tensor) if self.__class__ is not Tensor and modes.special == 0 else new(Tensor)
+        t = new(Tensor)
         t._array = self._array
         t._fn = t._view = t._grad = t._hooks = None
         return t

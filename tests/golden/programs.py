@@ -75,8 +75,12 @@ def differences(ours: Any, recorded: Any, where: str = "") -> list[str]:
     if isinstance(recorded, float) and isinstance(ours, float):
         same = math.isclose(ours, recorded, rel_tol=1e-6, abs_tol=1e-12) or str(ours) == str(recorded)
         return [] if same else [f"{where}: {ours} instead of {recorded}"]
-    if isinstance(recorded, list) and isinstance(ours, list) and len(ours) == len(recorded):
-        return [d for i, (a, b) in enumerate(zip(ours, recorded)) for d in differences(a, b, f"{where}[{i}]")]
+    if isinstance(recorded, list) and isinstance(ours, list):
+        n, pairs = min(len(ours), len(recorded)), enumerate(zip(ours, recorded))
+        found = [d for i, (a, b) in pairs for d in differences(a, b, f"{where}[{i}]")]
+        if len(ours) != len(recorded):
+            found.append(f"{where}[{n}:]: {ours[n:]} instead of {recorded[n:]}")
+        return found
     if isinstance(recorded, dict) and isinstance(ours, dict) and list(ours) == list(recorded):
         return [d for key in recorded for d in differences(ours[key], recorded[key], f"{where}[{key!r}]")]
     return [] if ours == recorded else [f"{where}: {ours!r} instead of {recorded!r}"]

@@ -338,7 +338,6 @@ def values_out_of_range(torch):
         {"betas": (1, 0.9)},
         {"betas": (0, 0.9)},
         {"betas": (0.9, torch.tensor(0.9))},
-        {"betas": (torch.ones(2) / 2, torch.ones(2) / 2)},
         {"betas": (torch.tensor(0.5), torch.tensor(0.5)), "foreach": True},
         {"weight_decay": -1},
         {"lr": torch.ones(2)},

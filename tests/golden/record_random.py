@@ -1,8 +1,8 @@
 """What the generator tests draw, and the recorder that asks PyTorch 2.13 for the numbers.
 
-Run it where PyTorch is installed, on an x86-64 with AVX2, to write ``random.json`` beside it. For every draw it
-holds the bytes of the array and a checksum of PyTorch's generator state after it. The table of draws needs only
-NumPy until its PyTorch side is called.
+Run it where PyTorch is installed, on an x86-64 with AVX2, to write ``random.json`` beside it. For every draw
+it holds the bytes of the array and a checksum of PyTorch's generator state after it. The table of draws needs
+only NumPy until its PyTorch side is called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
 @dataclass(frozen=True)
 class Draw:
-    """One way to draw: the dtypes it has, how PyTorch does it, and how ``pullback.generator.Generator`` does."""
+    """One way to draw: the dtypes it has, how PyTorch does it, and how our ``Generator`` does."""
 
     name: str
     dtypes: tuple[str, ...]
@@ -73,7 +73,7 @@ def given(
     *parameters: Callable[[tuple[int, ...]], np.ndarray],
     shapes: str = "any",
 ) -> Draw:
-    """A draw from arrays of parameters: ``pytorch(torch, generator, *tensors)``, ``ours(generator, *arrays)``."""
+    """A draw from arrays: ``pytorch(torch, generator, *tensors)`` and ``ours(generator, *arrays)``."""
     return Draw(
         name,
         dtypes,
@@ -155,6 +155,9 @@ def draws() -> Iterator[Draw]:
         yield filling("random", FULL, -(2**63), high)
     yield filling("random", FULL, -(2**63), None)
     yield filling("random", ("float16",), -65504, 65503)
+    for digits, dtypes in ((24, ("float32",)), (11, ("float16",)), (8, ("bfloat16",))):
+        bound = 2 ** (digits + 1) + 7  # one below it rounds to one above it
+        yield filling("random", dtypes, -bound, bound)
     for n in (0, 1, 2, 3, 16, 100):
         yield Draw(
             f"randperm({n})",
@@ -193,7 +196,9 @@ def draws() -> Iterator[Draw]:
         yield given(
             f"multinomial({count}, {replacement})",
             WIDE,
-            lambda torch, g, p, c=count, r=replacement: torch.multinomial(p, min(c, p.shape[-1]), r, generator=g),
+            lambda torch, g, p, c=count, r=replacement: torch.multinomial(
+                p, min(c, p.shape[-1]), r, generator=g
+            ),
             lambda g, p, c=count, r=replacement: g.multinomial(p, min(c, p.shape[-1]), r),
             spread,
             shapes="matrix",
@@ -216,7 +221,7 @@ def draws() -> Iterator[Draw]:
     )
 
 
-SHAPES = ((5,), (3, 11), (16,))
+SHAPES = ((5,), (2, 9))
 SEED = 20260813
 
 
@@ -229,6 +234,18 @@ def cases() -> Iterator[tuple[str, Draw, str, tuple[int, ...]]]:
                     yield f"{draw.name} {dtype} {shape}", draw, dtype, shape
 
 
+LARGE = (
+    ("uniform()", ("float32", "float16", "bfloat16")),
+    ("uniform(-0.7, 0.7)", ("float32", "float16", "bfloat16")),
+    ("normal()", ("float32", "float16", "bfloat16")),
+    ("normal(0.3, 1.7)", ("float32", "float16", "bfloat16")),
+    ("random(0, 10)", ("int64", "float32")),
+    ("random(0, 268435456)", ("int64", "float32")),
+    ("bernoulli(0.3)", ("float32", "bool")),
+)
+LARGE_COUNT = 100_007
+
+
 def as_numpy(tensor: Any) -> np.ndarray:
     """A tensor's elements, with bfloat16 as ``ml_dtypes`` has it."""
     import torch
@@ -236,6 +253,11 @@ def as_numpy(tensor: Any) -> np.ndarray:
     if tensor.dtype is torch.bfloat16:
         return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return tensor.numpy()
+
+
+def checksum(values: np.ndarray) -> int:
+    """Of the bytes; a zero counts as positive."""
+    return zlib.crc32((values + 0 if values.dtype.kind in "fV" else values).tobytes())
 
 
 def record() -> None:
@@ -247,8 +269,14 @@ def record() -> None:
         values = as_numpy(draw.pytorch(torch, generator, shape, getattr(torch, dtype)))
         state = zlib.crc32(generator.get_state().numpy().tobytes())
         recorded[name] = [values.dtype.name, list(values.shape), values.tobytes().hex(), state]
+    named, checksums = {draw.name: draw for draw in draws()}, {}
+    for name, dtypes in LARGE:
+        for dtype in dtypes:
+            generator = torch.Generator().manual_seed(SEED)
+            values = named[name].pytorch(torch, generator, (LARGE_COUNT,), getattr(torch, dtype))
+            checksums[f"{name} {dtype}"] = checksum(as_numpy(values))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in recorded.items())
-    text = f'{{"torch": "{torch.__version__}", "draws": {{\n{lines}\n}}}}\n'
+    text = f'{{"torch": "{torch.__version__}", "large": {json.dumps(checksums)}, "draws": {{\n{lines}\n}}}}\n'
     GOLDEN.write_text(text, encoding="utf-8")
 
 

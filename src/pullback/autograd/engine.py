@@ -10,6 +10,7 @@ some leaf has a hook are leaves finished as soon as their last gradient has arri
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
@@ -24,6 +25,7 @@ from .graph import FREED, AccumulateGrad, Node, Output
 
 ndarray, asarray = np.ndarray, np.asarray
 observers: list[Callable[..., None]] = []
+accumulating = threading.Lock()  # several threads may share a leaf, and NumPy adds without the interpreter's lock
 
 
 @contextmanager
@@ -53,15 +55,25 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
-    flow = Flow(create, accumulate)
-    heap, nodes, grads = flow.heap, flow.nodes, flow.grads
+    heap: list[int] = []  # the nodes that wait, by falling sequence number,
+    nodes: dict[int, Node] = {}
+    grads: dict[int, Any] = {}  # and what has arrived for them so far
+    leaves: dict[Any, Any] = {}
+    borrowed: set[int] = set()  # (ids of) leaves whose gradient's array somebody else may hold
+    captured: dict[tuple[int, int], Any] = {}
     plan = None if wanted is None else Plan(roots, wanted)
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     careful = bool(observers)
-    for e, g in roots:
-        flow.deliver(e, g, False)
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
+    for e, g in roots:
+        if e._seq == 0:
+            leaves[e] = plus(leaves[e], g) if e in leaves else g
+            borrowed.add(id(e))
+        elif e._seq > 0 and len(roots) == 1:
+            ahead, ahead_g = e, g
+        else:
+            deliver(e, g, heap, nodes, grads)
     while True:
         if ahead is not None:
             node, g = ahead, ahead_g
@@ -80,7 +92,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if plan is not None:
             s = -node._seq
             for index in plan.catch.get(s, ()):
-                flow.captured[s, index] = g if index < 0 else g[index]
+                captured[s, index] = g if index < 0 else g[index]
             if s not in plan.running:
                 continue
             edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
@@ -138,105 +150,81 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                     ahead, ahead_g = e, r
                 else:
                     if ahead is not None:
-                        flow.deliver(ahead, ahead_g, False)
+                        deliver(ahead, ahead_g, heap, nodes, grads)
                         ahead = None
-                    s = -s  # what `deliver` does in the usual case
-                    if s in grads:
-                        grads[s] = plus(grads[s], r)
-                    else:
-                        grads[s] = r
-                        nodes[s] = e
-                        heappush(heap, s)
+                    deliver(e, r, heap, nodes, grads)
             elif s == 0:
                 x = e._array
                 if a.shape != x.shape or a.dtype is not x.dtype:
                     r = fit(r, x.shape, x.dtype, create, node)
-                flow.deliver(e, r, pulls is not None and r is not g and r is a and a.base is None)
+                if e in leaves:
+                    leaves[e] = plus(leaves[e], r)
+                    borrowed.discard(id(e))
+                else:
+                    leaves[e] = r
+                    if r is g or pulls is None or a.base is not None or r is not a:
+                        borrowed.add(id(e))
             else:
                 if ahead is not None:
-                    flow.deliver(ahead, ahead_g, False)
+                    deliver(ahead, ahead_g, heap, nodes, grads)
                     ahead = None
                 if a.shape != e.node._shape[e.index] or a.dtype is not e.node._dtype[e.index]:
                     r = fit(r, e.node._shape[e.index], e.node._dtype[e.index], create, node)
-                flow.deliver(e, r, False)
+                deliver(e, r, heap, nodes, grads)
         if due is not None:
             for leaf in due.get(-node._seq, ()):
-                if leaf in flow.leaves:
-                    flow.finish(leaf)
-    for leaf in list(flow.leaves):
-        flow.finish(leaf)
-    return [] if wanted is None else [flow.captured.get(capture_key(e)) for e in wanted]
-
-
-class Flow:
-    """The gradients on their way.
-
-    Attributes:
-        heap, nodes, grads: the nodes that wait, by falling sequence number, and what has arrived for them so far.
-        leaves: what has arrived for leaves.
-        borrowed: (ids of) leaves whose gradient's array somebody else may hold.
-        captured: gradients to be returned, by :func:`capture_key`.
-    """
-
-    __slots__ = ("create", "accumulate", "heap", "nodes", "grads", "leaves", "borrowed", "captured")
-
-    def __init__(self, create: bool, accumulate: bool) -> None:
-        self.create, self.accumulate = create, accumulate
-        self.heap: list[int] = []
-        self.nodes: dict[int, Node] = {}
-        self.grads: dict[int, Any] = {}
-        self.leaves: dict[Any, Any] = {}
-        self.borrowed: set[int] = set()
-        self.captured: dict[tuple[int, int], Any] = {}
-
-    def deliver(self, e: Any, r: Any, owned: bool) -> None:
-        """Add a gradient to what waits at an edge; ``owned`` if its array is held by nobody else."""
-        s = e._seq
-        if s == 0:
-            leaves = self.leaves
-            if e in leaves:
-                leaves[e] = plus(leaves[e], r)
-                self.borrowed.discard(id(e))
-            else:
-                leaves[e] = r
-                if not owned:
-                    self.borrowed.add(id(e))
-            return
-        grads, node = self.grads, e if s > 0 else e.node
-        key = -node._seq
-        if key not in grads:
-            grads[key] = r if s > 0 else [None] * len(node._shape)
-            self.nodes[key] = node
-            heappush(self.heap, key)
-            if s > 0:
-                return
-        if s > 0:
-            grads[key] = plus(grads[key], r)
+                if leaf in leaves:
+                    g = finish(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate)
+                    captured[0, id(leaf)] = g
+    for leaf, g in leaves.items():
+        if leaf._hooks is None and accumulate and not careful:
+            keep(leaf, g, id(leaf) not in borrowed, create)
         else:
-            slots = grads[key]
-            slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
+            captured[0, id(leaf)] = finish(leaf, g, id(leaf) not in borrowed, create, accumulate)
+    return [] if wanted is None else [captured.get(capture_key(e)) for e in wanted]
 
-    def finish(self, leaf: Any) -> None:
-        """All gradients of this leaf have arrived: hooks, then accumulation."""
-        g, owned, create, hooks = self.leaves.pop(leaf), id(leaf) not in self.borrowed, self.create, leaf._hooks
-        if hooks is not None:
-            before = g
-            g = run_tensor_hooks(hooks.tensor.get(0), g, create)
-            owned = owned and g is before
-        if not self.accumulate:
-            self.captured[0, id(leaf)] = g
-            return
-        if hooks is not None and hooks.pre:
-            g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
-        keep(leaf, g, owned, create)
-        for callback in observers:
-            callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
-        if hooks is not None:
-            with modes.set_grad_enabled(create):
-                for fn in list(hooks.accumulated.values()):
-                    fn(leaf)
-                for fn in list(hooks.post.values()):
-                    fn((), (as_tensor(g),))
+
+def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any]) -> None:
+    """Add a gradient to what waits for a node, or for one of its outputs."""
+    if e._seq > 0:
+        s = -e._seq
+        if s in grads:
+            grads[s] = plus(grads[s], r)
+        else:
+            grads[s] = r
+            nodes[s] = e
+            heappush(heap, s)
+        return
+    s = -e.node._seq
+    if s not in grads:
+        grads[s] = [None] * len(e.node._shape)
+        nodes[s] = e.node
+        heappush(heap, s)
+    slots = grads[s]
+    slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
+
+
+def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> Any:
+    """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for it."""
+    hooks = leaf._hooks
+    if hooks is not None:
+        before = g
+        g = run_tensor_hooks(hooks.tensor.get(0), g, create)
+        owned = owned and g is before
+    if not accumulate:
+        return g
+    if hooks is not None and hooks.pre:
+        g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
+    keep(leaf, g, owned, create)
+    for callback in observers:
+        callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
+    if hooks is not None:
+        with modes.set_grad_enabled(create):
+            for fn in list(hooks.accumulated.values()):
+                fn(leaf)
+            for fn in list(hooks.post.values()):
+                fn((), (as_tensor(g),))
+    return None
 
 
 # --- what to run ------------------------------------------------------------------------------------------------
@@ -382,15 +370,15 @@ def restored(array: Any, e: Any) -> Any:
 
 def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
-    old = leaf._grad
-    if create:
-        leaf._grad = g if old is None else old + g
-    elif old is None:
-        a = g if g.__class__ is ndarray else g._array
-        leaf._grad = wrap(a if owned else a.copy())
-    elif g.__class__ is ndarray and old._array.__class__ is ndarray:
-        np.add(old._array, g, out=old._array)
-        storage.written(old._array)
+    with accumulating:
+        old = leaf._grad
+        if create:
+            leaf._grad = g if old is None else old + g
+        elif old is None:
+            leaf._grad = wrap(g if owned else g.copy())
+        else:
+            np.add(old._array, g, out=old._array)
+            storage.written(old._array)
 
 
 # --- hooks ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..complaint import noted
+from ..dtypes import FLOAT32, FLOAT64
 from ..op import wrap
 from ..storage import edge_of
 from ..tensor import Tensor
@@ -203,6 +204,9 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
 
 
 
+ONES = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # the seeds of scalars
+
+
 def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
              inputs: Any = None) -> None:  # fmt: skip
     """Pull ``gradient`` back through the graph; leaves accumulate what reaches them in ``.grad``.
@@ -222,10 +226,11 @@ def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bo
     >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
     tensor([4., 3.])
     """
-    if inputs is None and not create_graph and gradient is None and self._array.size == 1 and self._array.dtype.kind == "f":
-        e = edge_of(self)
-        if e is not None:  # the usual call: nothing to check
-            run(((e, np.ones_like(self._array)),), retain=bool(retain_graph), create=False)
+    if gradient is None and inputs is None and not create_graph:  # the usual call, of a loss
+        a, e = self._array, edge_of(self)
+        one = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
+        if one is not None:
+            run(((e, one),), retain=bool(retain_graph), create=False)
             return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

@@ -5,6 +5,6 @@ from .modules import Module, ModuleDict, ModuleList, ParameterDict, ParameterLis
 from .parameter import Buffer, Parameter
 
 __all__ = [
-    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential",
-    "init", "modules", "parameter",
+    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList",
+    "Sequential", "init", "modules", "parameter",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Initial values of parameters: each function fills a tensor in place, records nothing and returns it.
 
-The draws are PyTorch's: after the same ``manual_seed``, or with a ``Generator`` in the same state, the same numbers.
+The draws are PyTorch's: after the same ``manual_seed``, or with a ``Generator`` in the same state, the same
+numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-# --- plain values and draws -------------------------------------------------------------------------------------
+# --- plain values and draws ---------------------------------------------------------------------------------
 
 
 @no_grad()
@@ -109,7 +110,8 @@ def trunc_normal_(
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
             stacklevel=3,
         )
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
@@ -132,7 +134,7 @@ def trunc_normal_(
 
 
 def _refused(draws: Tensor, mean: float, std: float, peak: float, generator: Any) -> Tensor:
-    """Which uniform draws are turned down: those whose share of the peak density is below another uniform draw."""
+    """Which uniform draws are turned down: where a second one is above their share of the peak density."""
     log_density = ((draws - mean) / std).pow(2) * -0.5 - peak
     return draws.new_empty(draws.shape).uniform_(generator=generator).log() > log_density
 
@@ -176,7 +178,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it passes its input channels on, as far as there are output channels.
+    """Fill the weight of a convolution so that it passes its input channels on, as many as come out.
 
     Args:
         tensor: (out_channels, in_channels / groups, *kernel), with 1 to 3 kernel dimensions.
@@ -198,7 +200,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-# --- scaled by the number of connections ------------------------------------------------------------------------
+# --- scaled by the number of connections --------------------------------------------------------------------
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
@@ -217,7 +219,9 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill from the uniform distribution on ±gain·sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010, eq. 16).
+    """Fill from the uniform distribution on ±gain·sqrt(6 / (fan_in + fan_out)).
+
+    (Glorot and Bengio 2010, eq. 16.)
 
     Args:
         tensor: a weight (out, in, *kernel).
@@ -232,7 +236,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill from the normal distribution with std gain·sqrt(2 / (fan_in + fan_out)); see :func:`xavier_uniform_`."""
+    """Fill from the normal distribution with std gain·sqrt(2 / (fan_in + fan_out)).
+
+    The arguments are those of :func:`xavier_uniform_`.
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -290,14 +297,15 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-# --- matrices with structure ------------------------------------------------------------------------------------
+# --- matrices with structure --------------------------------------------------------------------------------
 
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill with ``gain`` times a (semi-)orthogonal matrix, uniform among all of them.
 
-    The Q of a normal matrix's QR decomposition, with R's diagonal made positive (Saxe et al. 2013; Mezzadri 2007).
+    The Q of a normal matrix's QR decomposition, with R's diagonal made positive (Saxe et al. 2013; Mezzadri
+    2007).
 
     Args:
         tensor: at least 2 dimensions; those after the first count as one.
@@ -334,7 +342,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         tensor: (rows, columns).
         sparsity: the share of each column that is zero, rounded up to whole rows.
         std: of the other elements.
-        generator: where those come from; which rows are zero is drawn from the default generator, as in PyTorch.
+        generator: where those come from; which rows are zero is drawn from the default generator, as in
+            PyTorch.
 
     Raises:
         ValueError: not 2 dimensions.
@@ -355,7 +364,7 @@ def _need_matrix(tensor: Tensor) -> None:
         raise ValueError("Only tensors with 2 dimensions are supported")
 
 
-# --- names without the underscore, deprecated in PyTorch --------------------------------------------------------
+# --- names without the underscore, deprecated in PyTorch ----------------------------------------------------
 
 
 def _deprecated(function: F) -> F:

@@ -18,15 +18,15 @@ class _ParameterType(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """A tensor that a :class:`~pullback.nn.Module` registers, and trains, when it is assigned as an attribute.
+    """A tensor that a :class:`~pullback.nn.Module` registers, to be trained, when it becomes an attribute.
 
     Args:
         data: the initial value, of any shape; its memory is shared, its history is not. Empty if left out.
         requires_grad: whether gradients accumulate in ``.grad``, also when made inside ``no_grad``.
 
     Returns:
-        a leaf. For ``data`` of a subclass of Tensor, a tensor of that same subclass which ``isinstance`` calls a
-        Parameter.
+        a leaf. For ``data`` of a subclass of Tensor, a tensor of that same subclass which ``isinstance``
+        calls a Parameter.
 
     Raises:
         RuntimeError: where gradients are asked for of a type that has none (integers, bool).
@@ -44,12 +44,12 @@ class Parameter(Tensor, metaclass=_ParameterType):
             self._array = data._array
             self._fn = self._view = self._grad = self._hooks = None
             return self.requires_grad_(requires_grad)
-        t = data.detach().requires_grad_(requires_grad)
+        t: Any = data.detach().requires_grad_(requires_grad)
         if type(t) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
-                f"instance of the same type, but return type {type(t).__name__} was found instead.\n"
-                f"  Make {type(data).__name__}.detach return a {type(data).__name__}, or pass a plain Tensor."
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                f"returns an instance of the same type, but return type {type(t).__name__} was found "
+                "instead. To use the type as a Parameter, please correct the detach() semantics."
             )
         t._is_param = True
         return t
@@ -61,8 +61,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self, **options: Any) -> str:
-        return "Parameter containing:\n" + super().__repr__(**options)
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
 
 class _BufferType(type(Tensor)):  # type: ignore[misc]
@@ -73,7 +73,8 @@ class _BufferType(type(Tensor)):  # type: ignore[misc]
 class Buffer(Tensor, metaclass=_BufferType):
     """A tensor that a :class:`~pullback.nn.Module` registers as a buffer when it is assigned as an attribute.
 
-    Calling it returns an ordinary tensor with a mark on it, which ``isinstance(t, Buffer)`` looks for, as in PyTorch.
+    Calling it returns an ordinary tensor with a mark on it, which ``isinstance(t, Buffer)`` looks for, as in
+    PyTorch.
 
     Args:
         data: the value, of any shape and type; its memory is shared. Empty if left out.
@@ -88,7 +89,7 @@ class Buffer(Tensor, metaclass=_BufferType):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         data = Tensor() if data is None else data
-        t = data.detach().requires_grad_(data.requires_grad)
+        t: Any = data.detach().requires_grad_(data.requires_grad)
         t.persistent, t._is_buffer = persistent, True
         return t
 

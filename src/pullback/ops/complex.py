@@ -1,35 +1,341 @@
-"""Complex numbers: parts, conjugates, and the real views of complex tensors."""
+"""Complex numbers: parts, sizes and angles, conjugates, and tensors seen as pairs of real numbers.
+
+Gradients follow PyTorch's convention: for a real loss L of ``z = x + iy`` the gradient is ``dL/dx + i dL/dy``.
+Functions here are mostly not holomorphic, so their rules carry their conjugates themselves.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from .. import op
+from ..dtypes import OF_NUMPY
 from ..tensor import Tensor
+from .compare import flat
+from .pointwise import cos, sign, sin, where
+
+__all__ = [
+    "abs", "absolute", "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "is_conj", "is_neg", "polar",
+    "real", "resolve_conj", "resolve_neg", "sgn", "view_as_complex", "view_as_real",
+]  # fmt: skip
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex."""
+    """Whether the elements are complex.
+
+    >>> import pullback as torch
+    >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
+    (True, False)
+    """
     return input.dtype.kind == "c" if isinstance(input, np.ndarray) else isinstance(input, Tensor) and input.dtype.is_complex
 
 
+# --- conjugates -------------------------------------------------------------------------------------------------
+
+
 @op.elementwise(name="conj", holomorphic=False, method=False)
-def _conj(input: Tensor) -> Tensor:
+def conjugate(input: Tensor) -> Tensor:
     return np.conjugate(input)
 
 
-_conj.vjp(input=lambda g: conj(g))
+conjugate.vjp(input=lambda g: conj(g))
 
 
+@op.composite
 def conj(input: Tensor) -> Tensor:
-    """Complex conjugate; the tensor itself where it is real."""
-    return _conj(input) if is_complex(input) else input
+    """Complex conjugate; the tensor itself where it is real.
+
+    The result is a new tensor (PyTorch's is a view that conjugates when used).
+
+    >>> import pullback as torch
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    return conjugate(input) if is_complex(input) else input
 
 
-@op.view(holomorphic=False, method=False)
-def real(input: Tensor) -> Tensor:
-    """The real part, sharing memory; the tensor itself where it is real."""
+@op.composite(inplace=True)
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """Complex conjugate; the tensor itself where it is real.
+
+    >>> import pullback as torch
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    result = conj(input)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are always carried out here.
+
+    >>> import pullback as torch
+    >>> torch.resolve_conj(torch.tensor([1j]).conj())
+    tensor([-0.-1.j])
+    """
+    return input
+
+
+@op.composite
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: signs are always carried out here.
+
+    >>> import pullback as torch
+    >>> torch.resolve_neg(torch.tensor([1.0]))
+    tensor([1.])
+    """
+    return input
+
+
+@op.composite
+def is_conj(input: Tensor) -> bool:
+    """Whether a conjugation waits to be carried out: never.
+
+    >>> import pullback as torch
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    False
+    """
+    return False
+
+
+@op.composite
+def is_neg(input: Tensor) -> bool:
+    """Whether a change of sign waits to be carried out: never.
+
+    >>> import pullback as torch
+    >>> torch.is_neg(torch.tensor([1.0]))
+    False
+    """
+    return False
+
+
+# --- parts ------------------------------------------------------------------------------------------------------
+
+
+@op.view(name="real", method=False)
+def real_part(input: Tensor) -> Tensor:
     return input.real
 
 
-real.vjp(input=lambda g: g)
+real_part.vjp(input=lambda g: g)
+
+
+@op.view(name="imag", method=False)
+def imaginary_part(input: Tensor) -> Tensor:
+    return input.imag
+
+
+imaginary_part.vjp(input=lambda g: g * 1j)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part, sharing memory; the tensor itself where it is real. Also the attribute ``x.real``.
+
+    >>> import pullback as torch
+    >>> torch.real(torch.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    return real_part(input) if is_complex(input) else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, sharing memory. Also the attribute ``x.imag``.
+
+    Raises:
+        RuntimeError: for real tensors.
+
+    >>> import pullback as torch
+    >>> torch.imag(torch.tensor([1 + 2j]))
+    tensor([2.])
+    """
+    if not is_complex(input):
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imaginary_part(input)
+
+
+def _set_part(part: Any) -> Any:
+    def assign(self: Tensor, value: Any) -> None:
+        part(self).copy_(value)
+
+    return assign
+
+
+op.offer(property(real, _set_part(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
+op.offer(property(imag, _set_part(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
+
+
+@op.elementwise(holomorphic=False, inplace=True)
+def abs(input: Tensor) -> Tensor:
+    """Absolute value: the distance from 0, real for complex numbers. Derivative: ``sgn(input)``, so 0 at 0.
+
+    >>> import pullback as torch
+    >>> torch.abs(torch.tensor([-1.0, 2.0])), torch.abs(torch.tensor([3 + 4j]))
+    (tensor([1., 2.]), tensor([5.]))
+    """
+    if input.dtype.kind == "b":
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+    return np.absolute(input)
+
+
+abs.vjp(input=lambda g, input: g * sgn(input))
+
+
+@op.elementwise(holomorphic=False, inplace=True)
+def sgn(input: Tensor) -> Tensor:
+    """Direction: ``input / abs(input)`` for complex numbers, :func:`sign` for real ones; 0 at 0.
+
+    Derivative: 0 for real numbers; for complex ones what is left of the gradient when its part along the result is
+    taken away, divided by ``abs(input)``; 0 at 0.
+
+    >>> import pullback as torch
+    >>> torch.sgn(torch.tensor([3 + 4j, 0]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
+    if input.dtype.kind != "c":
+        return sign.op.impl(input)
+    size = np.absolute(input)
+    return np.divide(input, np.where(size == 0, 1, size))
+
+
+def _turning(g: Any, input: Any, out: Any) -> Any:
+    if not is_complex(input):
+        return flat(g)
+    nowhere = input == 0
+    return where(nowhere, 0, g - out * real(conj(out) * g)) / abs(where(nowhere, 1, input))
+
+
+sgn.vjp(input=_turning)
+
+
+@op.elementwise(holomorphic=False, to=2)
+def angle(input: Tensor) -> Tensor:
+    """The angle of a complex number from the positive real axis; of a real number 0 or pi, by its sign.
+
+    Derivative: ``i * input / abs(input) ** 2`` for complex numbers, 0 at 0 and for real ones.
+
+    >>> import pullback as torch
+    >>> torch.angle(torch.tensor([1j, -1])), torch.angle(torch.tensor([-1.0, 1.0]))
+    (tensor([1.5708, 3.1416]), tensor([3.1416, 0.0000]))
+    """
+    if input.dtype.kind == "c":
+        return np.arctan2(input.imag, input.real)
+    return np.where(np.isnan(input), input, np.where(np.less(input, 0), input.dtype.type(np.pi), input.dtype.type(0)))
+
+
+def _around(g: Any, input: Any) -> Any:
+    if not is_complex(input):
+        return flat(g)
+    nowhere = input == 0
+    size = abs(where(nowhere, 1, input))
+    return g * (input * 1j / size / size)
+
+
+angle.vjp(input=_around)
+
+# --- pairs ------------------------------------------------------------------------------------------------------
+
+
+@op.general(holomorphic=False, method=False)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers from their parts.
+
+    Args:
+        real, imag: of one type, float16, float32 or float64; shapes broadcast.
+
+    Raises:
+        RuntimeError: for other types, or two different ones.
+
+    >>> import pullback as torch
+    >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    _check_parts(real, imag)
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
+    result.real, result.imag = real, imag
+    return result
+
+
+def _check_parts(real: Any, imag: Any) -> None:
+    a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (real, imag))
+    if real.dtype.kind != "f" or imag.dtype.kind != "f":
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {a} and {b}")
+    if a != b:
+        raise RuntimeError(f"Expected object of scalar type {a} but got scalar type {b} for second argument")
+
+
+complex.vjp(real=lambda g: real_part(g), imag=lambda g: imaginary_part(g))
+
+
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """Complex numbers from their sizes and angles: ``abs * (cos(angle) + i sin(angle))``.
+
+    Args:
+        abs, angle: of one type, float32 or float64; shapes broadcast.
+
+    >>> import pullback as torch
+    >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
+    tensor([2.+0.j])
+    """
+    _check_parts(*(t._array if isinstance(t, Tensor) else t for t in (abs, angle)))
+    return complex(abs * cos(angle), abs * sin(angle), out=out)
+
+
+@op.view(method=False)
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs in a new last dimension of size 2, sharing memory.
+
+    >>> import pullback as torch
+    >>> torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return input[..., None].view(input.real.dtype)
+
+
+view_as_real.vjp(input=lambda g: paired(g))
+
+
+@op.view(method=False)
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs in the last dimension, of size 2, as complex numbers, sharing memory.
+
+    Args:
+        input: float16, float32 or float64; the two numbers of a pair lie side by side in memory.
+
+    Raises:
+        RuntimeError: for other types, another size, or pairs that lie apart.
+
+    >>> import pullback as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1.+2.j, 3.+4.j])
+    """
+    if input.dtype not in (np.float32, np.float64):
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+                           f"{op.type_name(OF_NUMPY[input.dtype])}")  # fmt: skip
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2\n  its shape is {list(input.shape)}")
+    if input.strides[-1] != input.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1\n  Copy it first: x.contiguous().")
+    return input.view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
+
+
+@op.general(method=False, holomorphic=False)
+def paired(input: Tensor) -> Tensor:
+    """As :func:`view_as_complex`, of pairs that may lie anywhere in memory."""
+    return np.ascontiguousarray(input).view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
+
+
+view_as_complex.vjp(input=lambda g: view_as_real(g))
+paired.vjp(input=lambda g: view_as_real(g))
+
+absolute = abs
+for _alias, _name in {"absolute": "abs", "absolute_": "abs_", "__abs__": "abs"}.items():
+    op.offer(getattr(Tensor, _name), _alias)
+op.offer(is_complex, "is_complex")

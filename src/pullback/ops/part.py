@@ -1,13 +1,14 @@
 """Parts of a tensor: some of its elements, named by where they are.
 
 A part is a basic NumPy index (a tuple of integers, slices and None, with an Ellipsis) or a window: what one view of
-some memory shows of another. Four linear operations, which are each other's derivatives, read a part, place one
+some memory shows of another. Five linear operations, which are each other's derivatives, look at a part or copy it, place one
 among zeros, and overwrite one with zeros or with other values. Indexing is made of them, and so is the history of a
 tensor that was written into through a view (:mod:`pullback.storage`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -16,6 +17,17 @@ import numpy as np
 from .. import op
 from ..op import wrap
 from ..tensor import Tensor
+
+
+def basic(dim: int, item: Any) -> tuple[Any, ...]:
+    """The basic index that applies ``item`` to one dimension."""
+    return (slice(None),) * dim + (item, ...)
+
+
+@op.view(name="basic_part", node=lambda input, part, name: name, method=False)
+def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
+    """What a basic NumPy index, which has an Ellipsis, shows; ``name`` is the node's."""
+    return input[part]
 
 
 @op.general(name="read_part", node="AsStridedBackward0", holomorphic=False, method=False)
@@ -54,6 +66,7 @@ def overwritten(array: np.ndarray, part: Any, value: Any) -> np.ndarray:
     return out
 
 
+look.vjp(input=lambda g, input_shape, part: place(g, part, input_shape))
 read.vjp(input=lambda g, part, input_shape: place(g, part, input_shape))
 place.vjp(input=lambda g, part: read(g, part))
 blank.vjp(input=lambda g, part: blank(g, part))
@@ -123,33 +136,43 @@ class Positions:
 
 def window(base: np.ndarray, view: np.ndarray) -> Window | Positions:
     """Which elements of ``base`` the array ``view``, of the same memory and type, shows."""
-    return window_at(base, view.shape, view.strides, address(view) - address(base))
+    return window_at(base.shape, base.strides, base.itemsize, view.shape, view.strides, address(view) - address(base))
 
 
-def window_at(base: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Window | Positions:
-    """The same for a view of that geometry (in bytes), ``offset`` after the base's first element."""
+def window_at(base: tuple[int, ...], base_strides: tuple[int, ...], itemsize: int,
+              shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Window | Positions:  # fmt: skip
+    """The same from the geometry of both (strides in bytes); the view begins ``offset`` bytes after the base's first element."""
     if 0 in shape:
         return Window(shape, (0,) * len(shape), 0)
-    n = base.itemsize
     order: tuple[int, ...] | None = None
-    dense = base.flags.c_contiguous
+    dense = in_order = contiguous(base, base_strides, itemsize)
     if not dense:
-        order = tuple(sorted(range(base.ndim), key=lambda d: -base.strides[d]))
-        dense = base.transpose(order).flags.c_contiguous
-    steps = sorted((s, m) for s, m in zip(strides, shape) if m > 1)
+        order = tuple(sorted(range(len(base)), key=lambda d: -base_strides[d]))
+        dense = contiguous([base[d] for d in order], [base_strides[d] for d in order], itemsize)
     reach = 0  # how far the dimensions of smaller strides extend; a larger stride must step over them
-    for s, m in steps:
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
         dense = dense and s > reach
-        reach += s * (m - 1)
-    if dense and 0 <= offset <= offset + reach < base.nbytes:
-        return Window(shape, tuple(s // n for s in strides), offset // n, order)
+        reach += s * (n - 1)
+    end = prod(base) * itemsize
+    if dense and 0 <= offset <= offset + reach < end:
+        return Window(shape, tuple(s // itemsize for s in strides), offset // itemsize, order)
     wanted = offset + offsets(shape, strides)
-    if base.flags.c_contiguous:
-        return Positions(np.where((0 <= wanted) & (wanted < base.nbytes), wanted // n, base.size))
-    there = offsets(base.shape, base.strides).reshape(-1)
+    if in_order:
+        return Positions(np.where((0 <= wanted) & (wanted < end), wanted // itemsize, prod(base)))
+    there = offsets(base, base_strides).reshape(-1)
     rank = np.argsort(there, kind="stable")
-    k = np.minimum(np.searchsorted(there[rank], wanted), base.size - 1)
-    return Positions(np.where(there[rank[k]] == wanted, rank[k], base.size))
+    k = np.minimum(np.searchsorted(there[rank], wanted), len(rank) - 1)
+    return Positions(np.where(there[rank[k]] == wanted, rank[k], len(rank)))
+
+
+def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether elements lie in order and without gaps."""
+    for n, s in zip(reversed(shape), reversed(strides)):
+        if n != 1:
+            if s != itemsize:
+                return False
+            itemsize *= n
+    return True
 
 
 def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
@@ -164,15 +187,16 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """A view of a contiguous array with any geometry (in bytes). NumPy refuses one that leaves the memory.
+def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> np.ndarray:
+    """A view of a contiguous array with any geometry (in bytes) and type. NumPy refuses one that leaves the memory.
 
     Unlike ``np.lib.stride_tricks.as_strided``, the view's ``base`` is the array that owns the memory.
     """
+    dtype = dtype or array.dtype
     if 0 in shape:
-        return np.empty(shape, array.dtype)
+        return np.empty(shape, dtype)
     memory = array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array  # bfloat16 exports no buffer
-    return np.ndarray(shape, array.dtype, memory, offset, strides)
+    return np.ndarray(shape, dtype, memory, offset, strides)
 
 
 # --- the history of tensors written into through views ----------------------------------------------------------

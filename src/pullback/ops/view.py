@@ -1,35 +1,552 @@
-"""Views: other shapes, orders and cuts of the same memory."""
+"""Views: other shapes and orders of the same memory.
+
+A view shares its elements with the tensor it was taken from, so writing into either shows in both, and autograd follows
+(:mod:`pullback.storage`). Only :func:`reshape`, and what is made of it, copies where no strides describe the result.
+A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.cut` and :mod:`pullback.ops.index`.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from math import prod
+from operator import index as integer
 from typing import Any
 
 import numpy as np
 
 from .. import op
+from ..dtypes import OF_NUMPY, as_dtype
+from ..op import type_name
+from ..shape import Size
+from ..storage import owner_of
 from ..tensor import Tensor
 
+__all__ = [
+    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "flatten",
+    "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unflatten",
+    "unsqueeze",
+]  # fmt: skip
 
-@op.view(method=False)
-def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """The same elements in another shape; a view where the memory allows."""
+ndarray = np.ndarray
+
+
+def wrapped_dim(dim: int, ndim: int) -> int:
+    """A dimension's number counted from the first.
+
+    Raises:
+        IndexError: if there is no such dimension (a 0-d tensor counts as having one).
+    """
+    n = ndim or 1
+    if -n <= dim < n:
+        return dim if dim >= 0 else dim + n
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+
+
+def varargs(fn: Any, name: str) -> None:
+    """Offer ``fn(input, sizes)`` as a method that takes the sizes one by one, too."""
+
+    def method(self: Tensor, *sizes: Any) -> Any:
+        return fn(self, sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = fn.__doc__
+    op.offer(method, name)
+
+
+# --- other shapes -----------------------------------------------------------------------------------------------
+
+
+def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
+    """NumPy's reshape with PyTorch's complaints."""
+    try:
+        return array.reshape(shape)
+    except (ValueError, TypeError):
+        shape = [integer(n) for n in shape]
+        if shape.count(-1) > 1:
+            raise RuntimeError("only one dimension can be inferred") from None
+        for i, n in enumerate(shape):
+            if n < -1:
+                raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {shape}") from None
+        if not array.size and 0 in shape and -1 in shape:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension "
+                               "size -1 can be any value and is ambiguous") from None  # fmt: skip
+        raise RuntimeError(f"shape '{shape}' is invalid for input of size {array.size}") from None
+
+
+@op.view(name="view", method=False)
+def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """The same elements in another shape, never copied."""
+    out = reshaped(input, shape)
+    if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                           "two contiguous subspaces). Use .reshape(...) instead.\n"
+                           f"  input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
+                           f"the view would have size {[integer(n) for n in shape]}")  # fmt: skip
+    return out
+
+
+@op.view(name="reshape_alias", method=False)
+def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
     return input.reshape(shape)
 
 
-reshape.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+@op.general(name="unsafe_view", method=False, holomorphic=False)
+def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """Another shape of a tensor that nobody else holds."""
+    return input.reshape(shape)
+
+
+same_memory.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+_alias.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+_fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+
+
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """The same elements in another shape: a view where strides allow it (always, if the input is contiguous), else a copy.
+
+    Args:
+        shape: the sizes; one of them may be -1, to be inferred.
+
+    Raises:
+        RuntimeError: if the number of elements differs.
+
+    >>> import pullback as torch
+    >>> torch.reshape(torch.tensor([1, 2, 3, 4]), (2, -1))
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if input.__class__ is ndarray:
+        return input.reshape(shape)
+    if not isinstance(input, Tensor):
+        raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    array = input._array
+    if array.flags.c_contiguous:
+        return same_memory(input, shape)
+    if owner_of(reshaped(array, shape)) is owner_of(array):
+        return _alias(input, shape)
+    return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
+
+
+varargs(reshape, "reshape")
+
+
+def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, ``x.view(2, -1)``, or read as another type, ``x.view(torch.int32)``.
+
+    A view of another type has no history. Its last dimension grows or shrinks where elements differ in size.
+
+    Raises:
+        RuntimeError: where only a copy has that shape (:func:`reshape` makes it), or elements cannot be cut that way.
+
+    >>> import pullback as torch
+    >>> torch.tensor([1.0, 2.0]).view(torch.int32)
+    tensor([1065353216, 1073741824], dtype=torch.int32)
+    """
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        shape = shape[0]
+    if isinstance(shape, (tuple, list)) and dtype is None and (shape or self._array.ndim):
+        return same_memory(self, shape)
+    return _reinterpreted(self, dtype or shape)
+
+
+def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+    target, source, a = as_dtype(dtype), x.dtype, x._array
+    if target is source:
+        return same_memory(x, a.shape)
+    change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
+    if target.itemsize != source.itemsize:
+        if a.ndim == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 {change}")
+        if a.strides[-1] != a.itemsize and a.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {a.strides[-1] // a.itemsize}")
+        ratio = target.itemsize // source.itemsize
+        if ratio and a.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
+    return op.wrap(a.view(target.numpy))
+
+
+op.offer(_view, "view")
+
+
+@op.composite
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.view(other.shape)``."""
+    return same_memory(input, other.shape)
+
+
+@op.composite
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.reshape(other.shape)``."""
+    return reshape(input, other.shape)
+
+
+@op.composite
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from ``start_dim`` through ``end_dim`` in one. A 0-d tensor becomes 1-d.
+
+    >>> import pullback as torch
+    >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
+    shape = input._array.shape
+    first, last = wrapped_dim(start_dim, len(shape)), wrapped_dim(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last and shape:
+        return input
+    return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+@op.composite
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    return same_memory(input.contiguous(), (-1,))  # type: ignore[attr-defined]
+
+
+@op.composite
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension cut into several, of which one may be -1.
+
+    Raises:
+        RuntimeError: if the sizes do not multiply up to the dimension's.
+
+    >>> import pullback as torch
+    >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
+    torch.Size([2, 3, 4])
+    """
+    shape = input._array.shape
+    d = wrapped_dim(dim, len(shape))
+    sizes = [integer(n) for n in sizes]
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if sizes.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = prod(n for n in sizes if n != -1)
+    if known != shape[d] if -1 not in sizes else not known or shape[d] % known:
+        raise RuntimeError(f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor")
+    sizes = [shape[d] // known if n == -1 else n for n in sizes]
+    return same_memory(input, (*shape[:d], *sizes, *shape[d + 1 :]))
+
+
+def _squeeze_name(input: Any, dim: Any) -> str:
+    return f"SqueezeBackward{0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1}"
+
+
+@op.view(node=_squeeze_name)
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without the dimensions of size 1: all of them, or those among ``dim`` (an int or several).
+
+    >>> import pullback as torch
+    >>> torch.squeeze(torch.zeros(1, 2, 1), 0).shape
+    torch.Size([2, 1])
+    """
+    shape = input.shape
+    if dim is None:
+        return input.squeeze()
+    dims = [wrapped_dim(integer(d), len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return input[tuple([0 if d in dims and n == 1 else slice(None) for d, n in enumerate(shape)]) + (...,)]
+
+
+@op.view
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1 at ``dim``.
+
+    >>> import pullback as torch
+    >>> torch.unsqueeze(torch.zeros(2, 3), -1).shape
+    torch.Size([2, 3, 1])
+    """
+    d, shape = wrapped_dim(dim, input.ndim + 1), input.shape
+    return input.reshape(shape[:d] + (1,) + shape[d:])
+
+
+squeeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+unsqueeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+
+
+def _at_least(n: int, name: str, steps: Any) -> Any:
+    """The function ``atleast_nd``; ``steps`` says where the dimensions go that a tensor of each rank lacks."""
+
+    def at_least(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            x = tensors[0]
+            if x.ndim >= n:
+                return x
+            if x.ndim == 0:
+                return reshape(x, (1,) * n)
+            for dim in steps[x.ndim]:
+                x = unsqueeze(x, dim)
+            return x
+        return tuple(at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors))
+
+    at_least.__name__ = at_least.__qualname__ = name
+    at_least.__doc__ = f"Each tensor with at least {n} dimension{'s' * (n > 1)}: one for a tensor, a tuple for several or a list."
+    return at_least
+
+
+atleast_1d = _at_least(1, "atleast_1d", {})
+atleast_2d = _at_least(2, "atleast_2d", {1: (0,)})
+atleast_3d = _at_least(3, "atleast_3d", {1: (0, -1), 2: (-1,)})
+
+
+# --- other orders -----------------------------------------------------------------------------------------------
+
+
+@op.view
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged.
+
+    >>> import pullback as torch
+    >>> torch.transpose(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    if not input.ndim:
+        dim0, dim1 = wrapped_dim(dim0, 0), wrapped_dim(dim1, 0)
+        return input
+    return input.swapaxes(dim0, dim1)
+
+
+transpose.vjp(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
+swapaxes = swapdims = transpose
+op.offer(lambda self, axis0, axis1: transpose(self, axis0, axis1), "swapaxes")
+op.offer(transpose, "swapdims")
+
+
+@op.view(node="TBackward0")
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; 1-d and 0-d tensors as they are.
+
+    >>> import pullback as torch
+    >>> torch.t(torch.zeros(2, 3)).shape
+    torch.Size([3, 2])
+    """
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.T
+
+
+t.vjp(input=lambda g: t(g))
+
+
+@op.view(method=False)
+def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """The dimensions in the order ``dims``.
+
+    Raises:
+        RuntimeError: if ``dims`` is not one number for each dimension.
+
+    >>> import pullback as torch
+    >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, -2)).shape
+    torch.Size([4, 2, 3])
+    """
+    try:
+        return input.transpose(dims)
+    except ValueError:
+        n = input.ndim
+        if len(dims) != n:
+            raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                               f"ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}") from None  # fmt: skip
+        for d in dims:
+            wrapped_dim(d, n)
+        raise RuntimeError(f"permute(): duplicate dims are not allowed.\n  got {list(dims)}") from None
+
+
+def inverse(dims: Sequence[int]) -> tuple[int, ...]:
+    """The order that undoes an order of dimensions."""
+    n = len(dims)
+    out = [0] * n
+    for i, d in enumerate(dims):
+        out[d] = i
+    return tuple(out)
+
+
+permute.vjp(input=lambda g, dims: permute(g, inverse(dims)))
+varargs(permute, "permute")
+
+
+@op.composite
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions ``source`` moved to the places ``destination`` (an int each, or several); the others keep their order.
+
+    >>> import pullback as torch
+    >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
+    source, destination = ([d] if isinstance(d, int) else list(d) for d in (source, destination))
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of "
+                           f"dims as destination ({destination} dims)")  # fmt: skip
+    n = input._array.ndim
+    places = []
+    for what, dims in (("source", source), ("destination", destination)):
+        places.append([wrapped_dim(d, n) for d in dims])
+        if len(set(places[-1])) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    if n == 0:
+        return permute(input, ())
+    order = [d for d in range(n) if d not in places[0]]
+    for to, d in sorted(zip(places[1], places[0])):
+        order.insert(to, d)
+    return permute(input, tuple(order))
+
+
+moveaxis = movedim
+op.offer(movedim, "moveaxis")
+
+
+@op.composite
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and conjugated."""
+    from .complex import conj
+
+    return conj(_matrix_transpose(input, "tensor.adjoint()"))
+
+
+def _matrix_transpose(x: Tensor, what: str) -> Tensor:
+    if x._array.ndim < 2:
+        raise RuntimeError(f"{what} is only supported on matrices or batches of matrices. Got {x._array.ndim}-D tensor.")
+    return transpose(x, -2, -1)
+
+
+def _T(self: Tensor) -> Tensor:
+    """The dimensions in reverse order."""
+    n = self._array.ndim
+    if n > 2:
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+                      "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+                      UserWarning, stacklevel=2)  # fmt: skip
+    return permute(self, tuple(range(n))[::-1])
+
+
+def _H(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    n = self._array.ndim
+    if n not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {n}-D tensor."
+                           + (" For batches of matrices, consider using tensor.mH" if n > 2 else ""))  # fmt: skip
+    return adjoint(self) if n else self
+
+
+Tensor.T = property(_T)  # type: ignore[attr-defined]
+Tensor.H = property(_H)  # type: ignore[attr-defined]
+Tensor.mT = property(lambda self: _matrix_transpose(self, "tensor.mT") if self._array.ndim else self)  # type: ignore[attr-defined]
+Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)  # type: ignore[attr-defined]
+
+
+# --- stretched --------------------------------------------------------------------------------------------------
 
 
 @op.view(method=False)
 def expand(input: Tensor, size: Sequence[int]) -> Tensor:
-    """Dimensions of size 1 stretched, without copying."""
-    return np.broadcast_to(input, size)
+    """Dimensions of size 1 stretched to ``size``, and new ones in front, without copying. -1 keeps a size.
+
+    Its elements share memory, so it can be read but not written into.
+
+    Raises:
+        RuntimeError: if another dimension would change.
+
+    >>> import pullback as torch
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    if input.shape == size:
+        return input
+    if not input.ndim and input.dtype.kind != "V" and -1 not in size:
+        return ndarray(size, input.dtype, input, 0, (0,) * len(size))
+    try:
+        if min(size[: len(size) - input.ndim], default=0) >= 0:
+            return np.nditer((input,), *STRETCHING, size).itviews[0]
+    except ValueError:
+        pass
+    raise RuntimeError(_cannot_expand(input, [integer(n) for n in size]))
 
 
-expand.vjp(input=lambda g, input_shape: sum_to(g, input_shape))
+# What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
+STRETCHING = (["multi_index", "reduce_ok", "zerosize_ok"], ["readwrite"], None, "C", "safe", None)
 
 
-def sum_to(g: Any, shape: Any) -> Any:
+def _cannot_expand(array: np.ndarray, size: list[int]) -> str:
+    shape, lead = list(array.shape), len(size) - array.ndim
+    if lead < 0:
+        kind = type_name(OF_NUMPY[array.dtype])
+        return (f"expand(torch.{kind}Tensor{{{shape}}}, size={size}): the number of sizes provided ({len(size)}) must be greater or "
+                f"equal to the number of dimensions in the tensor ({len(shape)})")  # fmt: skip
+    for i in reversed(range(len(size))):
+        if i < lead and size[i] < 0:
+            return f"The expanded size of the tensor ({size[i]}) isn't allowed in a leading, non-existing dimension {i}"
+        if i >= lead and size[i] != shape[i - lead] != 1:
+            return (f"The expanded size of the tensor ({size[i]}) must match the existing size ({shape[i - lead]}) at non-singleton "
+                    f"dimension {i}.  Target sizes: {size}.  Tensor sizes: {shape}")  # fmt: skip
+    return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
+
+
+def _sum_to(g: Any, shape: Any) -> Any:
     from .reduce import sum_to
 
     return sum_to(g, shape)
+
+
+expand.vjp(input=lambda g, input_shape: _sum_to(g, input_shape))
+varargs(expand, "expand")
+
+
+@op.composite
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.expand(other.shape)``."""
+    return expand(input, other._array.shape)
+
+
+@op.composite
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """:func:`expand <Tensor.expand>` as a function.
+
+    >>> import pullback as torch
+    >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    return expand(input, size)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes (tuples, or ints for one dimension) broadcast to.
+
+    >>> import pullback as torch
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    out: list[int] = []
+    for k, shape in enumerate(shapes):
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        out = [1] * (len(shape) - len(out)) + out
+        for i in range(-1, -1 - len(shape), -1):
+            if shape[i] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if shape[i] != 1 != out[i] != shape[i]:
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index {k} "
+                                   f"had {shape}; but expected shape should be broadcastable to {out}")  # fmt: skip
+            out[i] = shape[i] if out[i] == 1 else out[i]
+    return Size(out)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape; those that have it are returned as they are.
+
+    >>> import pullback as torch
+    >>> a, b = torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3)); a.shape
+    torch.Size([2, 3])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shapes = [x._array.shape for x in tensors]
+    try:
+        shape = broadcast_shapes(*shapes)
+    except RuntimeError:
+        raise op.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
+    return tuple(x if x._array.shape == shape else expand(x, shape) for x in tensors)

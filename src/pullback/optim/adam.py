@@ -18,17 +18,18 @@ __all__ = ["Adam"]
 
 
 class Adam(Optimizer):
-    """Adam: steps of about the size of the learning rate, in proportion to gradient mean over gradient deviation.
+    """Adam: steps of about the size of the learning rate, along the gradient's mean over its deviation.
 
     With betas (β₁, β₂) and weight decay λ, at step t (Kingma and Ba 2015, algorithm 1)::
 
-        g = grad + λ p                                (decoupled: p -= lr λ p instead; Loshchilov and Hutter 2019)
+        g = grad + λ p
         m = β₁ m + (1 - β₁) g
         v = β₂ v + (1 - β₂) g²
         p -= lr * m / (1 - β₁ᵗ) / (sqrt(v / (1 - β₂ᵗ)) + eps)
 
-    With ``amsgrad``, v in the last line is the largest one so far (Reddi et al. 2018). The real and imaginary parts of
-    complex parameters count as parameters of their own.
+    Decoupled weight decay replaces the first line by ``p -= lr λ p`` (Loshchilov and Hutter 2019). With
+    ``amsgrad``, v in the last line is the largest one so far (Reddi et al. 2018). The real and imaginary
+    parts of complex parameters count as parameters of their own.
 
     Args:
         params: parameters, named parameters or groups; see :class:`Optimizer`.
@@ -73,28 +74,26 @@ class Adam(Optimizer):
                 raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
             if lr.numel() != 1:
                 raise ValueError("Tensor lr must be 1-element")
-        if not 0.0 <= lr:
+        if not number(lr) >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not 0.0 <= eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
         for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
+            if isinstance(beta, Tensor) and beta.numel() != 1:
+                raise ValueError(f"Tensor betas[{i}] must be 1-element")
+            if not 0.0 <= number(beta) < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
-        for i, beta in enumerate(betas):
-            if isinstance(beta, Tensor):
-                if foreach and not capturable:
-                    raise ValueError(
-                        f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
-                    )
-                if beta.numel() != 1:
-                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
+        if isinstance(betas[0], Tensor) and foreach and not capturable:
+            raise ValueError("betas[0] as a Tensor is not supported for capturable=False and foreach=True")
         defaults = {
             "lr": lr,
-            "betas": tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas),
+            "betas": tuple(
+                beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas
+            ),
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
@@ -165,7 +164,7 @@ class Adam(Optimizer):
                 mul(v, keep2, v)
                 add(v, u, v)
                 if largest:
-                    v = np.maximum(largest[0], v, largest[0])
+                    v = np.maximum(largest[0], v, out=largest[0])
                 np.sqrt(v, g)
                 div(g, root_, g)
                 add(g, eps, g)

@@ -12,10 +12,13 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay goes round the averages: ``p -= lr * weight_decay * p`` (Loshchilov and Hutter 2019).
+    """Adam whose weight decay goes round the averages: ``p -= lr * weight_decay * p``.
+
+    (Loshchilov and Hutter 2019.)
 
     Args:
-        params, lr, betas, eps, amsgrad, maximize, foreach, capturable, differentiable, fused: see :class:`Adam`.
+        params, lr, betas, eps, amsgrad, maximize, foreach, capturable, differentiable, fused: see
+            :class:`Adam`.
         weight_decay: 0.01 by default here.
 
     >>> import pullback as torch

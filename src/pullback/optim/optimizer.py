@@ -1,4 +1,4 @@
-"""The base class of optimizers: parameters in groups with their options, state per parameter, saving and loading."""
+"""The base class of optimizers: parameters in groups, their options and state, saving and loading."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any, TypeVar
 
 from .. import dtypes
+from ..complaint import noted
 from ..hooks import RemovableHandle
 from ..nn.modules.module import _typename, reset_grad
 from ..tensor import Tensor
@@ -24,7 +25,9 @@ StateDict = dict[str, Any]
 _global_optimizer_pre_hooks: Hooks = OrderedDict()
 _global_optimizer_post_hooks: Hooks = OrderedDict()
 _HOOKS = tuple(
-    f"_optimizer_{event}_{when}_hooks" for event in ("step", "state_dict", "load_state_dict") for when in ("pre", "post")
+    f"_optimizer_{event}_{when}_hooks"
+    for event in ("step", "state_dict", "load_state_dict")
+    for when in ("pre", "post")
 )
 
 
@@ -37,12 +40,12 @@ required: Any = _Required()  # as a default: the option must be given for every 
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer; it may return both, changed."""
+    """Call ``hook(optimizer, args, kwargs)`` before any optimizer's step; it may return both, changed."""
     return _add(_global_optimizer_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    """Call ``hook(optimizer, args, kwargs)`` after any optimizer's step."""
     return _add(_global_optimizer_post_hooks, hook)
 
 
@@ -59,12 +62,13 @@ class Optimizer:
     A subclass gives its options with their defaults to ``super().__init__``, and defines :meth:`step`.
 
     Args:
-        params: the parameters; or pairs of a name and a parameter; or dicts, one a group, with the parameters under
-            ``"params"`` and options that differ from the defaults.
+        params: the parameters; or pairs of a name and a parameter; or dicts, one a group, with the parameters
+            under ``"params"`` and options that differ from the defaults.
         defaults: the options and their values in groups that do not say otherwise.
 
     Attributes:
-        param_groups: the groups, with all their options. Changing an option there takes effect at the next step.
+        param_groups: the groups, with all their options. Changing an option there takes effect at the next
+            step.
         state: what the optimizer remembers, a dict for each parameter.
 
     >>> import pullback as torch
@@ -95,9 +99,12 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._prepare()
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{_typename(params)}\n  Put it in a list: [param]."
+            raise noted(
+                TypeError(
+                    "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                    f"but got {_typename(params)}"
+                ),
+                "Put it in a list: [param].",
             )
         groups: list[Any] = list(params)
         if len(groups) == 0:
@@ -131,7 +138,7 @@ class Optimizer:
             text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
         return text + ")"
 
-    # --- stepping -----------------------------------------------------------------------------------------------
+    # --- stepping -------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters by their gradients.
@@ -146,7 +153,7 @@ class Optimizer:
 
     @staticmethod
     def profile_hook_step(step: F) -> F:
-        """A step with the step hooks around it; every class gets its ``step`` wrapped so when first constructed."""
+        """Put the hooks around a ``step``; done to every class when it is first constructed."""
 
         @functools.wraps(step)
         def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +170,8 @@ class Optimizer:
                 if changed is not None:
                     if not (isinstance(changed, tuple) and len(changed) == 2):
                         raise RuntimeError(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), "
+                            f"but got {changed}."
                         )
                     given, kwargs = changed
             result = step(*given, **kwargs)
@@ -174,7 +182,7 @@ class Optimizer:
         return hooked  # type: ignore[return-value]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros in place."""
+        """Drop all parameters' gradients, or with ``set_to_none=False`` fill them with zeros in place."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -183,14 +191,17 @@ class Optimizer:
                     reset_grad(p, set_to_none)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; ``args[0]`` is the optimizer. It may return both, changed."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return both, changed.
+
+        ``args[0]`` is the optimizer.
+        """
         return _add(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
         return _add(self._optimizer_step_post_hooks, hook)
 
-    # --- groups -------------------------------------------------------------------------------------------------
+    # --- groups ---------------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters, which may differ from the defaults in any option.
@@ -200,16 +211,16 @@ class Optimizer:
 
         Raises:
             TypeError: not a dict; its parameters are a set, or are no tensors.
-            ValueError: a parameter has a history or is in a group already, a required option is missing, or only some
-                parameters have names.
+            ValueError: a parameter has a history or is in a group already, a required option is missing, or
+                only some parameters have names.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
         if isinstance(given, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                "will change between runs. Please use a list instead."
+                "optimizer parameters need to be organized in ordered collections, but the ordering of "
+                "tensors in sets will change between runs. Please use a list instead."
             )
         entries = [given] if isinstance(given, Tensor) else list(given)
         params = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
@@ -224,11 +235,14 @@ class Optimizer:
 
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}")
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}"
+                )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError(
-                    "can't optimize a non-leaf Tensor\n"
-                    f"  It was computed by {p.grad_fn}; pass what it was computed from, or p.detach().requires_grad_()."
+                raise noted(
+                    ValueError("can't optimize a non-leaf Tensor"),
+                    f"It was computed by {p.grad_fn}.",
+                    "Pass what it was computed from, or a new leaf: p.detach().requires_grad_().",
                 )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
@@ -238,8 +252,8 @@ class Optimizer:
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause "
+                "an error; see github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=3,
             )
         for group in self.param_groups:
@@ -253,16 +267,18 @@ class Optimizer:
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 
-    # --- saving and loading -------------------------------------------------------------------------------------
+    # --- saving and loading ---------------------------------------------------------------------------------
 
     def state_dict(self) -> StateDict:
         """State and groups as plain data, with parameters replaced by their numbers.
 
         Returns:
-            ``{"state": {number: {...}}, "param_groups": [{..., "params": [number, ...]}]}``; tensors are not copied.
+            ``{"state": {number: {...}}, "param_groups": [{..., "params": [number, ...]}]}``; tensors are not
+            copied.
 
         >>> import pullback as torch
-        >>> torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1).state_dict()["param_groups"][0]["params"]
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> optimizer.state_dict()["param_groups"][0]["params"]
         [0]
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
@@ -276,7 +292,9 @@ class Optimizer:
             start += len(group["params"])
             packed = {key: value for key, value in group.items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()
+        }
         result: StateDict = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
             changed = hook(self, result)
@@ -300,15 +318,18 @@ class Optimizer:
             state_dict = state_dict if changed is None else changed
         saved = deepcopy(state_dict["param_groups"])
         if len(saved) != len(self.param_groups):
-            raise ValueError(
-                "loaded state dict has a different number of parameter groups\n"
-                f"  it has {len(saved)}, the optimizer has {len(self.param_groups)}"
+            raise noted(
+                ValueError("loaded state dict has a different number of parameter groups"),
+                f"It has {len(saved)}, the optimizer has {len(self.param_groups)}.",
             )
         sizes = [[len(group["params"]) for group in groups] for groups in (saved, self.param_groups)]
         if sizes[0] != sizes[1]:
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group\n"
-                f"  it has groups of {sizes[0]} parameters, the optimizer has {sizes[1]}"
+            raise noted(
+                ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+                    "group"
+                ),
+                f"It has groups of {sizes[0]} parameters, the optimizer has {sizes[1]}.",
             )
         params: dict[Any, Tensor] = {}
         own_step: set[Any] = set()  # parameters whose step count keeps the type it was saved in
@@ -331,25 +352,33 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer)`` before :meth:`state_dict`."""
         return _add(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; a result replaces the dict."""
         return _add(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before :meth:`load_state_dict`; a result replaces the dict."""
         return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
         return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
 def _cast(param: Tensor, value: Any, own_step: bool, key: Any = None) -> Any:
-    """Loaded state in the type of its parameter, but for the step count: bfloat16 counts no further than 256."""
+    """Loaded state in the type of its parameter, but for the step: bfloat16 counts no further than 256."""
     if isinstance(value, Tensor):
         if key == "step":
             return value if own_step else value.to(dtypes.float32)

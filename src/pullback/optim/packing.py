@@ -1,13 +1,13 @@
 """Parameters updated together, in flat arrays.
 
-A NumPy call costs about half a microsecond however small its arrays are, and a method like Adam makes a dozen for
-each parameter. So the state of all parameters of a group and type lives in flat arrays, one after the other, of
-which each parameter's own state tensors are views; and the arithmetic runs over blocks of them:
+A NumPy call costs about half a microsecond however small its arrays are, and a method like Adam makes a dozen
+for each parameter. So the state of all parameters of a group and type lives in flat arrays, one after the
+other, of which each parameter's own state tensors are views; and the arithmetic runs over blocks of them:
 
-    gradients ─► copied into the block ─► the method's formula, on whole blocks ─► subtracted from each parameter
+    gradients ─► copied into a block ─► the method's formula on the block ─► subtracted from each parameter
 
-A block holds as many whole parameters as fit, or some rows of a large one, and is small enough for all its arrays
-to stay in the cache from the first operation to the last.
+A block holds as many whole parameters as fit, or some rows of a large one, and is small enough for all its
+arrays to stay in the cache from the first operation to the last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BLOCK = 1 << 14  # elements
 
 
 class Packs:
-    """The packs of one optimizer, made when first asked for and remade when what they were made from has changed."""
+    """The packs of one optimizer, made when first asked for, and anew when what is in them has changed."""
 
     def __init__(self) -> None:
         self._of: dict[Tensor, Pack] = {}
@@ -66,13 +66,17 @@ class Pack:
     """
 
     def __init__(
-        self, group: dict[str, Any], params: list[Tensor], state: defaultdict[Any, Any], names: tuple[str, ...]
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        state: defaultdict[Any, Any],
+        names: tuple[str, ...],
     ) -> None:
         self.group, self.params, self.names = group, params, names
         dtype = params[0]._array.dtype
         flats = {name: np.zeros(sum(p._array.size for p in params), dtype) for name in names}
         exact = dtypes.get_default_dtype() is dtypes.float64
-        self.steps = np.zeros(len(params), np.float64 if exact else np.float32)
+        self.steps: Any = np.zeros(len(params), np.float64 if exact else np.float32)
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
         start = 0
         for i, p in enumerate(params):
@@ -87,7 +91,8 @@ class Pack:
 
         cuts = list(_cut(params))
         size = max((cut[-1].stop - cut[0].start for cut in cuts), default=0)
-        work = np.dtype(np.float32) if dtype.itemsize == 2 else dtype  # 16-bit types are too coarse to compute in
+        # 16-bit types are too coarse to compute in.
+        work = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
         scratch = [np.empty(size, work) for _ in range(2 if work == dtype else 2 + len(names))]
         self.blocks = [Block(cut, list(flats.values()), scratch) for cut in cuts]
         self._constants = np.empty(12, _real(np.empty(0, work)).dtype)
@@ -109,7 +114,7 @@ class Pack:
         return self.steps.item(0)
 
     def constants(self, *values: float) -> list[np.ndarray]:
-        """Numbers as 0-d arrays of the type of the arithmetic, which NumPy takes faster than Python floats."""
+        """Numbers as 0-d arrays of the arithmetic's type, which NumPy takes faster than Python floats."""
         self._constants[: len(values)] = values
         return self._constant_views[: len(values)]
 
@@ -136,7 +141,7 @@ def _cut(params: list[Tensor]) -> Iterator[list[Piece]]:
     for p in params:
         rows, *rest = p._array.shape or (1,)
         row = math.prod(rest)
-        many = rows if rows * row <= BLOCK else max(1, BLOCK // row)
+        many = max(1, min(rows, BLOCK // max(1, row)))
         for first in range(0, rows if row else 0, many):
             n = min(many, rows - first)
             stop = start + n * row
@@ -168,9 +173,9 @@ class Block:
             self.pieces.append((param, rows, grad[place].reshape(shape), update[place].reshape(shape)))
 
     def load(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Collect the gradients. Returns arrays to work in: the gradient, room for the update, and the state."""
+        """Collect the gradients. Returns arrays to work in: the gradient, room for the update, the state."""
         for param, rows, grad, _ in self.pieces:
-            g = param._grad._array  # type: ignore[union-attr]
+            g = param._grad._array
             grad[...] = g if rows is None else g[rows]
         if self.wide:
             for state, stored in zip(self.state, self.stored):

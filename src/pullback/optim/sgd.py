@@ -63,11 +63,11 @@ class SGD(Optimizer):
     ) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if lr < 0.0:
+        if number(lr) < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
             raise ValueError(f"Invalid momentum value: {momentum}")
-        if weight_decay < 0.0:
+        if number(weight_decay) < 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -134,7 +134,7 @@ class SGD(Optimizer):
         state = self.state[param]
         buffer = state.get("momentum_buffer")
         if buffer is None:
-            state["momentum_buffer"] = wrap(g.astype(p.dtype))
+            state["momentum_buffer"] = wrap(np.array(g, p.dtype))
             b = g
         else:
             b = buffer._array

@@ -13,6 +13,6 @@ F = TypeVar("F", bound=Callable)
 
 
 def unserializable_hook(fn: F) -> F:
-    """Mark a hook as one that need not survive pickling. Hooks of tensors are never pickled here, so this only marks."""
+    """Mark a hook as one that need not survive pickling. Hooks of tensors never do, so this only marks."""
     fn.__torch_unserializable__ = True  # type: ignore[attr-defined]
     return fn

@@ -2,8 +2,8 @@
 
     inputs ─► identity node ─► what forward recorded ─► identity node ─► outputs
 
-Backward, the node at the outputs sees ``grad_output`` before the module's part runs, and the node at the inputs
-sees ``grad_input`` after it has.
+Backward, the node at the outputs sees ``grad_output`` before the module's part runs, and the node at the
+inputs sees ``grad_input`` after it has.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ class BackwardHook:
 
     def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
-        self.grad_outputs: tuple[Any, ...] | None = None  # known between the outputs' node and the inputs' node
-        self.inputs: list[int] | None = None  # which arguments went through the inputs' node; None: there is none
+        # What the outputs' node has seen and the inputs' node has yet to pass on.
+        self.grad_outputs: tuple[Any, ...] | None = None
+        # Which arguments, and which results, went through a node; None where there is none.
+        self.inputs: Any = None
+        self.outputs: Any = None
 
     def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put the identity node before the module's inputs."""
@@ -59,20 +62,21 @@ class BackwardHook:
         for hook in self.pre_hooks:
             changed = hook(self.module, grad_outputs)
             if changed is not None:
-                changed = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
-                grad_outputs = changed
+                grad_outputs = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
         if self.inputs is None:
             warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                "inputs require gradients.",
+                "Full backward hook is firing when gradients are computed with respect to module outputs "
+                "since no inputs require gradients.",
                 stacklevel=2,
             )
             for hook in self.hooks:
                 changed = hook(self.module, (None,) * self.n_inputs, grad_outputs)
-                if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
+                if changed is not None and not (
+                    isinstance(changed, tuple) and all(c is None for c in changed)
+                ):
                     raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or None "
-                        "for all gradients."
+                        "Backward hook for Modules where no input requires gradient should always return "
+                        "None or None for all gradients."
                     )
         else:
             self.grad_outputs = grad_outputs
@@ -93,7 +97,9 @@ class BackwardHook:
 def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
     changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
     if len(changed) != expected:
-        raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
+        raise RuntimeError(
+            f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}"
+        )
     return changed
 
 
@@ -106,7 +112,7 @@ def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...
 
 
 def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
-    """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work at all.
+    """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work.
 
     Returns the values, and the positions of the tensors (None: there is no node).
     """
@@ -115,17 +121,18 @@ def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...],
         return values, None
     passed = BackwardHookFunction.apply(*(values[i] for i in positions))
     next(t.grad_fn for t in passed if t.grad_fn is not None).register_hook(hook)
-    through = list(values)
+    through: Any = list(values)
     for i, t in zip(positions, passed):
         through[i] = t
-    return (tuple(through) if type(values) is tuple else type(values)(*through)), positions  # a named tuple stays one
+    through = tuple(through) if type(values) is tuple else type(values)(*through)  # a named tuple stays one
+    return through, positions
 
 
 def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
     """Register hooks of the deprecated kind on the node that made the (first) output."""
     first = result
     while not isinstance(first, Tensor):
-        first = next(v for v in first.values() if isinstance(v, Tensor)) if isinstance(first, dict) else first[0]
+        first = next(iter(first.values())) if isinstance(first, dict) else first[0]
     node = first.grad_fn
     if node is None:
         return
@@ -134,8 +141,8 @@ def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], res
     sources = {t.grad_fn for t in args if isinstance(t, Tensor) and t.grad_fn is not None}
     if not isinstance(result, Tensor) or sources != {n for n, _ in node.next_functions}:
         warnings.warn(
-            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be "
-            "removed in future versions. This hook will be missing some grad_input. Please use "
+            "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated "
+            "and will be removed in future versions. This hook will be missing some grad_input. Please use "
             "register_full_backward_hook to get the documented behavior.",
             FutureWarning,
             stacklevel=4,

@@ -57,7 +57,8 @@ class _Numbered(Module):
         """Add modules at the end. Returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                f"{self._get_name()}.extend should be called with an iterable, but got {type(modules).__name__}"
+                f"{self._get_name()}.extend should be called with an iterable, "
+                f"but got {type(modules).__name__}"
             )
         for module in list(modules):
             self.append(module)
@@ -87,8 +88,9 @@ class Sequential(_Numbered):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         named = len(args) == 1 and isinstance(args[0], OrderedDict)
-        for name, module in args[0].items() if named else enumerate(args):
-            self.add_module(name if named else str(name), module)
+        entries = args[0] if named else {str(i): module for i, module in enumerate(args)}
+        for name, module in entries.items():
+            self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
@@ -136,7 +138,9 @@ class Sequential(_Numbered):
 
 def _sequential(other: Any) -> Sequential:
     if not isinstance(other, Sequential):
-        raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+        )
     return other
 
 
@@ -253,16 +257,18 @@ def _pairs(entries: Any, kind: str, caller: str) -> list[tuple[str, Any]]:
     """The entries of a mapping, or pairs checked for being pairs."""
     if not isinstance(entries, Iterable):
         raise TypeError(
-            f"{caller}.update should be called with an iterable of key/value pairs, but got {type(entries).__name__}"
+            f"{caller}.update should be called with an iterable of key/value pairs, "
+            f"but got {type(entries).__name__}"
         )
     if isinstance(entries, (Mapping, ModuleDict, ParameterDict)):
         return list(entries.items())
-    pairs = list(entries)
+    pairs: list[Any] = list(entries)
     for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{kind} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:  # type: ignore[arg-type]
-            raise ValueError(f"{kind} update sequence element #{i} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
+        element = f"{kind} update sequence element #{i}"
+        if not hasattr(pair, "__iter__"):
+            raise TypeError(f"{element} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{element} has length {len(pair)}; 2 is required")
     return pairs
 
 
@@ -427,7 +433,7 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add entries from a mapping, or from pairs; those of a mapping that is not ordered come sorted by name."""
+        """Add entries from a mapping, or from pairs. Those of a plain dict come sorted by name."""
         pairs = _pairs(parameters, "ParameterDict", "ParametersDict")
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             pairs = sorted(pairs)
@@ -450,7 +456,7 @@ class ParameterDict(Module):
         union.update(self)
         return union
 
-    def __ior__(self, other: ParameterDict) -> ParameterDict:  # type: ignore[misc]
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other)
         return self
 
@@ -458,6 +464,7 @@ class ParameterDict(Module):
 def _string(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError(
-            f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}')."
+            "Index given to ParameterDict cannot be used as a key as it is not a string "
+            f"(type is '{type(key).__name__}')."
         )
     return key

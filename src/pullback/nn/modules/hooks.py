@@ -1,4 +1,4 @@
-"""Hooks on modules: who may watch or change what goes into a module, what comes out, and the gradients of both.
+"""Hooks on modules: functions that watch or change what goes in, what comes out, and the gradients of both.
 
 A module's hooks stand in ordered dicts on the module; the global ones, which watch every module, in the dicts
 below. What backward hooks hang on is in :mod:`.backward_hooks`.
@@ -31,12 +31,14 @@ _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_backward_pre_hooks: Hooks = OrderedDict()
 _global_backward_hooks: Hooks = OrderedDict()
-_global_is_full_backward_hook: bool | None = None  # which kind _global_backward_hooks holds; None before the first
+_global_is_full_backward_hook: bool | None = None  # the kind in _global_backward_hooks; None before any
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
-def _add(hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend: bool = False) -> RemovableHandle:
+def _add(
+    hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend: bool = False
+) -> RemovableHandle:
     """Register ``hook`` last or first, and note its id in every dict of ``marks`` whose flag is set."""
     handle = RemovableHandle(hooks, extra_dict=[ids for ids, _ in marks])
     hooks[handle.id] = hook
@@ -48,7 +50,7 @@ def _add(hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend
     return handle
 
 
-# --- hooks on every module --------------------------------------------------------------------------------------
+# --- hooks on every module ----------------------------------------------------------------------------------
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
@@ -91,7 +93,9 @@ def register_module_forward_hook(
     Linear (1, 3)
     """
     with_kwargs_mark = (_global_forward_hooks_with_kwargs, with_kwargs)
-    return _add(_global_forward_hooks, hook, with_kwargs_mark, (_global_forward_hooks_always_called, always_call))
+    return _add(
+        _global_forward_hooks, hook, with_kwargs_mark, (_global_forward_hooks_always_called, always_call)
+    )
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
@@ -101,7 +105,7 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call ``hook(module, grad_output)`` before the gradients of every module; a result replaces ``grad_output``."""
+    """Call ``hook(module, grad_output)`` before every module's gradients; a result replaces them."""
     return _add(_global_backward_pre_hooks, hook)
 
 
@@ -121,7 +125,7 @@ def _choose_global_kind(full: bool) -> None:
     _global_is_full_backward_hook = full
 
 
-# --- hooks on one module ----------------------------------------------------------------------------------------
+# --- hooks on one module ------------------------------------------------------------------------------------
 
 
 class Hookable:
@@ -143,8 +147,8 @@ class Hookable:
         """Call ``hook(module, args)`` before forward.
 
         Args:
-            hook: a result other than None replaces the positional arguments (a single value stands for a tuple of
-                one).
+            hook: a result other than None replaces the positional arguments (a single value stands for a
+                tuple of one).
             prepend: run before the hooks that are there already.
             with_kwargs: call ``hook(module, args, kwargs)``, which returns None or both, changed.
 
@@ -202,11 +206,12 @@ class Hookable:
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` after the gradients of this module were computed.
 
-        If no input requires grad, the hook runs when ``grad_output`` is known, with None for every input; if no
-        output does, it does not run. Inputs passed by keyword are not seen.
+        If no input requires grad, the hook runs when ``grad_output`` is known, with None for every input; if
+        no output does, it does not run. Inputs passed by keyword are not seen.
 
         Args:
-            hook: a result other than None replaces ``grad_input``, a tuple with None for inputs that are no tensors.
+            hook: a result other than None replaces ``grad_input``, a tuple with None for inputs that are no
+                tensors.
             prepend: run before the hooks that are there already.
 
         Raises:
@@ -223,7 +228,7 @@ class Hookable:
         return _add(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Deprecated, as in PyTorch: the hook hangs on the last node of the module, and sees that node's gradients."""
+        """Deprecated, as in PyTorch: the hook hangs on the module's last node, and sees its gradients."""
         self._choose_kind(full=False)
         return _add(self._backward_hooks, hook)
 
@@ -234,7 +239,8 @@ class Hookable:
 
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
         """The full backward hooks that apply to this module, and those of the deprecated kind."""
-        full, other = [], []
+        full: list[Hook] = []
+        other: list[Hook] = []
         for kind, hooks in (
             (_global_is_full_backward_hook, _global_backward_hooks),
             (self._is_full_backward_hook, self._backward_hooks),
@@ -243,7 +249,8 @@ class Hookable:
         return full, other
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result, called = None, set()
+        result: Any = None
+        called: set[int] = set()
         try:
             for i, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
                 if i in self._forward_pre_hooks_with_kwargs:
@@ -251,7 +258,8 @@ class Hookable:
                     if changed is not None:
                         if not (isinstance(changed, tuple) and len(changed) == 2):
                             raise RuntimeError(
-                                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                                f"but got {changed}."
                             )
                         args, kwargs = changed
                 else:
@@ -277,8 +285,8 @@ class Hookable:
             if backward is not None:
                 if not isinstance(result, (Tensor, tuple)):
                     warnings.warn(
-                        "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
-                        f"but received {type(result)}",
+                        "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                        f"Tensors but received {type(result)}",
                         stacklevel=3,
                     )
                 result = backward.at_outputs(result)
@@ -306,8 +314,8 @@ class Hookable:
                     result = result if changed is None else changed
                 except Exception as error:
                     warnings.warn(
-                        f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {error}",
+                        f"{kind} forward hook with ``always_call=True`` raised an exception that was "
+                        f"silenced as another error was raised in forward: {error}",
                         stacklevel=4,
                     )
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class Members(dict):
     """A module's parameters, buffers or children, by name.
 
-    Python looks for ``module.fc`` among the instance's attributes before it asks ``__getattr__``, and a miss costs
-    up to a microsecond. So ``__getattr__`` leaves what it found here among the attributes, and whatever changes an
-    entry takes it away from there.
+    Python looks for ``module.fc`` among the instance's attributes before it asks ``__getattr__``, and a miss
+    costs up to a microsecond. So ``__getattr__`` leaves what it found here among the attributes, and whatever
+    changes an entry takes it away from there.
     """
 
     __slots__ = ("owner",)
@@ -54,7 +54,7 @@ class Members(dict):
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
 
-    def __ior__(self, other: Any) -> Members:  # type: ignore[override,misc]
+    def __ior__(self, other: Any) -> Members:  # type: ignore[misc]
         self.update(other)
         return self
 

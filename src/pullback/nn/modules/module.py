@@ -71,8 +71,8 @@ _HOOKS = (
 class Module(Hookable, Stateful):
     """Base class of models and layers.
 
-    A subclass calls ``super().__init__()``, assigns :class:`Parameter`, :class:`Buffer` and :class:`Module` objects
-    to attributes, which registers them under those names, and defines ``forward``.
+    A subclass calls ``super().__init__()``, assigns :class:`Parameter`, :class:`Buffer` and :class:`Module`
+    objects to attributes, which registers them under those names, and defines ``forward``.
 
     Attributes:
         training: whether the module is in training mode; see :meth:`train`.
@@ -91,19 +91,18 @@ class Module(Hookable, Stateful):
     ['0.factor']
     """
 
-    call_super_init: bool = False  # whether the arguments of __init__ go on to the next class, for multiple inheritance
+    call_super_init: bool = False  # whether __init__ hands its arguments on to the next base class
     training: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
+            init = f"{type(self).__name__}.__init__()"
             if kwargs:
-                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+                raise TypeError(f"{init} got an unexpected keyword argument '{next(iter(kwargs))}'")
             if args:
-                raise TypeError(
-                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
-                )
+                raise TypeError(f"{init} takes 1 positional argument but {len(args) + 1} were given")
         self.__dict__.update(
-            {name: OrderedDict() for name in _HOOKS},  # plain dicts have no weak references, which handles want
+            {name: OrderedDict() for name in _HOOKS},  # ordered, for handles to refer to them weakly
             training=True,
             _parameters=Members(self),
             _buffers=Members(self),
@@ -115,8 +114,10 @@ class Module(Hookable, Stateful):
             super().__init__(*args, **kwargs)
 
     def forward(self, *input: Any) -> Any:
-        """What the module computes. Every subclass defines it; call the module rather than this, for hooks to run."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        """What the module computes: every subclass defines it. Call the module instead, for hooks to run."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -132,7 +133,7 @@ class Module(Hookable, Stateful):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
-    # --- attributes ---------------------------------------------------------------------------------------------
+    # --- attributes -----------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -153,7 +154,8 @@ class Module(Hookable, Stateful):
         elif name in own.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, None)
         elif isinstance(value, Module):
@@ -162,7 +164,8 @@ class Module(Hookable, Stateful):
         elif name in own.get("_modules", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                    f"cannot assign '{_typename(value)}' as child module '{name}' "
+                    "(torch.nn.Module or None expected)"
                 )
             self._modules[name] = _registered(_global_module_registration_hooks, self, name, None)
         elif name in own.get("_buffers", ()) or isinstance(value, Buffer):
@@ -171,9 +174,12 @@ class Module(Hookable, Stateful):
                     f"cannot assign '{_typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            kept = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
+            if isinstance(value, Buffer):
+                persistent = value.persistent
+            else:
+                persistent = name not in self._non_persistent_buffers_set
             # A subclass's own register_buffer may know no `persistent`.
-            self.register_buffer(name, value, *(() if kept else (False,)))
+            self.register_buffer(name, value, *(() if persistent else (False,)))
         else:
             if name in _KINDS:
                 for member in own.get(name, ()):
@@ -222,7 +228,7 @@ class Module(Hookable, Stateful):
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
 
-    # --- registration -------------------------------------------------------------------------------------------
+    # --- registration ---------------------------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, as assigning it to the attribute ``name`` does. None takes part in nothing.
@@ -236,12 +242,14 @@ class Module(Hookable, Stateful):
         self._check_name("parameter", name, self.__dict__.get("_parameters"))
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
-                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                "forward() method."
             )
         if param is not None:
             param = _registered(_global_parameter_registration_hooks, self, name, param)
@@ -261,13 +269,17 @@ class Module(Hookable, Stateful):
         self._check_name("buffer", name, self.__dict__.get("_buffers"))
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+                "(torch Tensor or None required)"
             )
         self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
-        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child, as assigning it to the attribute ``name`` does; the name may be no identifier, such as ``"0"``.
+        """Add a child, as assigning it to the attribute ``name`` does; the name may be ``"0"``, too.
 
         Raises:
             KeyError: the name is empty, has a dot, or is taken by another attribute.
@@ -294,7 +306,7 @@ class Module(Hookable, Stateful):
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
 
-    # --- members by path ----------------------------------------------------------------------------------------
+    # --- members by path ------------------------------------------------------------------------------------
 
     def get_submodule(self, target: str) -> Module:
         """The module at a dotted path below this one; itself for ``""``.
@@ -353,7 +365,7 @@ class Module(Hookable, Stateful):
             raise AttributeError(f"{self._get_name()} has no attribute `{name}`")
         return getattr(self, name)
 
-    # --- walking ------------------------------------------------------------------------------------------------
+    # --- walking --------------------------------------------------------------------------------------------
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -373,7 +385,8 @@ class Module(Hookable, Stateful):
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it; see :meth:`named_modules`."""
@@ -425,8 +438,9 @@ class Module(Hookable, Stateful):
         self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
         seen = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        for path, module in modules:
+        here = [(prefix, self)]
+        tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for path, module in tree if recurse else here:
             for name, member in module.__dict__[kind].items():
                 if member is None or member in seen:
                     continue
@@ -434,7 +448,7 @@ class Module(Hookable, Stateful):
                     seen.add(member)
                 yield f"{path}.{name}" if path else name, member
 
-    # --- changing all of it -------------------------------------------------------------------------------------
+    # --- changing all of it ---------------------------------------------------------------------------------
 
     def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
         """Call ``fn`` on every module of the tree, children first.
@@ -470,9 +484,13 @@ class Module(Hookable, Stateful):
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Convert parameters and buffers, in place: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``.
+        """Convert floating-point and complex parameters and buffers. Parameters stay the same objects.
 
-        Only floating-point and complex ones change type. Parameters stay the same objects.
+        Args:
+            args, kwargs: ``dtype``, ``device``, both, or a ``tensor`` whose they are.
+
+        Returns:
+            the module.
 
         Raises:
             TypeError: the type is neither floating point nor complex.
@@ -557,11 +575,11 @@ class Module(Hookable, Stateful):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros in place."""
+        """Drop all parameters' gradients, or with ``set_to_none=False`` fill them with zeros in place."""
         for param in self.parameters():
             reset_grad(param, set_to_none)
 
-    # --- text ---------------------------------------------------------------------------------------------------
+    # --- text -----------------------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
         return type(self).__name__

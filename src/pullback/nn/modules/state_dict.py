@@ -1,8 +1,8 @@
 """Modules to dictionaries and back: ``state_dict`` and ``load_state_dict``.
 
-Both walk the tree of modules and hand each one its part: ``_save_to_state_dict`` and ``_load_from_state_dict``,
-which a subclass may override. The keys are dotted paths; ``_metadata`` on the dictionary holds the ``_version`` of
-every module by the same paths.
+Both walk the tree of modules and hand each one its part: ``_save_to_state_dict`` and
+``_load_from_state_dict``, which a subclass may override. The keys are dotted paths; ``_metadata`` on the
+dictionary holds the ``_version`` of every module by the same paths.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...autograd.modes import no_grad
+from ...complaint import noted
 from ...hooks import RemovableHandle
 from ...tensor import Tensor
 from ..parameter import Parameter
@@ -42,7 +43,7 @@ class _IncompatibleKeys(_Keys):
 class Stateful:
     """The part of :class:`~pullback.nn.Module` that saves and loads."""
 
-    _version: int = 1  # of the layout of this class's entries; saved beside them for _load_from_state_dict to read
+    _version: int = 1  # of the layout of this class's entries, saved beside them
     dump_patches: bool = False
 
     _parameters: dict[str, Parameter | None]
@@ -55,20 +56,20 @@ class Stateful:
     _load_state_dict_post_hooks: Hooks
 
     def get_extra_state(self) -> Any:
-        """Whatever else ``state_dict`` shall hold for this module; override it together with `set_extra_state`."""
-        raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called.\n"
-            f"  {type(self).__name__} overrides set_extra_state: it has to override get_extra_state, too."
+        """Whatever else ``state_dict`` shall hold of this module; goes with :meth:`set_extra_state`."""
+        raise noted(
+            RuntimeError("Reached a code path in Module.get_extra_state() that should never be called."),
+            f"{type(self).__name__} overrides set_extra_state: it has to override get_extra_state, too.",
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
-        raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called.\n"
-            f"  {type(self).__name__} overrides get_extra_state: it has to override set_extra_state, too."
+        raise noted(
+            RuntimeError("Reached a code path in Module.set_extra_state() that should never be called."),
+            f"{type(self).__name__} overrides get_extra_state: it has to override set_extra_state, too.",
         )
 
-    # --- saving -------------------------------------------------------------------------------------------------
+    # --- saving ---------------------------------------------------------------------------------------------
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
@@ -89,7 +90,9 @@ class Stateful:
         """
         if args:
             warnings.warn(
-                "Positional args are being deprecated, use kwargs instead.", category=FutureWarning, stacklevel=2
+                "Positional args are being deprecated, use kwargs instead.",
+                category=FutureWarning,
+                stacklevel=2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             destination = given["destination"] if destination is None else destination
@@ -139,15 +142,15 @@ class Stateful:
         return _add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Like :meth:`register_state_dict_post_hook`, but a result of the outermost module's hook replaces the dict."""
+        """A post-hook whose result, on the outermost module, replaces the dictionary."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered via "
-                "register_state_dict_post_hook"
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
             )
         return _add(self._state_dict_hooks, hook)
 
-    # --- loading ------------------------------------------------------------------------------------------------
+    # --- loading --------------------------------------------------------------------------------------------
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -157,15 +160,15 @@ class Stateful:
         Args:
             state_dict: tensors by dotted name, as :meth:`state_dict` gives them.
             strict: refuse names that only one side has.
-            assign: put the given tensors in place of the module's own (which keeps only ``requires_grad``), instead
-                of copying their values.
+            assign: put the given tensors in place of the module's own (which keeps only ``requires_grad``),
+                instead of copying their values.
 
         Returns:
             named tuple ``(missing_keys, unexpected_keys)``.
 
         Raises:
-            RuntimeError: names (if ``strict``) or shapes differ. All differences are listed; what matched has been
-                copied nevertheless, as in PyTorch.
+            RuntimeError: names (if ``strict``) or shapes differ. All differences are listed; what matched has
+                been copied nevertheless, as in PyTorch.
             TypeError: ``state_dict`` is no mapping.
 
         >>> import pullback as torch
@@ -179,7 +182,8 @@ class Stateful:
         entries: Any = OrderedDict(state_dict)  # for _load_from_state_dict to change as it likes
         if metadata is not None:
             entries._metadata = metadata
-        keys, errors = _IncompatibleKeys([], []), []
+        keys = _IncompatibleKeys([], [])
+        errors: list[str] = []
         _load(self, entries, "", metadata or {}, assign, keys, errors)
         if strict:
             for kind, names in (("Unexpected", keys.unexpected_keys), ("Missing", keys.missing_keys)):
@@ -242,11 +246,11 @@ class Stateful:
         """Load one parameter or buffer. Returns what is wrong with it, if anything."""
         if not isinstance(value, Tensor):
             return (
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-                f"but received {type(value)}"
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                f"from checkpoint but received {type(value)}"
             )
         if target.shape == () and value.shape == (1,):  # PyTorch 0.3 had no 0-d tensors
-            value = value[0]
+            value = value.reshape(())
         if value.shape != target.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
@@ -265,22 +269,24 @@ class Stateful:
                 setattr(self, name, value)
         except Exception as error:
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are {target.shape} and whose '
-                f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{target.shape} and whose dimensions in the checkpoint are {value.shape}, "
+                f"an exception occurred : {error.args}."
             )
         return None
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``.
+        """Call a hook before this module's part is loaded, which may change the dictionary and the lists.
 
-        It runs before this module's part is loaded, and may change the dictionary and the lists.
+        It gets ``(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs)``.
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., None], with_module: bool = False
     ) -> RemovableHandle:
-        return _add(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))
+        return _add(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after this module and all below it were loaded.
@@ -312,6 +318,6 @@ def _load(
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
             raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
-                "incompatible_keys need to be modified, it should be done inplace."
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                "values, if incompatible_keys need to be modified, it should be done inplace."
             )

@@ -1,0 +1,520 @@
+"""Comparisons, tests, logic and bits: everything whose result is not a differentiable function of anything.
+
+Results are bool (integers for the bitwise operations), nothing is recorded, and operands meet as in arithmetic:
+shapes broadcast, types promote. In place, ``x.eq_(y)`` writes 0 and 1 in x's own type, and no gradient reaches the
+old x any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..autograd import modes
+from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
+from ..tensor import Tensor
+
+__all__ = [
+    "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "is_same_size", "isclose", "isfinite", "isin",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
+]  # fmt: skip
+
+ndarray, asarray, wrap = np.ndarray, np.asarray, op.wrap
+
+
+def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplementedError) -> Callable[[Callable], Callable]:
+    """A forward function that takes every type but those of the NumPy kinds given; ``{}`` stands for the type's name."""
+
+    def limit(forward: Callable) -> Callable:
+        def limited(x: Any, *others: Any) -> Any:
+            if x.__class__ is ndarray and x.dtype.kind in kinds:
+                raise error(complaint.format(op.type_name(OF_NUMPY[x.dtype])))
+            return forward(x, *others)
+
+        return limited
+
+    return limit
+
+
+# --- between two ------------------------------------------------------------------------------------------------
+
+
+def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
+    """Declare a binary operation that is never recorded, with its in-place form.
+
+    The usual case (one type, or a number of the tensor's kind) skips all that elementwise operations otherwise do.
+    """
+
+    def declare(stated: Callable) -> Any:
+        name = stated.__name__
+        impl = by or stated
+        if refuse:
+            impl = refusing(refuse, f"\"{kernel or name}_cpu\" not implemented for '{{}}'")(impl)
+        this = op.Op(stated, "elementwise", by=impl)
+        general = op.elementwise_slow
+
+        def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
+            try:
+                x, c = input._array, other.__class__
+                d = x.dtype
+                y = other if c is float or c is int else other._array
+                if y is other:
+                    usual = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
+                else:
+                    usual = y.dtype is d
+                if usual and out is None and not modes.special:
+                    return wrap(asarray(impl(x, y)))
+            except Exception:  # whatever it was, the thorough way says it better
+                pass
+            return general(this, (input, other), out, operator)
+
+        def call(input: Any, other: Any, *, out: Any = None) -> Any:
+            return asarray(impl(input, other)) if input.__class__ is ndarray else compare(input, other, out, False)
+
+        for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
+            setattr(call, attribute, getattr(stated, attribute))
+        call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
+        this.call, this.operator = call, lambda input, other: compare(input, other, None, True)
+        op.offer(call, name)
+        op.offer(overwriting(name, call), name + "_")
+        return call
+
+    return declare
+
+
+@op.general(method=False, node=lambda input, value, name: op.camel(name) + "Backward0")
+def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
+    """``value`` in the place of ``input``, on which it does not depend differentiably."""
+    return value
+
+
+overwritten.vjp(input=lambda g: flat(g))
+
+
+def flat(g: Any) -> Any:
+    """The gradient of what is constant wherever it has a derivative: zeros, even where infinity or NaN comes in."""
+    return wrap(np.zeros_like(g._array)) if isinstance(g, Tensor) else np.zeros_like(g)
+
+
+def overwriting(name: str, fn: Callable) -> Callable:
+    """The in-place form of a function whose result has no gradient."""
+
+    def call(input: Tensor, *args: Any) -> Tensor:
+        result = fn(input, *args)._array
+        if result.dtype is BOOLEAN:
+            result = result.astype(input._array.dtype)
+        if result.shape != input._array.shape:
+            return op.assign(input, name + "_", wrap(result))  # which refuses
+        return op.assign(input, name + "_", overwritten(input, result, name))
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of :func:`{name}`: writes the result into this tensor, in its own type, and returns it."
+    return call
+
+
+@constant(by=np.equal)
+def eq(input: Tensor, other: Tensor) -> Tensor:
+    """Whether elements are equal, as bool; the operator ``==``.
+
+    Args:
+        input, other: tensors or a number; shapes broadcast, types promote. NaN equals nothing.
+
+    >>> import pullback as torch
+    >>> torch.eq(torch.tensor([1.0, 2.0]), 2)
+    tensor([False,  True])
+    """
+
+
+@constant(by=np.not_equal)
+def ne(input: Tensor, other: Tensor) -> Tensor:
+    """Whether elements differ, as bool; the operator ``!=``. NaN differs from everything.
+
+    >>> import pullback as torch
+    >>> torch.ne(torch.tensor([1.0, 2.0]), 2)
+    tensor([ True, False])
+    """
+
+
+@constant(by=np.less, refuse="c")
+def lt(input: Tensor, other: Tensor) -> Tensor:
+    """Whether ``input < other``, element by element, as bool. Complex numbers have no order: NotImplementedError.
+
+    >>> import pullback as torch
+    >>> torch.lt(torch.tensor([1, 2, 3]), torch.tensor([2, 2, 2]))
+    tensor([ True, False, False])
+    """
+
+
+@constant(by=np.less_equal, refuse="c")
+def le(input: Tensor, other: Tensor) -> Tensor:
+    """Whether ``input <= other``, element by element, as bool.
+
+    >>> import pullback as torch
+    >>> torch.le(torch.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
+
+
+@constant(by=np.greater, refuse="c")
+def gt(input: Tensor, other: Tensor) -> Tensor:
+    """Whether ``input > other``, element by element, as bool.
+
+    >>> import pullback as torch
+    >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
+
+
+@constant(by=np.greater_equal, refuse="c")
+def ge(input: Tensor, other: Tensor) -> Tensor:
+    """Whether ``input >= other``, element by element, as bool.
+
+    >>> import pullback as torch
+    >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
+
+
+@constant(by=np.logical_and)
+def logical_and(input: Tensor, other: Tensor) -> Tensor:
+    """Whether both elements are other than zero, as bool.
+
+    >>> import pullback as torch
+    >>> torch.logical_and(torch.tensor([0, 1, 2]), torch.tensor([1.0, 0.0, 3.0]))
+    tensor([False, False,  True])
+    """
+
+
+@constant(by=np.logical_or)
+def logical_or(input: Tensor, other: Tensor) -> Tensor:
+    """Whether either element is other than zero, as bool.
+
+    >>> import pullback as torch
+    >>> torch.logical_or(torch.tensor([0, 1]), torch.tensor([0.0, 0.0]))
+    tensor([False,  True])
+    """
+
+
+@constant(by=np.logical_xor)
+def logical_xor(input: Tensor, other: Tensor) -> Tensor:
+    """Whether exactly one of the elements is other than zero, as bool.
+
+    >>> import pullback as torch
+    >>> torch.logical_xor(torch.tensor([0, 1]), torch.tensor([2.0, 2.0]))
+    tensor([ True, False])
+    """
+
+
+# --- bits -------------------------------------------------------------------------------------------------------
+
+
+@constant(by=np.bitwise_and, refuse="fcV")
+def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
+    """Bits set in both, of integers; logical AND of bools; the operator ``&``.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_and(torch.tensor([6, 5]), 3)
+    tensor([2, 1])
+    """
+
+
+@constant(by=np.bitwise_or, refuse="fcV")
+def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
+    """Bits set in either, of integers; logical OR of bools; the operator ``|``.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_or(torch.tensor([6, 5]), 3)
+    tensor([7, 7])
+    """
+
+
+@constant(by=np.bitwise_xor, refuse="fcV")
+def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
+    """Bits set in exactly one, of integers; logical XOR of bools; the operator ``^``.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_xor(torch.tensor([6, 5]), 3)
+    tensor([5, 6])
+    """
+
+
+@constant(refuse="bfcV", kernel="lshift")
+def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
+
+    Shifting by a negative number, or by all bits, leaves 0.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
+    tensor([ 4, 12])
+    """
+    input, other = asarray(input), asarray(other)
+    possible = (other >= 0) & (other < 8 * input.itemsize)
+    return np.left_shift(input, np.where(possible, other, 0)) * possible
+
+
+@constant(refuse="bfcV", kernel="rshift")
+def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
+    """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
+
+    Shifting by a negative number, or by all bits, leaves the sign: -1 or 0.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_right_shift(torch.tensor([12, -12]), 2)
+    tensor([ 3, -3])
+    """
+    input, other = asarray(input), asarray(other)
+    possible = (other >= 0) & (other < 8 * input.itemsize)
+    if input.dtype.kind == "u":
+        return np.right_shift(input, np.where(possible, other, 0)) * possible
+    return np.right_shift(input, np.where(possible, other, 8 * input.itemsize - 1))
+
+
+# --- of one -----------------------------------------------------------------------------------------------------
+
+
+@op.general
+def bitwise_not(input: Tensor) -> Tensor:
+    """Every bit flipped, of integers; logical NOT of bools; the operator ``~``.
+
+    >>> import pullback as torch
+    >>> torch.bitwise_not(torch.tensor([0, 5])), ~torch.tensor([True])
+    (tensor([-1, -6]), tensor([False]))
+    """
+    if input.dtype.kind not in "biu":
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+    return np.invert(input)
+
+
+@op.general
+def logical_not(input: Tensor) -> Tensor:
+    """Whether elements are zero, as bool.
+
+    >>> import pullback as torch
+    >>> torch.logical_not(torch.tensor([0.0, 2.0]))
+    tensor([ True, False])
+    """
+    return np.logical_not(input)
+
+
+@op.general
+def isnan(input: Tensor) -> Tensor:
+    """Whether elements are NaN (in either part, of complex numbers), as bool.
+
+    >>> import pullback as torch
+    >>> torch.isnan(torch.tensor([1.0, float("nan")]))
+    tensor([False,  True])
+    """
+    return np.isnan(input)
+
+
+@op.general
+def isinf(input: Tensor) -> Tensor:
+    """Whether elements are infinite (in either part, of complex numbers), as bool.
+
+    >>> import pullback as torch
+    >>> torch.isinf(torch.tensor([1.0, -float("inf")]))
+    tensor([False,  True])
+    """
+    return np.isinf(input)
+
+
+@op.general
+def isfinite(input: Tensor) -> Tensor:
+    """Whether elements are neither infinite nor NaN, as bool.
+
+    >>> import pullback as torch
+    >>> torch.isfinite(torch.tensor([1.0, float("inf"), float("nan")]))
+    tensor([ True, False, False])
+    """
+    return np.isfinite(input)
+
+
+@op.general
+def isposinf(input: Tensor) -> Tensor:
+    """Whether elements are positive infinity, as bool. Complex input: RuntimeError.
+
+    >>> import pullback as torch
+    >>> torch.isposinf(torch.tensor([float("inf"), -float("inf")]))
+    tensor([ True, False])
+    """
+    return _is_infinity("isposinf", input, np.inf)
+
+
+@op.general
+def isneginf(input: Tensor) -> Tensor:
+    """Whether elements are negative infinity, as bool. Complex input: RuntimeError.
+
+    >>> import pullback as torch
+    >>> torch.isneginf(torch.tensor([float("inf"), -float("inf")]))
+    tensor([False,  True])
+    """
+    return _is_infinity("isneginf", input, -np.inf)
+
+
+def _is_infinity(name: str, x: np.ndarray, infinity: float) -> np.ndarray:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    return np.equal(x, infinity) if x.dtype.kind in "fV" else np.zeros(x.shape, bool)
+
+
+@op.general
+def isreal(input: Tensor) -> Tensor:
+    """Whether elements have no imaginary part, as bool.
+
+    >>> import pullback as torch
+    >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
+    return np.equal(input.imag, 0) if input.dtype.kind == "c" else np.ones(input.shape, bool)
+
+
+@op.general
+def signbit(input: Tensor) -> Tensor:
+    """Whether the sign is negative, as bool: of -0.0, too, and of NaN by its sign bit. Complex input: an error.
+
+    >>> import pullback as torch
+    >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
+    if input.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return np.signbit(input) if input.dtype.kind in "fV" else np.less(input, 0)
+
+
+# --- nearly equal, and the same as a whole ----------------------------------------------------------------------
+
+
+@op.general
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``, element by element, as bool.
+
+    Args:
+        input, other: of one type; shapes broadcast. Infinities are close to themselves only.
+        rtol, atol: relative and absolute tolerance, not negative.
+        equal_nan: whether NaN is close to NaN.
+
+    Raises:
+        RuntimeError: if the types differ, or a tolerance is negative.
+
+    >>> import pullback as torch
+    >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"{op.type_name(OF_NUMPY[input.dtype])} did not match {op.type_name(OF_NUMPY[other.dtype])}\n"
+                           "  isclose compares tensors of one type; convert one: x.to(y.dtype).")  # fmt: skip
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+    close = np.equal(input, other)
+    if equal_nan:
+        close |= np.isnan(input) & np.isnan(other)
+    if rtol == 0 and atol == 0:
+        return close
+    if input.dtype.kind in "biuV":
+        input, other = input.astype(np.float64), other.astype(np.float64)
+    error = np.abs(input - other)
+    return close | np.isfinite(error) & (error <= atol + np.abs(rtol * other))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close; see :func:`isclose`. A Python bool.
+
+    >>> import pullback as torch
+    >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.000001]))
+    True
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and equal elements. A Python bool; NaN equals nothing.
+
+    >>> import pullback as torch
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    for position, t in enumerate((input, other), 1):
+        if not isinstance(t, Tensor):
+            name = ("input", "other")[position - 1]
+            raise TypeError(f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(t).__name__}")
+    return input._array.shape == other._array.shape and bool(eq(input, other)._array.all())
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Tensor:
+    """Whether each element is one of ``test_elements``, as bool.
+
+    Args:
+        elements, test_elements: tensors, of which one may be a number.
+        assume_unique: promise that neither holds an element twice, which can be faster.
+        invert: ask whether it is none of them instead.
+
+    >>> import pullback as torch
+    >>> torch.isin(torch.tensor([[1, 2], [3, 4]]), torch.tensor([2, 3]))
+    tensor([[False,  True],
+            [ True, False]])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): argument 'elements' (position 1) must be Tensor, or 'test_elements' must")
+    a, b = (t._array if isinstance(t, Tensor) else np.asarray(t) for t in (elements, test_elements))
+    if "V" in a.dtype.kind + b.dtype.kind:  # bfloat16
+        a, b = a.astype(np.float64), b.astype(np.float64)
+    result = wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
+    return result if out is None else op.write_out(out, result)
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is other than zero.
+
+    >>> import pullback as torch
+    >>> torch.is_nonzero(torch.tensor([0.0]))
+    False
+    """
+    return bool(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape.
+
+    >>> import pullback as torch
+    >>> torch.is_same_size(torch.tensor([1, 2]), torch.tensor([1.0, 2.0]))
+    True
+    """
+    return input.shape == other.shape
+
+
+# --- other names, methods, Python's operators -------------------------------------------------------------------
+
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+for _alias, _name in {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}.items():
+    op.offer(getattr(Tensor, _name), _alias)
+    op.offer(getattr(Tensor, _name + "_"), _alias + "_")
+for _fn in (logical_not, bitwise_not):
+    op.offer(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
+for _fn in (allclose, equal, is_nonzero, is_same_size):
+    op.offer(_fn, _fn.__name__)
+
+for _name, _fn in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge, "and": bitwise_and, "or": bitwise_or,
+                   "xor": bitwise_xor, "lshift": bitwise_left_shift, "rshift": bitwise_right_shift}.items():  # fmt: skip
+    setattr(Tensor, f"__{_name}__", _fn.op.operator)
+for _name, _fn in {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():
+    setattr(Tensor, f"__r{_name}__", _fn.op.operator)
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"bitwise_{_name}_"))
+for _name, _fn in {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}.items():
+    setattr(Tensor, f"__r{_name}__", lambda self, other, shift=_fn.op.operator: shift(other, self))
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self._array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert  # type: ignore[attr-defined]

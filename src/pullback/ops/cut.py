@@ -1,0 +1,381 @@
+"""Cuts: views of some of a tensor's elements. Slices, pieces, diagonals, and any strides.
+
+Like all views they share memory with the tensor they were taken from. A negative dimension counts from the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from operator import index as integer
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..storage import owner_of
+from ..tensor import Tensor
+from .part import Window, address, basic, look, place, strided, window_at
+from .view import wrapped_dim
+
+__all__ = [
+    "as_strided", "chunk", "diagonal", "dsplit", "hsplit", "narrow", "select", "split", "split_with_sizes", "tensor_split",
+    "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "vsplit",
+]  # fmt: skip
+
+
+# --- slices and pieces ------------------------------------------------------------------------------------------------
+
+
+@op.composite
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One slice across ``dim``, which the result lacks: ``input[..., index, ...]``.
+
+    >>> import pullback as torch
+    >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
+    shape = input.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, i = wrapped_dim(dim, len(shape)), integer(index)
+    if not -shape[d] <= i < shape[d]:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
+    return look(input, basic(d, i), "SelectBackward0")
+
+
+@op.composite
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
+    """``length`` slices across ``dim``, from ``start`` on.
+
+    >>> import pullback as torch
+    >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+    """
+    shape = input.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d, first, length = wrapped_dim(dim, len(shape)), integer(start), integer(length)
+    n = shape[d]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= first <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {first})")
+    first += n if first < 0 else 0
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return _slice(input, d, first, first + length)
+
+
+def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward0") -> Tensor:
+    return look(x, basic(dim, slice(start, end)), name)
+
+
+@op.view(name="split", method=False, node=lambda input, sizes, dim, name: name)
+def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> Tensor:
+    """Consecutive pieces of those sizes along ``dim``."""
+    out, start = [], 0
+    for n in sizes:
+        out.append(input[basic(dim, slice(start, start + n))])
+        start += n
+    return out
+
+
+def _joined(g: Sequence[Any], dim: int) -> Any:
+    from .join import cat
+
+    return cat(g, dim)
+
+
+pieces.vjp(input=lambda g, dim: _joined(g, dim))
+
+
+def _sizes_of_pieces(n: int, size: int) -> list[int]:
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0:
+        if n:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        return [0]
+    return [min(size, n - start) for start in range(0, n, size)] or [0]
+
+
+def _cut(x: Tensor, name: str, dim: int) -> tuple[int, int]:
+    """The dimension to cut along, and its size."""
+    shape = x.shape
+    if not shape:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    d = wrapped_dim(dim, len(shape))
+    return d, shape[d]
+
+
+@op.composite
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive pieces along ``dim``, of that size each (the last may be smaller), or of these sizes.
+
+    The pieces are views, which autograd does not let be written into (:func:`unsafe_split` gives ones that may).
+
+    >>> import pullback as torch
+    >>> torch.split(torch.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    d, n = _cut(tensor, "split", dim)
+    return pieces(tensor, _sizes_of_pieces(n, integer(split_size_or_sections)), d, "SplitBackward0")
+
+
+@op.composite
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
+    d, n = _cut(input, "split", dim)
+    return pieces(input, _checked_sizes(split_sizes, n, d), d, "SplitWithSizesBackward0")
+
+
+def _checked_sizes(split_sizes: Sequence[int], n: int, dim: int) -> list[int]:
+    sizes = [integer(s) for s in split_sizes]
+    if any(s < 0 for s in sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
+    if sum(sizes) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
+                           f"but got split_sizes={sizes}")  # fmt: skip
+    return sizes
+
+
+def _chunk_sizes(x: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
+    d, n = _cut(x, "chunk", dim)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return (_sizes_of_pieces(n, -(-n // chunks)) if n else [0] * chunks), d
+
+
+@op.composite
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` consecutive pieces along ``dim``, all of one size but the last.
+
+    >>> import pullback as torch
+    >>> torch.chunk(torch.tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
+    sizes, d = _chunk_sizes(input, chunks, dim)
+    return pieces(input, sizes, d, "SplitBackward0")
+
+
+def _apart(x: Tensor, sizes: list[int], dim: int, name: str = "SliceBackward0") -> tuple[Tensor, ...]:
+    """Like ``pieces``, but each a view with a node of its own."""
+    ends = np.cumsum(sizes).tolist()
+    return tuple(_slice(x, dim, end - n, end, name) for n, end in zip(sizes, ends))
+
+
+@op.composite
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """:func:`split` into pieces that may be written into."""
+    d, n = _cut(tensor, "split", dim)
+    return _apart(tensor, _sizes_of_pieces(n, split_size), d, "UnsafeSplitBackward0")
+
+
+@op.composite
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """:func:`split_with_sizes` into pieces that may be written into."""
+    d, n = _cut(input, "split", dim)
+    return _apart(input, _checked_sizes(split_sizes, n, d), d, "UnsafeSplitWithSizesBackward0")
+
+
+@op.composite
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """:func:`chunk` into pieces that may be written into."""
+    sizes, d = _chunk_sizes(input, chunks, dim)
+    return _apart(input, sizes, d, "UnsafeSplitBackward0")
+
+
+@op.composite
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``indices_or_sections`` pieces along ``dim`` as equal as can be, or pieces cut at these indices.
+
+    >>> import pullback as torch
+    >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
+    (tensor([1]), tensor([2, 3]))
+    """
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d, n = _cut(input, "tensor_split", dim)
+    at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    if isinstance(at, int):
+        if at <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {at}")
+        at = np.cumsum([n // at + (i < n % at) for i in range(at - 1)]).tolist()
+    cuts = [0, *[slice(i).indices(n)[1] for i in map(integer, at)], n]
+    return tuple(_slice(input, d, start, max(start, end)) for start, end in zip(cuts, cuts[1:]))
+
+
+def _nd_split(name: str, least: int, axis: int) -> Any:
+    """``hsplit`` and its kin: :func:`tensor_split` along a fixed dimension, into equal pieces."""
+
+    def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        if input.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+        dim = min(axis, input.ndim - 1)
+        n = input.shape[dim]
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                               f"divisible by the split_size {indices_or_sections}!")  # fmt: skip
+        return tensor_split(input, indices_or_sections, dim)
+
+    split_along.__name__ = split_along.__qualname__ = name
+    split_along.__doc__ = f":func:`tensor_split` along dimension {axis}{' (0 if there is one only)' * (least == 1)}, into equal pieces."
+    return op.composite(split_along)
+
+
+hsplit, vsplit, dsplit = _nd_split("hsplit", 1, 1), _nd_split("vsplit", 2, 0), _nd_split("dsplit", 3, 2)
+
+
+@op.view
+def unbind(input: Tensor, dim: int = 0) -> Tensor:
+    """All slices across ``dim``, which they lack, as a tuple.
+
+    >>> import pullback as torch
+    >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = wrapped_dim(dim, input.ndim)
+    return [input[basic(d, i)] for i in range(input.shape[d])]
+
+
+def _stacked(g: Sequence[Any], dim: int) -> Any:
+    from .join import stack
+
+    return stack(g, dim)
+
+
+unbind.vjp(input=lambda g, dim: _stacked(g, dim))
+
+
+# --- any strides ------------------------------------------------------------------------------------------------
+
+
+def restrided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    """A view of the memory of any array, with strides and a distance from its first element in bytes."""
+    memory = owner_of(array)
+    if not memory.flags.c_contiguous:
+        memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))
+    return strided(memory, tuple(shape), tuple(strides), offset + address(array) - address(memory), array.dtype)
+
+
+@op.view(name="as_strided", method=False)
+def _as_strided(input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
+    """A view of the input's memory; ``geometry`` is what :func:`window_at` wants to know beside the input's shape."""
+    _, _, shape, strides, offset = geometry
+    return restrided(input, shape, strides, offset)
+
+
+_as_strided.vjp(input=lambda g, input_shape, geometry: place(g, window_at(input_shape, *geometry), input_shape))
+
+
+@op.composite
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the input's memory with these sizes and strides, counted in elements.
+
+    Args:
+        storage_offset: where it begins, from the start of the memory; default: where the input begins.
+
+    Raises:
+        RuntimeError: if it would leave the memory.
+
+    Derivative: each element's gradient goes to the input's element at its place, and is lost where there is none.
+
+    >>> import pullback as torch
+    >>> torch.as_strided(torch.arange(4), (2, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2]])
+    """
+    a = input._array
+    n, size, stride = a.itemsize, [integer(s) for s in size], [integer(s) for s in stride]
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
+    if any(s < 0 for s in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    offset = 0 if storage_offset is None else storage_offset * n + address(owner_of(a)) - address(a)
+    geometry = (a.strides, n, tuple(size), tuple(s * n for s in stride), offset)
+    try:
+        return _as_strided(input, geometry)
+    except ValueError:
+        extent = sum((m - 1) * s for m, s in zip(size, stride)) + 1 + (storage_offset or 0)
+        raise RuntimeError(f"setStorage: sizes {size}, strides {stride}, storage offset {storage_offset or 0}, and itemsize {n} requiring "
+                           f"a storage size of {extent * n} are out of bounds for storage of size {owner_of(a).nbytes}") from None  # fmt: skip
+
+
+@op.view
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements whose index in ``dim2`` is that in ``dim1`` plus ``offset``, along a new last dimension.
+
+    >>> import pullback as torch
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    d1, d2 = wrapped_dim(dim1, input.ndim), wrapped_dim(dim2, input.ndim)
+    if d1 == d2 or not input.ndim:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return restrided(input, *_diagonal_geometry(input.shape, input.strides, offset, d1, d2))
+
+
+def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: int) -> tuple[Any, Any, int]:
+    rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
+    length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
+    start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
+    return (*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start
+
+
+def _place_diagonal(g: Any, input_shape: Any, offset: int, dim1: int, dim2: int) -> Any:
+    n = len(input_shape)
+    steps = tuple(prod(input_shape[d + 1 :]) for d in range(n))
+    return place(g, Window(*_diagonal_geometry(input_shape, steps, offset, dim1 % n, dim2 % n)), input_shape)
+
+
+diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: _place_diagonal(g, input_shape, offset, dim1, dim2))
+
+
+@op.view(method=False)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of ``size`` along a dimension, ``step`` apart; what is inside a window becomes a new last dimension.
+
+    >>> import pullback as torch
+    >>> torch.arange(4).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    d, shape, strides = wrapped_dim(dimension, input.ndim), list(input.shape) or [1], list(input.strides) or [input.itemsize]
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if size > shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
+    shape.append(size)
+    strides.append(strides[d])
+    shape[d], strides[d] = (shape[d] - size) // step + 1, strides[d] * step
+    return restrided(input, *((shape, strides) if input.ndim else (shape[1:], strides[1:])), 0)
+
+
+@op.general(name="unfold_backward", method=False, holomorphic=False)
+def _fold(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
+    """Windows added up where they overlap."""
+    out = np.zeros(shape, input.dtype)
+    d = dimension % (len(shape) or 1)
+    for k in range(size):  # the k-th elements of all windows never overlap
+        if shape:
+            out[basic(d, slice(k, k + (input.shape[d] - 1) * step + 1, step))] += input[..., k]
+        else:
+            out += input[k]
+    return out
+
+
+unfold.vjp(input=lambda g, input_shape, dimension, size, step: _fold(g, input_shape, dimension, size, step))
+_fold.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
+op.offer(lambda self, dimension, size, step: unfold(self, dimension, size, step), "unfold")

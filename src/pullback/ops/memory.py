@@ -1,0 +1,276 @@
+"""Memory: copies of tensors, where and how their elements lie, and changing that in place.
+
+Strides are NumPy's, in elements. A memory format is an order of dimensions from the outermost in memory to the innermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import op, storage
+from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..tensor import Tensor
+from .create import shape_of
+from .cut import as_strided, diagonal, narrow, select, split_with_sizes, unbind, unfold
+from .part import address, look
+from .view import expand, permute, same_memory, squeeze, t, transpose, unsqueeze, wrapped_dim
+
+__all__ = [
+    "alias_copy", "as_strided_copy", "clone", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
+    "permute_copy", "resize_as_", "select_copy", "slice_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
+    "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy",
+]  # fmt: skip
+
+FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+
+
+# --- copies -----------------------------------------------------------------------------------------------------
+
+
+@op.general(holomorphic=False)
+def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
+    """A copy, through which gradients flow back.
+
+    Args:
+        memory_format: how it lies in memory; by default as the input does, where that leaves no gaps.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> x.clone()
+    tensor([1., 2.], grad_fn=<CloneBackward0>)
+    """
+    if memory_format in FORMATS:
+        order = _order(memory_format, input.ndim)
+        return input.transpose(order).copy("C").transpose(np.argsort(order))
+    return input.copy("C" if memory_format is contiguous_format else "K")
+
+
+clone.vjp(input=lambda g: g)
+
+
+def _order(memory_format: Any, ndim: int) -> tuple[int, ...]:
+    order = FORMATS[memory_format]
+    if ndim != len(order):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format")
+    return order
+
+
+@op.composite
+def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
+    """Whether the elements lie in order and without gaps."""
+    array = input._array
+    if memory_format in FORMATS:
+        return array.ndim == len(FORMATS[memory_format]) and array.transpose(FORMATS[memory_format]).flags.c_contiguous
+    return array.flags.c_contiguous
+
+
+@op.composite
+def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """This tensor if its elements lie in order, else a copy of which that is true.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
+    if memory_format in FORMATS:
+        _order(memory_format, input._array.ndim)
+    return input if is_contiguous(input, memory_format) else clone(input, memory_format)
+
+
+# --- where and how elements lie ---------------------------------------------------------------------------------
+
+
+class UntypedStorage:
+    """The memory that tensors share, as far as it can be asked about."""
+
+    def __init__(self, owner: np.ndarray) -> None:
+        self._owner = owner
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return address(self._owner)
+
+    def nbytes(self) -> int:
+        return self._owner.nbytes
+
+    size = __len__ = nbytes
+
+
+@op.composite
+def untyped_storage(input: Tensor) -> UntypedStorage:
+    """The memory of this tensor, which other tensors may share."""
+    return UntypedStorage(storage.owner_of(input._array))
+
+
+@op.composite
+def data_ptr(input: Tensor) -> int:
+    """The address of the first element."""
+    return address(input._array)
+
+
+@op.composite
+def storage_offset(input: Tensor) -> int:
+    """Where the first element lies in the memory, counted in elements."""
+    array = input._array
+    return (address(array) - address(storage.owner_of(array))) // array.itemsize
+
+
+def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
+    if dim is None:
+        return values
+    if not values:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    return values[wrapped_dim(dim, len(values))]
+
+
+@op.composite
+def stride(input: Tensor, dim: int | None = None) -> Any:
+    """How far apart neighbours along each dimension (or along ``dim``) lie, counted in elements."""
+    array = input._array
+    return _of_dim(tuple([s // array.itemsize for s in array.strides]), dim)
+
+
+@op.composite
+def size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dimension.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2, 3).size(-1)
+    3
+    """
+    return _of_dim(input.shape, dim)
+
+
+@op.composite
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input._array.size
+
+
+@op.composite
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input._array.shape == other._array.shape
+
+
+@op.composite
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same elements of the same memory, in the same order."""
+    a, b = input._array, tensor._array
+    return address(a) == address(b) and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+
+
+op.offer(numel, "nelement")
+op.offer(lambda self: self._array.ndim, "dim")
+op.offer(lambda self: self._array.ndim, "ndimension")
+op.offer(lambda self: self._array.itemsize, "element_size")
+
+
+# --- in place ---------------------------------------------------------------------------------------------------
+
+
+def _inplace(name: str, fn: Callable, node: Any) -> None:
+    """Offer ``name``, which makes a tensor a view of what it was. The node is PyTorch's for the in-place form."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        storage.check_writable(self)
+        changed = fn(self, *args, **kwargs)
+        self._array = changed._array
+        if self._view is not None:
+            self._view = changed._view
+        if changed._fn is not None:
+            made = node if isinstance(node, str) else node(type(changed._fn).__name__)
+            changed._fn.__class__ = changed._fn.op.node_type(made, False)
+            self._fn = changed._fn
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of :func:`{fn.__name__}`: the memory stays, the shape changes."
+    op.offer(method, name)
+
+
+_inplace("squeeze_", squeeze, lambda name: f"SqueezeBackward{int(name[-1]) + 3}")
+_inplace("unsqueeze_", unsqueeze, "UnsqueezeBackward1")
+_inplace("t_", t, "TBackward1")
+_inplace("transpose_", transpose, "TransposeBackward1")
+_inplace("swapaxes_", transpose, "TransposeBackward1")
+_inplace("swapdims_", transpose, "TransposeBackward1")
+_inplace("as_strided_", as_strided, "AsStridedBackward1")
+
+
+def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape, in place: the first elements of the memory, and uninitialised ones after its end.
+
+    Raises:
+        RuntimeError: if the tensor requires grad.
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_of(sizes)
+    n, old = prod(shape), self._array
+    if n <= old.size and old.flags.c_contiguous:
+        self._array = old.reshape(-1)[:n].reshape(shape)
+    elif shape != old.shape:
+        self._array = np.empty(shape, old.dtype)
+        memory = as_strided(op.wrap(old), (min(n, storage.owner_of(old).nbytes // old.itemsize),), (1,))
+        self._array.reshape(-1)[: memory._array.size] = memory._array
+    return self
+
+
+@op.composite
+def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """``input.resize_(other.shape)``."""
+    return _resize(input, other.shape)
+
+
+op.offer(_resize, "resize_")
+
+
+# --- views that copy --------------------------------------------------------------------------------------------
+
+
+def _copy_of(fn: Callable, name: str) -> Callable:
+    def copied(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        seen = fn(*args, **kwargs)
+        copies = tuple(map(_dense, seen)) if isinstance(seen, tuple) else _dense(seen)
+        return copies if out is None else op.write_out(out, copies)
+
+    copied.__name__ = copied.__qualname__ = name
+    copied.__doc__ = f"A copy of what the view ``{name.removesuffix('_copy')}`` shows."
+    return copied
+
+
+def _dense(x: Tensor) -> Tensor:
+    return clone(x, contiguous_format)
+
+
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    return look(input, (slice(None),) * wrapped_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0")
+
+
+def _view(input: Tensor, size: Any) -> Tensor:
+    return same_memory(input, size) if isinstance(size, Sequence) else input.view(size)  # type: ignore[attr-defined]
+
+
+alias_copy = _copy_of(lambda input: same_memory(input, input.shape), "alias_copy")
+as_strided_copy = _copy_of(as_strided, "as_strided_copy")
+diagonal_copy = _copy_of(diagonal, "diagonal_copy")
+expand_copy = _copy_of(expand, "expand_copy")
+narrow_copy = _copy_of(narrow, "narrow_copy")
+permute_copy = _copy_of(permute, "permute_copy")
+select_copy = _copy_of(select, "select_copy")
+slice_copy = _copy_of(_slice, "slice_copy")
+split_with_sizes_copy = _copy_of(split_with_sizes, "split_with_sizes_copy")
+squeeze_copy = _copy_of(squeeze, "squeeze_copy")
+t_copy = _copy_of(t, "t_copy")
+transpose_copy = _copy_of(transpose, "transpose_copy")
+unbind_copy = _copy_of(unbind, "unbind_copy")
+unfold_copy = _copy_of(unfold, "unfold_copy")
+unsqueeze_copy = _copy_of(unsqueeze, "unsqueeze_copy")
+view_copy = _copy_of(_view, "view_copy")
+op.offer(narrow_copy, "narrow_copy")

@@ -1,0 +1,288 @@
+"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.generator`).
+
+Sampling is not differentiable; what it is scaled by may be (:mod:`pullback.distributions` builds on that). Every
+function takes ``generator=``, by default the one that ``manual_seed`` seeds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, storage
+from ..device import check_device
+from ..dtypes import FLOATING, as_dtype
+from ..generator import Generator as Streams
+from ..op import assign, offer, type_name, wrap, write_out
+from ..tensor import Tensor
+from .create import finish, number, shape_of
+
+__all__ = [
+    "Generator", "bernoulli", "binomial", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
+    "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed",
+    "set_rng_state",
+]  # fmt: skip
+
+
+class Generator(Streams):
+    """A stream of random numbers, whose state is a tensor of bytes.
+
+    >>> import pullback as torch
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
+
+    __slots__ = ()
+
+    def get_state(self) -> Tensor:  # type: ignore[override]
+        """The whole state: 5056 bytes, as PyTorch's."""
+        return wrap(np.array(super().get_state()))
+
+    def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
+        """Go on from a state."""
+        super().set_state(state._array if isinstance(state, Tensor) else state)
+        return self
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default stream at a seed.
+
+    >>> import pullback as torch
+    >>> _ = torch.manual_seed(0); torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
+
+
+def seed() -> int:
+    """Start the default stream at a seed from the operating system, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default stream."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default stream."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default stream go on from a state."""
+    default_generator.set_state(new_state)
+
+
+# --- new tensors ------------------------------------------------------------------------------------------------
+
+
+def _sampler(name: str, method: str, doc: str) -> Any:
+    def sample(*args: Any, size: Any = None, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
+               device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+        if device is not None:
+            check_device(device)
+        d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+        if d.category < FLOATING:
+            raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
+        shape = shape_of(args if size is None else (size,))
+        t = finish(getattr(generator or default_generator, method)(shape, d.numpy), requires_grad)
+        return t if out is None else write_out(out, t)
+
+    sample.__name__ = sample.__qualname__ = name
+    sample.__doc__ = f"""{doc}
+
+    Args:
+        args: the shape, as numbers or one sequence.
+        generator: default: the one that ``manual_seed`` seeds.
+        dtype: default: the default float type.
+
+    >>> import pullback as torch
+    >>> torch.{name}(2, 3).shape
+    torch.Size([2, 3])
+    """
+    return sample
+
+
+rand = _sampler("rand", "uniform", "Uniform numbers in [0, 1).")
+randn = _sampler("randn", "normal", "Standard normal numbers.")
+
+
+def _like(sampler: Any, name: str) -> Any:
+    def sample(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        return sampler(size=input._array.shape, dtype=input.dtype if dtype is None else dtype, device=device,
+                       requires_grad=requires_grad, generator=generator)  # fmt: skip
+
+    sample.__name__ = sample.__qualname__ = name
+    sample.__doc__ = f"Like :func:`{sampler.__name__}`, in ``input``'s shape and type."
+    return sample
+
+
+rand_like, randn_like = _like(rand, "rand_like"), _like(randn, "randn_like")
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Integers in [low, high), of type int64 unless told otherwise; ``randint(high, size)`` starts at 0.
+
+    >>> import pullback as torch
+    >>> torch.randint(3, 4, (2,))
+    tensor([3, 3])
+    """
+    check_device(device)
+    if size is None:
+        low, high, size = (0, low, high) if high is not None and not isinstance(high, int) else (low, high, size)
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() missing the argument 'size': a tuple, such as randint(0, 10, (3,))")
+    d = dtypes.int64 if dtype is None else as_dtype(dtype)
+    low, high = int(number(low)), int(number(high))
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    t = finish((generator or default_generator).random(shape_of((size,)), d.numpy, low, high), requires_grad)
+    return t if out is None else write_out(out, t)
+
+
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
+    """Like :func:`randint`, in ``input``'s shape and type."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input._array.shape, dtype=input.dtype if dtype is None else dtype)
+
+
+def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """0 to ``n - 1`` in random order.
+
+    >>> import pullback as torch
+    >>> torch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
+    check_device(device)
+    d = dtypes.int64 if dtype is None else as_dtype(dtype)
+    t = finish((generator or default_generator).randperm(n, d.numpy), requires_grad)
+    return t if out is None else write_out(out, t)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
+           device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
+    """Normal numbers. Mean and standard deviation are numbers (give a ``size`` then) or tensors that broadcast.
+
+    >>> import pullback as torch
+    >>> torch.normal(0.0, 1.0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    check_device(device)
+    g = generator or default_generator
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        a = g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std)))
+    else:
+        d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+        a = g.normal(shape_of((size,)), d.numpy, float(mean), float(std))
+    t = finish(a, requires_grad)
+    return t if out is None else write_out(out, t)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | None = None, out: Any = None) -> Tensor:
+    """1 with the probability that ``input`` says element by element (or ``p`` everywhere), else 0, in ``input``'s type.
+
+    >>> import pullback as torch
+    >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    g, a = generator or default_generator, input._array
+    t = wrap(g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
+    return t if out is None else write_out(out, t)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Streams | None = None, out: Any = None) -> Tensor:
+    """Indices drawn by weight, from each row of ``input``.
+
+    Args:
+        input: weights, ``(n,)`` or ``(rows, n)``; not negative, not all 0.
+        num_samples: how many a row; at most ``n`` without replacement.
+
+    Returns:
+        int64, ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    >>> import pullback as torch
+    >>> torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    t = wrap((generator or default_generator).multinomial(input._array, num_samples, replacement))
+    return t if out is None else write_out(out, t)
+
+
+def poisson(input: Tensor, generator: Streams | None = None) -> Tensor:
+    """Poisson numbers of the rates in ``input``, in its type."""
+    return wrap((generator or default_generator).poisson(input._array))
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Streams | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``."""
+    return wrap((generator or default_generator).binomial(count._array, prob._array))
+
+
+for _fn in (bernoulli, multinomial):
+    offer(_fn, _fn.__name__)
+
+
+# --- in place ---------------------------------------------------------------------------------------------------
+
+
+def fill(x: Tensor, name: str, draw: Any) -> Tensor:
+    """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
+    from .arithmetic import mul
+
+    storage.check_writable(x)
+    a = x._array
+    if a.ndim > 1 and not a.flags.c_contiguous:
+        order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
+        values = draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order))
+    else:
+        values = draw(a.shape)
+    if x._fn is None:
+        a[...] = values
+        storage.wrote(x)
+        return x
+    return assign(x, name, mul(x, 0) + wrap(values))  # the old value's gradient is 0
+
+
+def _in_place(name: str, doc: str, draw: Any) -> None:
+    def method(self: Tensor, *args: Any, generator: Streams | None = None, **kwargs: Any) -> Tensor:
+        return fill(self, name, draw(self, generator or default_generator, *args, **kwargs))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Fill this tensor with {doc}. Returns it."
+    offer(method, name)
+
+
+_in_place("uniform_", "uniform numbers in [from, to)",
+          lambda x, g, low=0.0, high=1.0, **k: lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)), k.get("to", k.get("b", high))))  # fmt: skip
+_in_place("normal_", "normal numbers",
+          lambda x, g, mean=0.0, std=1.0: lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std), contiguous=x._array.flags.c_contiguous))  # fmt: skip
+_in_place("exponential_", "exponential numbers of rate ``lambd``",
+          lambda x, g, lambd=1.0: lambda shape: g.exponential(shape, x._array.dtype, lambd))  # fmt: skip
+_in_place("cauchy_", "Cauchy numbers",
+          lambda x, g, median=0.0, sigma=1.0: lambda shape: g.cauchy(shape, x._array.dtype, median, sigma))  # fmt: skip
+_in_place("log_normal_", "log-normal numbers",
+          lambda x, g, mean=1.0, std=2.0: lambda shape: g.log_normal(shape, x._array.dtype, mean, std))  # fmt: skip
+_in_place("geometric_", "geometric numbers of probability ``p``",
+          lambda x, g, p: lambda shape: g.geometric(shape, x._array.dtype, p))  # fmt: skip
+_in_place("random_", "integers in [from, to), or of the whole range of its type",
+          lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_bounds(*bounds, **k)))  # fmt: skip
+_in_place("bernoulli_", "1 with probability ``p`` (a number or a tensor), else 0",
+          lambda x, g, p=0.5: lambda shape: g.bernoulli(p._array if isinstance(p, Tensor) else p, shape, x._array.dtype))  # fmt: skip
+
+
+def _bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:
+    low, high = named.get("from"), named.get("to")
+    if len(bounds) == 1:
+        return 0, bounds[0]
+    return bounds if bounds else (low if low is not None or high is None else 0, high)
