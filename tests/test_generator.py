@@ -42,7 +42,7 @@ SAME_LIBRARY = platform.libc_ver()[0] == "glibc" and platform.machine() == "x86_
 
 def assert_same(ours, theirs, exact=True):
     """Same dtype, shape and bits (a zero may have either sign); or else the last bits may differ."""
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    assert isinstance(ours, np.ndarray) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
     if exact:
         wide = complex if ours.dtype.kind == "c" else float if ours.dtype.kind in "fV" else ours.dtype
         np.testing.assert_array_equal(ours.astype(wide), theirs.astype(wide))

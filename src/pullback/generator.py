@@ -322,14 +322,14 @@ class Generator:
         """
         if not isinstance(std, np.ndarray):
             mean = np.asarray(mean)
-            return self.normal(mean.shape, mean.dtype, 0.0, std) + mean
+            return np.asarray(self.normal(mean.shape, mean.dtype, 0.0, std) + mean)
         if std.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std.size and not std.min() >= 0:
             raise RuntimeError(f"normal expects all elements of std >= 0.0\n  The least is {std.min()}.")
         dtype = mean.dtype if isinstance(mean, np.ndarray) else std.dtype
         out = self.normal(np.broadcast_shapes(np.shape(mean), std.shape), dtype)
-        return (out * std).astype(dtype, copy=False) + np.asarray(mean, dtype)
+        return np.asarray((out * std).astype(dtype, copy=False) + np.asarray(mean, dtype))
 
     # -- integers, permutations, coins
 
@@ -470,7 +470,7 @@ class Generator:
             )
         with self._lock:
             uniform = (self._unit64 if p.dtype == FLOAT64 else self._unit32)(math.prod(shape))
-        return (uniform.reshape(shape) < p.astype(uniform.dtype, copy=False)).astype(dtype)
+        return np.asarray(uniform.reshape(shape) < p.astype(uniform.dtype, copy=False)).astype(dtype)
 
     # -- by inversion. Float64 results keep the last bit of C's functions, which the others do not see.
 
@@ -623,7 +623,7 @@ class Generator:
         def gamma(alpha: Any, uniform: rejection.Source) -> float:
             return rejection.gamma(alpha, uniform, lambda: float(self._pairwise_normals(1)[0]))
 
-        return np.maximum(self._one_by_one(gamma, alpha), np.finfo(alpha.dtype).tiny)
+        return np.asarray(np.maximum(self._one_by_one(gamma, alpha), np.finfo(alpha.dtype).tiny))
 
     def dirichlet(self, alpha: Array) -> Array:
         """``torch._sample_dirichlet``: gammas over their sum along the last dimension, float32 or float64."""
@@ -631,7 +631,7 @@ class Generator:
         gamma = self.standard_gamma(alpha.astype(FLOAT64))
         share = narrow(gamma / gamma.sum(-1, keepdims=True), alpha.dtype)
         one = alpha.dtype.type(1)
-        return np.clip(share, np.finfo(alpha.dtype).tiny, np.nextafter(one, 0 * one))
+        return np.asarray(np.clip(share, np.finfo(alpha.dtype).tiny, np.nextafter(one, 0 * one)))
 
     def _one_by_one(self, draw: Callable[..., float], *parameters: Array) -> Array:
         shape, dtype = parameters[0].shape, parameters[0].dtype

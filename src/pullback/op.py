@@ -183,7 +183,7 @@ class Op:
             if key not in params:
                 key = SPELLINGS.get(key, key)
             if key not in params:
-                raise TypeError(f"{self.name}() got an unexpected keyword argument '{key}'\n  it takes: {', '.join(params)}")
+                raise noted(TypeError(f"{self.name}() got an unexpected keyword argument '{key}'"), f"it takes: {', '.join(params)}")
             i = params.index(key)
             if i < n:
                 raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
@@ -213,8 +213,8 @@ def _names(rule: Callable | None) -> list[str]:
 
 def missing_rule(name: str, param: str) -> Callable:
     def refuse(g: Any, saved: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented.\n"
-                                  f"  Detach that argument, or state {name}.vjp({param}=...).")  # fmt: skip
+        raise noted(NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
+                    f"Detach that argument, or state {name}.vjp({param}=...).")  # fmt: skip
 
     return refuse
 
@@ -471,6 +471,8 @@ def view_call(op: Op) -> Callable:
             if result is not NOT_OVERRIDDEN:
                 return result
         if not isinstance(input, Tensor):
+            if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+                return impl(asarray(input), *args[1:])
             raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
         x, options = input._array, args[1:]
         try:
@@ -627,7 +629,7 @@ def unsaved(node: Node, name: str) -> Any:
     names = node._op.saved_names if node._op is not None else ()
     public = {"self": "input", "result": "out"}.get(name, name)
     if public not in names:
-        raise AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'\n  it saved: {', '.join(names) or 'nothing'}")
+        raise noted(AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"), f"it saved: {', '.join(names) or 'nothing'}")
     if node._saved is graph.FREED:
         raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
                            "have already been freed). Saved intermediate values of the graph are freed when you call "
@@ -655,8 +657,8 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     """Write an operation's result into ``x``, if autograd and the types allow it."""
     storage.check_writable(x)
     if result._array.shape != x._array.shape:
-        raise RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}\n"
-                           f"  {name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
+        raise noted(RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}"),
+                    f"{name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[x._array.dtype]
     if source is not target and not dtypes.can_cast(source, target):
         raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")

@@ -117,8 +117,11 @@ def catch_up(view: Any) -> None:
         view._fn = window_node(e, base._array, view._array)
 
 
-def check_writable(x: Any) -> None:
+def check_writable(x: Any, what: str = "a leaf") -> None:
     """Refuse an in-place operation that autograd cannot follow, before anything is changed.
+
+    Args:
+        what: how to call a leaf ("a view of a leaf" if only a part of it is to be written).
 
     Raises:
         RuntimeError: for a leaf that requires grad, a view of one, and views that share a node with others.
@@ -127,7 +130,7 @@ def check_writable(x: Any) -> None:
         return
     if x._view is None:
         if x._fn is LEAF:
-            raise noted(RuntimeError("a leaf Variable that requires grad is being used in an in-place operation."),
+            raise noted(RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
                         "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: x.clone().")
         return
     base, _, kind = x._view
@@ -158,7 +161,7 @@ def check_writable(x: Any) -> None:
 
 def node_name(x: Any) -> str:
     node = getattr(x._fn, "node", x._fn)
-    return node.name() if isinstance(node, Node) else "None"
+    return node.name().partition("Backward")[0] if isinstance(node, Node) else "None"
 
 
 def refuse_repeats(array: np.ndarray) -> None:

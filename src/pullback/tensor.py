@@ -142,7 +142,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
-            raise noted(RuntimeError("only Tensors of floating point and complex dtype can require gradients"), f"this one is {self.dtype}")
+            raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}")
         e = storage.edge_of(self)
         if e is None or e is self:
             self._fn = LEAF if value else None
@@ -192,9 +192,11 @@ class Tensor:
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._array.dtype != self._array.dtype:
-                raise noted(RuntimeError("assigned grad has data of a different type"), f"{value.dtype} for a tensor of {self.dtype}")
+                raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype '{self.dtype}'. "
+                                   "The gradient must match the tensor's dtype.")  # fmt: skip
             if value._array.shape != self._array.shape:
-                raise noted(RuntimeError("assigned grad has data of a different size"), f"{list(value.shape)} for a tensor of {list(self.shape)}")
+                raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                                   "Please ensure that the gradient and the tensor are the same size")  # fmt: skip
         self._grad = value
 
     @grad.deleter
@@ -366,7 +368,7 @@ class Tensor:
 
     def _one(self, kind: str) -> Any:
         if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+            raise noted(ValueError("only one element tensors can be converted to Python scalars"), f"its shape is {list(self._array.shape)}")
         return self._array.item()
 
     def __len__(self) -> int:
@@ -410,7 +412,7 @@ class Tensor:
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                               "moment. If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
+                               "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
                                "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")  # fmt: skip
         from copy import deepcopy
 

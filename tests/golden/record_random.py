@@ -257,7 +257,9 @@ def as_numpy(tensor: Any) -> np.ndarray:
 
 def checksum(values: np.ndarray) -> int:
     """Of the bytes; a zero counts as positive."""
-    return zlib.crc32((values + 0 if values.dtype.kind in "fV" else values).tobytes())
+    values = values.copy()
+    values[values == 0] = 0
+    return zlib.crc32(values.tobytes())
 
 
 def record() -> None:

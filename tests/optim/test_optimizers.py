@@ -57,7 +57,7 @@ def textbook_adam(p, grads, lr, beta1, beta2, eps):
 
 
 @pytest.mark.parametrize("beta1", [0.0, 0.3, 0.5, 0.9, 0.99])
-@pytest.mark.parametrize("block", [1, 2, 5, 7, 1 << 14])
+@pytest.mark.parametrize("block", [1, 2, 5, 7, 1 << 15])
 def test_adam_is_the_textbooks_however_it_is_packed(monkeypatch, beta1, block):
     """Blocks of any size, which cut large parameters by rows and put small ones together."""
     monkeypatch.setattr(packing, "BLOCK", block)

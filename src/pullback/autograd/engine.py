@@ -104,7 +104,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if node._seq < storage.last_write:
             errors.check_saved(node)
         if several:
-            g = tuple([zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)])
+            g = tuple(g) if node._materializes else tuple([zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)])
         if create:
             saved = with_history(node)
         pulls = node._pulls
@@ -427,12 +427,12 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
     if hooks is not None and hooks.post:
         with modes.set_grad_enabled(create):
             for fn in list(hooks.post.values()):
-                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), tuple(map(as_tensor, gs)))
+                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), tuple(None if v is None else as_tensor(v) for v in gs))
                 if changed is not None:
                     changed = changed if isinstance(changed, tuple) else (changed,)
                     if len(changed) != len(results):
-                        raise RuntimeError(f"hook {fn} has returned an incorrect number of values (got {len(changed)}, "
-                                           f"but expected {len(results)})")  # fmt: skip
+                        raise RuntimeError(f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
+                                           f"(got {len(changed)}, but expected {len(results)})")  # fmt: skip
                     results = [None if r is None else r if create else r._array for r in changed]
     for callback in observers:
         array = lambda v: None if v is None else v if v.__class__ is ndarray else v._array  # noqa: E731

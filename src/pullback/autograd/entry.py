@@ -38,7 +38,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     outputs = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets is not None and not targets:
-        raise RuntimeError("'inputs' argument to backward cannot be empty.")
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _as_tuple(grad_variables if grad_tensors is None else grad_tensors, len(outputs))
     wanted = None if targets is None else [_edge_of_input(t) for t in targets]
     roots = _roots(outputs, seeds, create_graph)
@@ -84,16 +84,16 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     if not ins:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     seeds = _as_tuple(grad_outputs, len(outs))
     if is_grads_batched:
         return _batched(outs, ins, seeds, retain_graph, create_graph, allow_unused, materialize_grads)
+    roots = _roots(outs, seeds, create_graph)
     for i, t in enumerate(ins):
         if not t.requires_grad:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad\n  inputs[{i}], of shape {list(t.shape)}")
-    roots = _roots(outs, seeds, create_graph)
+            raise noted(RuntimeError("One of the differentiated Tensors does not require grad"), f"inputs[{i}], of shape {list(t.shape)}")
     wanted = [_edge_of_input(t) for t in ins]
     retain = create_graph if retain_graph is None else retain_graph
     if create_graph:
@@ -106,8 +106,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         if g is None and materialize_grads:
             g = zeros(t._array.shape, t._array.dtype, False)
         elif g is None and not allow_unused:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                               f"this is the desired behavior.\n  inputs[{i}], of shape {list(t.shape)}")  # fmt: skip
+            raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                                     "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
         results.append(g if g is None or create_graph else wrap(g))
     if not create_graph:  # results of one call must not share memory with each other or with the seeds
         held = {id(s._array) for s in seeds if s is not None}
@@ -150,7 +150,7 @@ def _edge_of_input(t: Any) -> Any:
         return t.edge
     e = edge_of(t)
     if e is None:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
+        raise noted(RuntimeError("One of the differentiated Tensors does not require grad"), f"it has shape {list(t.shape)}")
     return e
 
 
@@ -164,6 +164,10 @@ def line_of(e: Any) -> Any:
 
 def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
     """Pairs of an edge and its seed, after every check: nothing has been changed when this raises."""
+    for y, seed in zip(outputs, seeds):
+        if not (seed is None or isinstance(seed, Tensor)):
+            raise noted(TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}"),
+                        f"Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r}).")  # fmt: skip
     if len(outputs) != len(seeds):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
     roots = []
@@ -184,9 +188,6 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
             g = np.ones(a.shape, a.dtype)
             roots.append((e, wrap(g) if create else g))
             continue
-        if not isinstance(seed, Tensor):
-            raise noted(TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}"),
-                        f"Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r}).")  # fmt: skip
         if a is not None:
             if seed._array.shape != a.shape:
                 raise noted(RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "

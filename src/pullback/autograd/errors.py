@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def check_saved(node: Node) -> None:
                     raise overwritten(node, position, array, write)
 
 
+def plain_name(node: Node) -> str:
+    """A node's name as messages have it: ``Exp`` for ExpBackward0."""
+    return re.sub(r"Backward\d*$", "", node.name())
+
+
 def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Write) -> RuntimeError:
     from ..op import TYPE_NAMES
 
@@ -55,12 +61,11 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Wri
     if name != "out" and node._op is not None and name in node._op.params:
         e = node._edges[node._op.params.index(name)] if not node._op.listed else None
         source = getattr(e, "node", e)
-    whose = f"which is output 0 of {source.name()}, " if isinstance(source, Node) else ""
+    whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
     return noted(
         RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                     f"[{kind} {list(array.shape)}], {whose}is at version {write.count}; expected version {write.count - later} instead. "
-                     "Hint: the notes below name the line that saved it and the line that overwrote it."),
+                     f"[{kind} {list(array.shape)}]{whose} is at version {write.count}; expected version {write.count - later} instead."),
         f"{node.name()} saved it ({name}) at {at(node.location)}",
         f"It was overwritten at {at(write.location)}",
         "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import storage
+from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..op import wrap
 from ..tensor import Tensor
@@ -56,6 +57,7 @@ class BackwardNode(FunctionCtx, Node):
     _function: Any = None
     _where: tuple[int, ...] = ()
     _pulls = None
+    _materializes = True
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         recording = _recording(g)
@@ -86,11 +88,11 @@ class BackwardNode(FunctionCtx, Node):
             k = self._where[i]
             if k < 0:
                 if r is not None:
-                    raise RuntimeError(f"function {name} returned a gradient different from None at position {i + 1}, but the "
+                    raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the "
                                        "corresponding forward input was not a Variable")  # fmt: skip
                 continue
             if r is not None and not isinstance(r, Tensor):
-                raise TypeError(f"function {name} returned a value of type {type(r).__name__} at position {i + 1}, expected a Tensor or None")
+                raise noted(RuntimeError(f"expected Variable or None (got {type(r).__name__})"), f"{name} returned it at position {i + 1}")
             if r is not None and edges[k] is not None and r._array.shape != self._input_shapes[k]:
                 raise errors.wrong_shape(self, r._array.shape, self._input_shapes[k])
             grads.append(None if r is None or edges[k] is None else r if recording else r._array)

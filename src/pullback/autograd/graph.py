@@ -102,6 +102,7 @@ class Node:
 
     __slots__ = ("_edges", "_saved", "_seq", "_shape", "_dtype", "_code", "_lasti", "_hooks")
     _op: Any = None  # set by the subclass of each operation
+    _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
     _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
 
     def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import OF_NUMPY
+from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .compare import flat
 from .pointwise import cos, sign, sin, where
@@ -29,7 +29,9 @@ def is_complex(input: Tensor) -> bool:
     >>> torch.is_complex(torch.tensor([1j])), torch.is_complex(torch.tensor([1.0]))
     (True, False)
     """
-    return input.dtype.kind == "c" if isinstance(input, np.ndarray) else isinstance(input, Tensor) and input.dtype.is_complex
+    if isinstance(input, (np.ndarray, np.generic)):
+        return input.dtype.kind == "c"
+    return isinstance(input, Tensor) and input._array.dtype.kind == "c"
 
 
 # --- conjugates -------------------------------------------------------------------------------------------------
@@ -210,7 +212,7 @@ def _turning(g: Any, input: Any, out: Any) -> Any:
 sgn.vjp(input=_turning)
 
 
-@op.elementwise(holomorphic=False, to=2)
+@op.elementwise(holomorphic=False, to=FLOATING)
 def angle(input: Tensor) -> Tensor:
     """The angle of a complex number from the positive real axis; of a real number 0 or pi, by its sign.
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
+from ..autograd.graph import LEAF
+from ..complaint import noted
 from ..device import check_device
 from ..dtypes import FLOAT32, FLOATING, as_dtype
 from ..op import offer, wrap
@@ -28,7 +30,9 @@ def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
     """A new leaf around an array."""
     t = wrap(array)
     if requires_grad:
-        t.requires_grad = True
+        if dtypes.OF_NUMPY[array.dtype].category < FLOATING:
+            raise noted(RuntimeError("Only Tensors of floating point and complex dtype can require gradients"), f"this one is {t.dtype}")
+        t._fn = LEAF
     return t
 
 
@@ -231,7 +235,7 @@ def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
     for n in shape:
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+            raise noted(RuntimeError("zeros: Dimension size must be non-negative."), f"the shape asked for is {list(shape)}")
     return shape
 
 

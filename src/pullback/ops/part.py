@@ -24,10 +24,33 @@ def basic(dim: int, item: Any) -> tuple[Any, ...]:
     return (slice(None),) * dim + (item, ...)
 
 
+def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) -> IndexError:
+    """What PyTorch says of an index that NumPy refused."""
+    message = str(error)
+    if message.startswith("too many"):
+        return IndexError(f"too many indices for tensor of dimension {array.ndim}")
+    if message.startswith("shape mismatch"):
+        shapes = ", ".join(str(list(i.shape)) for i in index if isinstance(i, np.ndarray))
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
+    d = 0
+    for i in index:
+        if isinstance(i, np.ndarray) and i.dtype.kind == "b":
+            for k, n in enumerate(i.shape):
+                if array.shape[d + k] != n:
+                    return IndexError(f"The shape of the mask {list(i.shape)} at index {k} does not match the shape of the "
+                                      f"indexed tensor {list(array.shape)} at index {d + k}")  # fmt: skip
+            d += i.ndim - 1
+        d += 1
+    return IndexError(message.replace("for axis", "for dimension"))
+
+
 @op.view(name="basic_part", node=lambda input, part, name: name, method=False)
 def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
     """What a basic NumPy index, which has an Ellipsis, shows; ``name`` is the node's."""
-    return input[part]
+    try:
+        return input[part]
+    except IndexError as error:
+        raise in_torchs_words(error, input, part) from None
 
 
 @op.general(name="read_part", node="AsStridedBackward0", holomorphic=False, method=False)

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .compare import flat, isfinite, isinf, refusing
 
 __all__ = [
-    "absolute", "acos", "acosh", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "acos", "acosh", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
     "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign",
     "cos", "cosh", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "fmax", "fmin", "frac", "frexp", "gcd",
     "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "maximum",
@@ -449,7 +449,7 @@ _to_even = _integers_pass(np.rint)
 
 
 @op.general(inplace=True, node=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1")
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+def round(input: Tensor, decimals: int = 0) -> Tensor:
     """Rounded to the nearest integer, halves to the even one. Derivative: 0.
 
     Args:
@@ -575,15 +575,15 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
     (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
     """
-    mask = condition._array if isinstance(condition, Tensor) else condition
+    mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
         return tuple(op.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
-    if mask.__class__ is ndarray and mask.dtype.kind != "b":
+    if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{op.type_name(OF_NUMPY[mask.dtype])}\n  Compare first: where(x != 0, ...).")  # fmt: skip
         mask = np.not_equal(mask, 0)
-    if out is None and mask.__class__ is ndarray:
+    if out is None:
         if other.__class__ is int and other == 0 and _is_inexact(input):
             return keep(input, mask)
         if input.__class__ is int and input == 0 and _is_inexact(other):
@@ -595,7 +595,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def _is_inexact(x: Any) -> bool:
     array = x._array if isinstance(x, Tensor) else x
-    return array.__class__ is ndarray and array.dtype.kind in "fcV"
+    return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
 
 
 op.offer(lambda self, condition, other: where(condition, self, other), "where")

@@ -464,14 +464,14 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
             return np.nditer((input,), *STRETCHING, size).itviews[0]
     except ValueError:
         pass
-    raise RuntimeError(_cannot_expand(input, [integer(n) for n in size]))
+    raise RuntimeError(cannot_expand(input, [integer(n) for n in size]))
 
 
 # What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
 STRETCHING = (["multi_index", "reduce_ok", "zerosize_ok"], ["readwrite"], None, "C", "safe", None)
 
 
-def _cannot_expand(array: np.ndarray, size: list[int]) -> str:
+def cannot_expand(array: np.ndarray, size: list[int]) -> str:
     shape, lead = list(array.shape), len(size) - array.ndim
     if lead < 0:
         kind = type_name(OF_NUMPY[array.dtype])

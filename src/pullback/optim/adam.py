@@ -135,7 +135,8 @@ class Adam(Optimizer):
         return loss
 
     def _update(self, group: dict[str, Any]) -> None:
-        lr, (beta1, beta2), decay = number(group["lr"]), map(number, group["betas"]), group["weight_decay"]
+        lr, decay = number(group["lr"]), number(group["weight_decay"])
+        beta1, beta2 = map(number, group["betas"])
         decoupled, amsgrad, maximize = group["decoupled_weight_decay"], group["amsgrad"], group["maximize"]
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
         add, sub, mul, div = np.add, np.subtract, np.multiply, np.divide

@@ -25,7 +25,7 @@ from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
 
-BLOCK = 1 << 14  # elements
+BLOCK = 1 << 15  # elements
 
 
 class Packs:

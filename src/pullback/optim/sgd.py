@@ -118,17 +118,17 @@ class SGD(Optimizer):
                 dtype = p.dtype
                 rate = np.array(lr, np.float32 if dtype.itemsize == 2 else p.real.dtype)
             if not plain:
-                g = self._direction(param, p, g, group)
+                g = self._direction(param, g, group)
             sub(p, mul(g, rate), p)
             written(p)
 
-    def _direction(self, param: Tensor, p: np.ndarray, g: np.ndarray, group: dict[str, Any]) -> np.ndarray:
+    def _direction(self, param: Tensor, g: np.ndarray, group: dict[str, Any]) -> np.ndarray:
         """The gradient with weight decay and momentum."""
+        p, momentum = param._array, group["momentum"]
         if group["maximize"]:
             g = -g
         if group["weight_decay"]:
             g = g + p * number(group["weight_decay"])
-        momentum = group["momentum"]
         if not momentum:
             return g
         state = self.state[param]
@@ -139,7 +139,7 @@ class SGD(Optimizer):
         else:
             b = buffer._array
             b *= momentum
-            b += g if not group["dampening"] else g * (1 - group["dampening"])
+            b += g * (1 - group["dampening"]) if group["dampening"] else g
         return g + b * momentum if group["nesterov"] else b
 
     def _record(self, group: dict[str, Any]) -> None:

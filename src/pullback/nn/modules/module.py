@@ -147,8 +147,8 @@ class Module(Hookable, Stateful):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
-        if isinstance(value, Parameter):
+        own, is_tensor = self.__dict__, isinstance(value, Tensor)
+        if is_tensor and isinstance(value, Parameter):
             self._make_way(name, "parameters", "_parameters")
             self.register_parameter(name, value)
         elif name in own.get("_parameters", ()):
@@ -168,8 +168,8 @@ class Module(Hookable, Stateful):
                     "(torch.nn.Module or None expected)"
                 )
             self._modules[name] = _registered(_global_module_registration_hooks, self, name, None)
-        elif name in own.get("_buffers", ()) or isinstance(value, Buffer):
-            if value is not None and not isinstance(value, Tensor):
+        elif name in own.get("_buffers", ()) or is_tensor and isinstance(value, Buffer):
+            if value is not None and not is_tensor:
                 raise TypeError(
                     f"cannot assign '{_typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"

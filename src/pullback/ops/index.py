@@ -1,0 +1,347 @@
+"""Indexing: ``x[index]``, ``x[index] = value``, and the operations on index arrays that they are made of.
+
+Integers, slices, None and Ellipsis give a view, recorded as one node with the name of its last step. Index tensors,
+lists and masks then gather from that view, by NumPy's rule for where their dimensions go: in the place of the first,
+if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
+
+Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import op, storage
+from ..autograd import modes
+from ..dtypes import FLOATING, OF_NUMPY
+from ..op import type_name, wrap
+from ..tensor import Tensor
+from .part import in_torchs_words, look, write
+from .pointwise import where
+from .view import cannot_expand, inverse, reshape
+
+__all__ = ["index_put"]
+
+ndarray = np.ndarray
+WHOLE = slice(None)
+
+
+# --- gathering and scattering by index arrays -------------------------------------------------------------------
+
+
+@op.general(name="index", node=lambda input, at, name: name, holomorphic=False, method=False)
+def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tensor:
+    """The elements at an advanced index, as a copy."""
+    last = at[-1]
+    try:
+        if last.dtype.kind == "i" and input.flags.c_contiguous and all(i.__class__ is slice for i in at[:-1]):
+            return input.take(last, len(at) - 1)  # several times as fast
+        return input[tuple(at)]
+    except IndexError as error:
+        raise in_torchs_words(error, input, at) from None
+
+
+@op.general(name="index_accumulate", holomorphic=False, method=False)
+def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
+    """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
+    if sum(i.__class__ is not slice for i in at) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
+        out = np.zeros(shape, input.dtype)
+        out[tuple(at)] = input
+        return out
+    rows = Rows(at, shape)
+    return rows.back(rows.summed(input), shape)
+
+
+@op.general(name="index_put_at", node=lambda input, value, at, accumulate, name: name, holomorphic=False, method=False)
+def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
+    """A copy of the input with other elements at an advanced index, or with these added there."""
+    out = input.copy()
+    put_into(out, value, at, accumulate)
+    return out
+
+
+def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> None:
+    index = tuple(at)
+    try:
+        if not accumulate:
+            array[index] = value
+        elif np.size(value) * 8 < array.size:
+            np.add.at(array, index, value)
+        else:
+            array += sum_at(np.broadcast_to(np.asarray(value, array.dtype), array[index].shape), at, array.shape)
+    except IndexError as error:
+        raise in_torchs_words(error, array, at) from None
+    except ValueError:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(np.shape(value))} cannot be broadcast to indexing "
+                           f"result of shape {list(array[index].shape)}") from None  # fmt: skip
+
+
+def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
+    """The gradient of the values that were written: where an index repeats, only the last write had an effect.
+
+    PyTorch, which leaves the order of such writes open, hands the whole gradient to each of them.
+    """
+    taken = take_at(g, at)
+    if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
+        return taken
+    lost = Rows(at, g.shape).overwritten()
+    return where(lost, 0, taken) if lost.any() else taken
+
+
+take_at.vjp(input=lambda g, at, input_shape: sum_at(g, at, input_shape))
+sum_at.vjp(input=lambda g, at: take_at(g, at))
+put_at.vjp(input=lambda g, at, accumulate: g if accumulate else put_at(g, 0, at),
+           value=lambda g, at, accumulate: _of_written(g, at, accumulate))  # fmt: skip
+
+
+class Rows:
+    """An advanced index into a shape, as row numbers: all indexed dimensions taken as one, the rest as columns.
+
+    Attributes:
+        flat: the row numbers, in the shape that the index arrays broadcast to.
+        dims, rest: the dimensions that are indexed, and the others.
+        lead: how many of the others stand before the row numbers' dimensions in what the index gives.
+    """
+
+    def __init__(self, at: list[Any], shape: tuple[int, ...]) -> None:
+        arrays: list[np.ndarray] = []
+        self.dims: list[int] = []
+        places, d = [], 0
+        for place, i in enumerate(at):
+            if i.__class__ is slice:
+                d += 1
+                continue
+            places.append(place)
+            for array in i.nonzero() if i.dtype.kind == "b" else (i,):
+                arrays.append(array)
+                self.dims.append(d)
+                d += 1
+        self.rest = [d for d in range(len(shape)) if d not in self.dims]
+        self.lead = self.dims[0] if places[-1] - places[0] == len(places) - 1 else 0
+        self.count, self.columns = prod([shape[d] for d in self.dims]), prod([shape[d] for d in self.rest])
+        self.flat: np.ndarray = np.zeros((), np.intp)
+        for d, array in zip(self.dims, arrays):
+            self.flat = self.flat * shape[d] + np.where(array < 0, array + shape[d], array)
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """The matrix of which each row is the sum of the values (shaped as what the index gives) that belong there."""
+        n, lead = self.flat.ndim, self.lead
+        if lead:
+            values = values.transpose(*range(lead, lead + n), *range(lead), *range(lead + n, values.ndim))
+        flat, values = self.flat.reshape(-1), values.reshape(self.flat.size, self.columns)
+        wide = np.dtype(np.float32) if values.itemsize == 2 and values.dtype.kind in "fV" else values.dtype
+        out = np.zeros((self.count, self.columns), wide)
+        if not values.size:
+            pass
+        elif self.columns == 1:
+            np.add.at(out.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
+        elif not self.overwritten().any():
+            out[flat] = values
+        elif values.size < 1 << 16:
+            cells = flat[:, None] * self.columns + np.arange(self.columns)
+            np.add.at(out.reshape(-1), cells.reshape(-1), values.reshape(-1).astype(wide, copy=False))
+        else:  # where it pays to import it
+            from scipy.sparse import csc_array
+
+            ones = np.ones(flat.size, wide)
+            out = csc_array((ones, flat, np.arange(flat.size + 1)), shape=(self.count, flat.size)) @ values.astype(wide, copy=False)
+        return out.astype(values.dtype, copy=False)
+
+    def back(self, matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The matrix as an array of the shape that was indexed."""
+        order = self.dims + self.rest
+        return matrix.reshape([shape[d] for d in order]).transpose(inverse(order))
+
+    def overwritten(self) -> np.ndarray:
+        """Which of the row numbers come again later, shaped to mask what the index gives."""
+        flat = self.flat.reshape(-1)
+        latest = np.empty(self.count, np.intp)  # read only where written
+        numbers = np.arange(flat.size)
+        latest[flat] = numbers
+        return (latest[flat] != numbers).reshape(self.flat.shape + (1,) * (len(self.rest) - self.lead))
+
+
+# --- what an index means ----------------------------------------------------------------------------------------
+
+
+def index_array(item: Any) -> np.ndarray:
+    """An index given as a tensor, an array or nested sequences, as an array of integers or a mask.
+
+    Raises:
+        IndexError: for other types.
+        TypeError: for strings.
+    """
+    if isinstance(item, Tensor):
+        array = item._array
+        if array.dtype.kind == "b" or array.dtype.kind == "i" and (array.itemsize >= 4 or not array.ndim):
+            return array
+        if array.dtype == np.uint8:
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning,
+                          stacklevel=3)  # fmt: skip
+            return array.astype(bool)
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(item, (ndarray, Sequence)):
+        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                         f"(got {type(item).__name__})")  # fmt: skip
+    array = np.asarray(item)
+    return array if array.dtype.kind in "bi" else array.astype(np.intp)
+
+
+def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
+    """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or None)."""
+    if index.__class__ is list and len(index) < 32 and any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
+        index = tuple(index)  # PyTorch's old rule
+    items = list(index) if isinstance(index, tuple) else [index]
+    taken = 0  # dimensions that the index speaks of
+    for k, item in enumerate(items):
+        if item is None or item is ... or item is True or item is False:
+            continue
+        if not isinstance(item, (int, slice, np.integer)):
+            item = index_array(item)
+            if item.ndim == 0:
+                item = bool(item) if item.dtype.kind == "b" else int(item)
+            items[k] = item
+            if item is True or item is False:
+                continue
+        taken += item.ndim if item.__class__ is ndarray and item.dtype.kind == "b" else 1
+    if taken > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    part: list[Any] = []
+    at: list[Any] = []
+    name, d = "", 0
+    for item in items:
+        if item is ...:
+            skipped = len(shape) - taken
+            taken = len(shape)  # another Ellipsis stands for nothing
+            part += [WHOLE] * skipped
+            at += [WHOLE] * skipped
+            d += skipped
+        elif item is None:
+            part.append(None)
+            at.append(WHOLE)
+            name = "UnsqueezeBackward0"
+        elif item is True or item is False:
+            part.append(None)
+            at.append(np.array([item]))
+            name = "UnsqueezeBackward0"
+        elif isinstance(item, slice):
+            step = 1 if item.step is None else item.step
+            if step <= 0:
+                raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
+            if step != 1 or item.start not in (None, 0) or not (item.stop is None or item.stop == shape[d]) or item is index:
+                name = "SliceBackward0"
+            part.append(item)
+            at.append(WHOLE)
+            d += 1
+        elif item.__class__ is ndarray:
+            n = item.ndim if item.dtype.kind == "b" else 1
+            part += [WHOLE] * n
+            at.append(item)
+            d += n
+        else:
+            part.append(item)
+            name = "SelectBackward0"
+            d += 1
+    advanced = any(i.__class__ is ndarray for i in at)
+    while advanced and at[-1].__class__ is slice:
+        at.pop()
+    whole = advanced and not name
+    return None if whole else (*part, ...), name or "AliasBackward0", at if advanced else None
+
+
+# --- x[index] ---------------------------------------------------------------------------------------------------
+
+
+def get(self: Tensor, index: Any) -> Tensor:
+    """``self[index]``; see the module's text.
+
+    Raises:
+        IndexError: for an index out of bounds, or more of them than dimensions.
+        ValueError: for a slice with a negative step.
+    """
+    if index.__class__ is int:
+        return look(self, (index, ...), "SelectBackward0")
+    if modes.special:
+        from ..overrides import NOT_OVERRIDDEN, dispatch
+
+        result = dispatch(get, (self, index), {})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    part, name, at = parsed(self._array.shape, index)
+    x = self if part is None else look(self, part, name)
+    return x if at is None else take_at(x, at)
+
+
+# --- x[index] = value -------------------------------------------------------------------------------------------
+
+
+def put(self: Tensor, index: Any, value: Any) -> None:
+    """``self[index] = value``: a number, or a tensor or array that broadcasts to what the index shows."""
+    if isinstance(value, Tensor):
+        shape = value._array.shape
+        if shape and shape[0] == 1:  # leading ones broadcast away, however many there are
+            value = reshape(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
+    elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
+    part, name, at = parsed(self._array.shape, index)
+    if at is None:
+        write_part(self, value, part)
+        return
+    x = self if part is None else look(self, part, name)
+    if isinstance(value, Tensor) and value._array.dtype != x._array.dtype and (value._array.ndim or at[-1].dtype.kind != "b"):
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source.")  # fmt: skip
+    write_at(x, value, at)
+
+
+def write_part(x: Tensor, value: Any, part: Any) -> None:
+    """Write a number, tensor or array into the part of ``x``; nothing else of it is touched."""
+    given, edges = before_writing(x, value, "a view of a leaf")
+    try:
+        target = x._array[part]
+    except IndexError as error:
+        raise in_torchs_words(error, x._array, part) from None
+    storage.refuse_repeats(target)
+    try:
+        target[...] = np.real(given) if np.iscomplexobj(given) and target.dtype.kind != "c" else given
+    except ValueError:
+        raise RuntimeError(cannot_expand(np.asarray(given), list(target.shape))) from None
+    after_writing(x, edges, write.op, "CopySlices", (x._array, given, part))
+
+
+def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
+    """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
+    given, edges = before_writing(x, value)
+    storage.refuse_repeats(x._array)
+    put_into(x._array, given, at, accumulate)
+    after_writing(x, edges, put_at.op, name, (x._array, given, at, accumulate, name))
+    return x
+
+
+def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
+    """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
+    storage.check_writable(x, what)
+    given, f = (value._array, storage.edge_of(value)) if isinstance(value, Tensor) else (value, None)
+    e = storage.edge_of(x)
+    recorded = (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
+    return given, (e, f) if recorded else None
+
+
+def after_writing(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]) -> None:
+    """Note that ``x`` was just written into, and record it as the result of that operation."""
+    storage.wrote(x)
+    if edges is not None:
+        result = wrap(x._array)
+        op.record(written_by, name, edges, args, (x._array,), result, 2)
+        storage.move_on(x, result._fn)
+
+
+Tensor.__getitem__ = get  # type: ignore[method-assign]
+Tensor.__setitem__ = put  # type: ignore[method-assign]

@@ -1,0 +1,769 @@
+"""Special functions: the error function and its kin, gamma, Bessel, and the orthogonal polynomials.
+
+Values come from ``scipy.special``, which is imported when the first of them is needed. ``__all__`` lists what
+PyTorch has in ``torch``, ``__all_special__`` what it has in ``torch.special``. Derivatives are those of the
+*Digital Library of Mathematical Functions* (DLMF, https://dlmf.nist.gov), to any order: where the textbook formula
+has a removable hole (``sinc`` and the Bessel functions at 0), the next derivative is computed as a function of its
+own instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..dtypes import FLOATING, OF_NUMPY
+from ..tensor import Tensor
+from .compare import refusing
+from .pointwise import clamp, exp, exp2, expm1, log, log1p, round, sigmoid, sign, where
+
+__all__ = [
+    "digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma", "sinc", "xlogy",
+]  # fmt: skip
+__all_special__ = [
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e",
+    "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "logit", "modified_bessel_i0",
+    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
+    "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc",
+    "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
+]  # fmt: skip
+
+SQRT_HALF, SQRT_PI, SQRT_2PI = math.sqrt(0.5), math.sqrt(math.pi), math.sqrt(2 * math.pi)
+
+
+def from_scipy(name: str) -> Callable:
+    """The function of that name from ``scipy.special``, found on first use. 16-bit floats give float32."""
+    found: Any = None
+
+    def call(*args: Any) -> Any:
+        nonlocal found
+        if found is None:
+            from scipy import special
+
+            found = getattr(special, name)
+        try:
+            return found(*args)
+        except TypeError:
+            kinds = {a.dtype for a in args if isinstance(a, np.ndarray)}
+            if any(d.kind == "V" for d in kinds):
+                return found(*(a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in args))
+            names = ", ".join(op.type_name(OF_NUMPY[d]) for d in kinds)
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{names}'") from None
+
+    return call
+
+
+def _floating(input: Any) -> Any:
+    """Integers as the default float type."""
+    if isinstance(input, Tensor) and input.dtype.category < FLOATING:
+        return op.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
+    return input
+
+
+# --- the error function -----------------------------------------------------------------------------------------
+
+
+@op.elementwise(by=from_scipy("erf"), to=FLOATING, inplace=True)
+def erf(input: Tensor) -> Tensor:
+    """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
+
+    >>> import pullback as torch
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
+
+
+@op.elementwise(by=from_scipy("erfc"), to=FLOATING, inplace=True)
+def erfc(input: Tensor) -> Tensor:
+    """``1 - erf(input)``, accurate for large input.
+
+    >>> import pullback as torch
+    >>> torch.erfc(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.1573])
+    """
+
+
+@op.elementwise(by=from_scipy("erfcx"), to=FLOATING, method=False, node="SpecialErfcxBackward0")
+def erfcx(input: Tensor) -> Tensor:
+    """``exp(input ** 2) * erfc(input)``, without overflow for large input. Derivative: ``2 * input * out - 2/sqrt(pi)``.
+
+    >>> import pullback as torch
+    >>> torch.special.erfcx(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.4276])
+    """
+
+
+@op.elementwise(by=from_scipy("erfinv"), to=FLOATING, inplace=True)
+def erfinv(input: Tensor) -> Tensor:
+    """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
+
+    >>> import pullback as torch
+    >>> torch.erfinv(torch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.4769,    inf])
+    """
+
+
+erf.vjp(input=lambda g, input: g * (exp(-(input * input)) * (2 / SQRT_PI)))
+erfc.vjp(input=lambda g, input: g * (exp(-(input * input)) * (-2 / SQRT_PI)))
+erfcx.vjp(input=lambda g, input, out: g * (input * out * 2 - 2 / SQRT_PI))
+erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
+
+
+@op.elementwise(by=from_scipy("ndtr"), to=FLOATING, method=False, node="SpecialNdtrBackward0")
+def ndtr(input: Tensor) -> Tensor:
+    """Probability that a standard normal number is below ``input``. Derivative: the density ``exp(-x*x/2) / sqrt(2*pi)``.
+
+    >>> import pullback as torch
+    >>> torch.special.ndtr(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """
+
+
+@op.elementwise(by=from_scipy("ndtri"), to=FLOATING, method=False, node="SpecialNdtriBackward0")
+def ndtri(input: Tensor) -> Tensor:
+    """Inverse of :func:`ndtr`; NaN outside ``[0, 1]``. Derivative: ``sqrt(2*pi) * exp(out ** 2 / 2)``.
+
+    >>> import pullback as torch
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.8413]))
+    tensor([0.0000, 0.9998])
+    """
+
+
+@op.elementwise(by=from_scipy("log_ndtr"), to=FLOATING, method=False, node="SpecialLogNdtrBackward0")
+def log_ndtr(input: Tensor) -> Tensor:
+    """Logarithm of :func:`ndtr`, accurate far below 0. Derivative: density over probability.
+
+    >>> import pullback as torch
+    >>> torch.special.log_ndtr(torch.tensor([0.0, -10.0]))
+    tensor([ -0.6931, -53.2313])
+    """
+
+
+def _of_log_ndtr(g: Any, input: Any, out: Any) -> Any:
+    # Below 0 the exponentials of both cancel in erfcx; above 0 that would overflow.
+    below = input < 0
+    tail = (2 / SQRT_2PI) / erfcx(where(below, input, 0) * -SQRT_HALF)
+    x = where(below, 0, input)
+    body = exp(x * x * -0.5 - where(below, 0, out)) / SQRT_2PI
+    return g * where(below, tail, body)
+
+
+ndtr.vjp(input=lambda g, input: g * (exp(input * input * -0.5) / SQRT_2PI))
+ndtri.vjp(input=lambda g, out: g * (exp(out * out * 0.5) * SQRT_2PI))
+log_ndtr.vjp(input=_of_log_ndtr)
+
+# --- products with logarithms -----------------------------------------------------------------------------------
+
+
+@op.elementwise(name="logit", to=FLOATING, method=False)
+def odds(input: Tensor) -> Tensor:
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"\"logit_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+    return np.log(input / (1 - input))
+
+
+odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
+
+
+@op.composite(inplace=True)
+def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
+    """``log(input / (1 - input))``, the inverse of :func:`sigmoid`; NaN outside ``[0, 1]``.
+
+    Args:
+        eps: first clamp the input to ``[eps, 1 - eps]``.
+
+    Derivative: ``1 / (input * (1 - input))``, 0 where clamped.
+
+    >>> import pullback as torch
+    >>> torch.logit(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
+    return odds(input if eps is None else clamp(input, eps, 1 - eps), out=out)
+
+
+@op.elementwise(to=FLOATING, inplace=True)
+def xlogy(input: Tensor, other: Tensor) -> Tensor:
+    """``input * log(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN).
+
+    Where both are 0 both derivatives are 0.
+
+    >>> import pullback as torch
+    >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 2.0]))
+    tensor([0.0000, 1.3863])
+    """
+    return np.where(np.equal(input, 0) & ~np.isnan(other), 0, input * np.log(other)).astype(np.result_type(input, other), copy=False)
+
+
+xlogy.vjp(
+    input=lambda g, input, other: xlogy(g, where((input == 0) & (other <= 0), 1, other)),
+    other=lambda g, input, other: g * (input / where((input == 0) & (other == 0), 1, other)),
+)
+
+
+@op.elementwise(to=FLOATING, method=False, node="SpecialXlog1PyBackward0")
+def xlog1py(input: Tensor, other: Tensor) -> Tensor:
+    """``input * log1p(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN).
+
+    >>> import pullback as torch
+    >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 1.0]))
+    tensor([0.0000, 1.3863])
+    """
+    return np.where(np.equal(input, 0) & ~np.isnan(other), 0, input * np.log1p(other)).astype(np.result_type(input, other), copy=False)
+
+
+xlog1py.vjp(
+    input=lambda g, input, other: xlog1py(g, where((input == 0) & (other <= -1), 0, other)),
+    other=lambda g, input, other: g * (input / (where((input == 0) & (other == -1), 0, other) + 1)),
+)
+
+
+@op.elementwise(by=from_scipy("entr"), to=FLOATING, method=False, node="SpecialEntrBackward0")
+def entr(input: Tensor) -> Tensor:
+    """Entropy ``-input * log(input)``; 0 at 0, minus infinity below. Derivative: ``-log(input) - 1``.
+
+    >>> import pullback as torch
+    >>> torch.special.entr(torch.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.3466])
+    """
+
+
+entr.vjp(input=lambda g, input: g * (-log(input) - 1))
+
+# --- gamma ------------------------------------------------------------------------------------------------------
+
+_gammaln, _zeta, _psi = from_scipy("gammaln"), from_scipy("zeta"), from_scipy("psi")
+
+
+@op.elementwise(to=FLOATING, inplace=True)
+def lgamma(input: Tensor) -> Tensor:
+    """Logarithm of the absolute value of the gamma function. Derivative: :func:`digamma`.
+
+    >>> import pullback as torch
+    >>> torch.lgamma(torch.tensor([1.0, 5.0]))
+    tensor([0.0000, 3.1781])
+    """
+    return np.where(np.isinf(input), np.abs(input), _gammaln(input))
+
+
+lgamma.vjp(input=lambda g, input: g * digamma(input))
+
+
+@op.elementwise(by=_psi, to=FLOATING, inplace=True)
+def digamma(input: Tensor) -> Tensor:
+    """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
+
+    >>> import pullback as torch
+    >>> torch.digamma(torch.tensor([1.0, 0.5]))
+    tensor([-0.5772, -1.9635])
+    """
+
+
+digamma.vjp(input=lambda g, input: g * derived_digamma(input, 1))
+
+
+@op.general(method=False, node="PolygammaBackward0")
+def derived_digamma(input: Tensor, n: int) -> Tensor:
+    """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
+    wide = input.astype(np.float64)
+    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(n + 1.0, wide)).astype(input.dtype)
+
+
+derived_digamma.vjp(input=lambda g, input, n: g * derived_digamma(input, n + 1))
+
+
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The ``n``-th derivative of :func:`digamma`.
+
+    Args:
+        n: order, 0 for digamma itself.
+        input: real; integers become floats.
+
+    Raises:
+        RuntimeError: for a negative order.
+
+    >>> import pullback as torch
+    >>> torch.polygamma(1, torch.tensor([1.0, 0.5]))
+    tensor([1.6449, 4.9348])
+    """
+    if n < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n.\n  n is {n}")
+    if n == 0:
+        return digamma(input, out=out)
+    return derived_digamma(_floating(input), n, out=out)
+
+
+op.offer(lambda self, n: polygamma(n, self), "polygamma")
+op.offer(lambda self, n: op.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
+
+
+@op.composite(inplace=True)
+def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension ``p`` (DLMF 35.3.4).
+
+    ``p (p - 1) / 4 * log(pi)`` plus the sum of ``lgamma(input - j / 2)`` over ``j = 0 ... p - 1``.
+
+    Raises:
+        RuntimeError: if ``p`` is less than 1.
+
+    >>> import pullback as torch
+    >>> torch.mvlgamma(torch.tensor([2.0, 3.0]), 2)
+    tensor([0.4516, 1.5502])
+    """
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1\n  p is {p}")
+    result = lgamma(input)
+    for j in range(1, p):
+        result = result + lgamma(input - j / 2)
+    result = result + p * (p - 1) / 4 * math.log(math.pi)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.elementwise(by=refusing("biu", "\"igamma_cpu\" not implemented for '{}'")(from_scipy("gammainc")), inplace=True)
+def igamma(input: Tensor, other: Tensor) -> Tensor:
+    """Regularized lower incomplete gamma function ``P(a, x)`` (DLMF 8.2.4), of ``a = input`` and ``x = other``.
+
+    It has a derivative with respect to ``other`` only: ``x ** (a - 1) * exp(-x) / Gamma(a)``.
+
+    >>> import pullback as torch
+    >>> torch.igamma(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([0.8647])
+    """
+
+
+@op.elementwise(by=refusing("biu", "\"igammac_cpu\" not implemented for '{}'")(from_scipy("gammaincc")), inplace=True)
+def igammac(input: Tensor, other: Tensor) -> Tensor:
+    """Regularized upper incomplete gamma function, ``1 - igamma(input, other)``.
+
+    >>> import pullback as torch
+    >>> torch.igammac(torch.tensor([1.0]), torch.tensor([2.0]))
+    tensor([0.1353])
+    """
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    return exp(xlogy(a - 1, x) - x - lgamma(a))
+
+
+igamma.vjp(other=lambda g, input, other: g * _gamma_density(input, other))
+igammac.vjp(other=lambda g, input, other: -g * _gamma_density(input, other))
+
+
+@op.elementwise(by=_zeta, to=FLOATING, method=False, node="SpecialZetaBackward1")
+def zeta(input: Tensor, other: Tensor) -> Tensor:
+    """Hurwitz zeta function: the sum of ``(k + other) ** -input`` over ``k = 0, 1, ...`` (DLMF 25.11.1).
+
+    It has a derivative with respect to ``other`` only: ``-input * zeta(input + 1, other)``.
+
+    >>> import pullback as torch
+    >>> torch.special.zeta(torch.tensor([2.0]), torch.tensor([1.0]))
+    tensor([1.6449])
+    """
+
+
+zeta.vjp(other=lambda g, input, other: -g * (input * zeta(input + 1, other)))
+
+# --- Bessel functions -------------------------------------------------------------------------------------------
+
+# scipy's names for the orders 0, 1 and any; what the functions of the orders below and above count for in the
+# derivative (DLMF 10.6.1, 10.29.1).
+CYLINDERS = {
+    "j": ("j0", "j1", "jv", 0.5, -0.5),
+    "y": ("y0", "y1", "yv", 0.5, -0.5),
+    "i": ("i0", "i1", "iv", 0.5, 0.5),
+    "k": ("k0", "k1", "kv", -0.5, -0.5),
+    "ie": ("i0e", "i1e", "ive", 0.5, 0.5),  # exp(-abs(x)) times i
+    "ke": ("k0e", "k1e", "kve", -0.5, -0.5),  # exp(x) times k
+}
+_cylinder_values = {name: from_scipy(name) for row in CYLINDERS.values() for name in row[:3]}
+
+
+@op.general(method=False, node=lambda input, kind, order: {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
+            .get(f"{kind}{order}", "SpecialBessel") + "Backward0")  # fmt: skip
+def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
+    """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
+    names = CYLINDERS[kind]
+    if order < 2:
+        value = _cylinder_values[names[order]](input)
+    else:
+        value = _cylinder_values[names[2]](float(order), input)
+    return np.asarray(value).astype(input.dtype, copy=False)
+
+
+def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
+    *_, below, above = CYLINDERS[kind]
+    slope = cylinder(input, kind, order + 1) * (above if order else 2 * above)  # order -1 is order 1 but for the sign
+    if order:
+        slope = slope + cylinder(input, kind, order - 1) * below
+    if kind == "ie":
+        slope = slope - sign(input) * out
+    elif kind == "ke":
+        slope = slope + out
+    return g * slope
+
+
+cylinder.vjp(input=_of_cylinder)
+
+
+@op.composite(inplace=True)
+def i0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
+
+    >>> import pullback as torch
+    >>> torch.i0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """
+    return cylinder(_floating(input), "i", 0, out=out)
+
+
+def i0e(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(-abs(input)) * i0(input)``.
+
+    >>> import pullback as torch
+    >>> torch.special.i0e(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.4658])
+    """
+    return cylinder(_floating(input), "ie", 0, out=out)
+
+
+def i1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 1.
+
+    >>> import pullback as torch
+    >>> torch.special.i1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """
+    return cylinder(_floating(input), "i", 1, out=out)
+
+
+def i1e(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(-abs(input)) * i1(input)``.
+
+    >>> import pullback as torch
+    >>> torch.special.i1e(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2079])
+    """
+    return cylinder(_floating(input), "ie", 1, out=out)
+
+
+def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind, of order 0. PyTorch has no derivatives of this and the following; here they are.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.7652])
+    """
+    return cylinder(_floating(input), "j", 0, out=out)
+
+
+def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind, of order 1.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.4401])
+    """
+    return cylinder(_floating(input), "j", 1, out=out)
+
+
+def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind, of order 0; minus infinity at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0]))
+    tensor([  -inf, 0.0883])
+    """
+    return cylinder(_floating(input), "y", 0, out=out)
+
+
+def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind, of order 1; minus infinity at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0]))
+    tensor([   -inf, -0.7812])
+    """
+    return cylinder(_floating(input), "y", 1, out=out)
+
+
+def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind, of order 0; infinite at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.4210])
+    """
+    return cylinder(_floating(input), "k", 0, out=out)
+
+
+def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind, of order 1; infinite at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.6019])
+    """
+    return cylinder(_floating(input), "k", 1, out=out)
+
+
+def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(input)`` times :func:`modified_bessel_k0`.
+
+    >>> import pullback as torch
+    >>> torch.special.scaled_modified_bessel_k0(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 1.1445])
+    """
+    return cylinder(_floating(input), "ke", 0, out=out)
+
+
+def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(input)`` times :func:`modified_bessel_k1`.
+
+    >>> import pullback as torch
+    >>> torch.special.scaled_modified_bessel_k1(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 1.6362])
+    """
+    return cylinder(_floating(input), "ke", 1, out=out)
+
+
+_airy = from_scipy("airy")
+
+
+@op.general(method=False, node="SpecialAiryAiBackward0")
+def derived_airy(input: Tensor, order: int) -> Tensor:
+    """The Airy function Ai (order 0) or its derivative (order 1)."""
+    return np.asarray(_airy(input)[order]).astype(input.dtype, copy=False)
+
+
+# Ai'' = x Ai (DLMF 9.2.1)
+derived_airy.vjp(input=lambda g, input, order: g * (input * derived_airy(input, 0) if order else derived_airy(input, 1)))
+
+
+def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+    """Airy function Ai.
+
+    >>> import pullback as torch
+    >>> torch.special.airy_ai(torch.tensor([0.0, 1.0]))
+    tensor([0.3550, 0.1353])
+    """
+    return derived_airy(_floating(input), 0, out=out)
+
+
+# --- sine over its angle ----------------------------------------------------------------------------------------
+
+
+@op.general(method=False, node="SpecialSphericalBesselBackward0")
+def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
+    """The derivative of ``sin(x) / x`` of that order.
+
+    Near 0 its power series, whose terms are ``(-1)**k x**(2k-n) / ((2k-n)! (2k+1))``; elsewhere the recurrence that
+    differentiating ``x f(x) = sin(x)`` gives: ``x f_n + n f_(n-1) = sin(x + n pi/2)``.
+    """
+    x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    near = np.abs(x) < 1 + order / 2
+    t = np.where(near, x, 0)
+    series, first = np.zeros_like(t), (order + 1) // 2
+    for k in range(first + order + 12, first - 1, -1):
+        series = series * (t * t) + (-1.0) ** k / (math.factorial(2 * k - order) * (2 * k + 1))
+    if order % 2:
+        series = series * t
+    far = np.where(near, 1, x)
+    sine, cosine = np.sin(far), np.cos(far)
+    waves = (sine, cosine, -sine, -cosine)
+    quotient = sine / far
+    for n in range(1, order + 1):
+        quotient = (waves[n % 4] - n * quotient) / far
+    return np.where(near, series, quotient).astype(input.dtype, copy=False)
+
+
+derived_sine_quotient.vjp(input=lambda g, input, order: g * derived_sine_quotient(input, order + 1))
+
+
+def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Spherical Bessel function of order 0: ``sin(input) / input``, and 1 at 0.
+
+    >>> import pullback as torch
+    >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.8415])
+    """
+    return derived_sine_quotient(_floating(input), 0, out=out)
+
+
+@op.elementwise(to=FLOATING, inplace=True)
+def sinc(input: Tensor) -> Tensor:
+    """``sin(pi * input) / (pi * input)``, and 1 at 0. Smooth: its derivatives of any order are right at 0, too.
+
+    >>> import pullback as torch
+    >>> torch.sinc(torch.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
+    angle = input * math.pi
+    safe = np.where(angle == 0, 1, angle)
+    return np.where(angle == 0, 1, np.sin(safe) / safe)
+
+
+sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))
+
+# --- orthogonal polynomials -------------------------------------------------------------------------------------
+
+
+def polynomial(evaluate: Callable) -> Callable[[Callable], Any]:
+    """Declare a polynomial given as ``evaluate(degree, x)`` on int64 and float64. None of them has a derivative here."""
+
+    def of(x: Any, n: Any) -> Any:
+        degree = np.maximum(np.trunc(n), 0).astype(np.int64)
+        return evaluate(degree, np.asarray(x, np.float64)).astype(np.result_type(x, n))
+
+    def declare(stated: Callable) -> Any:
+        call = op.elementwise(stated, by=of, to=FLOATING, method=False)
+        call.vjp()
+        return call
+
+    return declare
+
+
+_chebyt, _chebyu = from_scipy("eval_chebyt"), from_scipy("eval_chebyu")
+
+
+def _chebyv(n: Any, x: Any) -> Any:
+    return _chebyu(n, x) - np.where(n > 0, _chebyu(n - 1, x), 0)
+
+
+def _chebyw(n: Any, x: Any) -> Any:
+    return _chebyu(n, x) + np.where(n > 0, _chebyu(n - 1, x), 0)
+
+
+@polynomial(_chebyt)
+def chebyshev_polynomial_t(input: Tensor, n: Tensor) -> Tensor:
+    """Chebyshev polynomial of the first kind: ``cos(n t)`` of ``input = cos(t)``.
+
+    Args:
+        input: real, or a number.
+        n: the degree, a tensor or a number; rounded to zero, and 0 where it is negative.
+
+    >>> import pullback as torch
+    >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.0, 0.5]), 2)
+    tensor([-1.0000, -0.5000])
+    """
+
+
+@polynomial(_chebyu)
+def chebyshev_polynomial_u(input: Tensor, n: Tensor) -> Tensor:
+    """Chebyshev polynomial of the second kind: ``sin((n + 1) t) / sin(t)`` of ``input = cos(t)``.
+
+    >>> import pullback as torch
+    >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.0, 0.5]), 2)
+    tensor([-1.,  0.])
+    """
+
+
+@polynomial(_chebyv)
+def chebyshev_polynomial_v(input: Tensor, n: Tensor) -> Tensor:
+    """Chebyshev polynomial of the third kind: ``cos((n + 1/2) t) / cos(t / 2)`` of ``input = cos(t)``.
+
+    >>> import pullback as torch
+    >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.0, 0.5]), 2)
+    tensor([-1., -1.])
+    """
+
+
+@polynomial(_chebyw)
+def chebyshev_polynomial_w(input: Tensor, n: Tensor) -> Tensor:
+    """Chebyshev polynomial of the fourth kind: ``sin((n + 1/2) t) / sin(t / 2)`` of ``input = cos(t)``.
+
+    >>> import pullback as torch
+    >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.0, 0.5]), 2)
+    tensor([-1.,  1.])
+    """
+
+
+@polynomial(lambda n, x: _chebyt(n, 2 * x - 1))
+def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor) -> Tensor:
+    """:func:`chebyshev_polynomial_t` of ``2 * input - 1``, for input in ``[0, 1]``.
+
+    >>> import pullback as torch
+    >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.5, 0.75]), 2)
+    tensor([-1.0000, -0.5000])
+    """
+
+
+@polynomial(lambda n, x: _chebyu(n, 2 * x - 1))
+def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor) -> Tensor:
+    """:func:`chebyshev_polynomial_u` of ``2 * input - 1``, for input in ``[0, 1]``.
+
+    >>> import pullback as torch
+    >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.5, 0.75]), 2)
+    tensor([-1.,  0.])
+    """
+
+
+@polynomial(lambda n, x: _chebyv(n, 2 * x - 1))
+def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor) -> Tensor:
+    """:func:`chebyshev_polynomial_v` of ``2 * input - 1``, for input in ``[0, 1]``.
+
+    >>> import pullback as torch
+    >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.5, 0.75]), 2)
+    tensor([-1., -1.])
+    """
+
+
+@polynomial(lambda n, x: _chebyw(n, 2 * x - 1))
+def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor) -> Tensor:
+    """:func:`chebyshev_polynomial_w` of ``2 * input - 1``, for input in ``[0, 1]``.
+
+    >>> import pullback as torch
+    >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.5, 0.75]), 2)
+    tensor([-1.,  1.])
+    """
+
+
+@polynomial(from_scipy("eval_hermite"))
+def hermite_polynomial_h(input: Tensor, n: Tensor) -> Tensor:
+    """Hermite polynomial of physics, orthogonal under ``exp(-x * x)``.
+
+    >>> import pullback as torch
+    >>> torch.special.hermite_polynomial_h(torch.tensor([0.0, 1.0]), 2)
+    tensor([-2.,  2.])
+    """
+
+
+@polynomial(from_scipy("eval_hermitenorm"))
+def hermite_polynomial_he(input: Tensor, n: Tensor) -> Tensor:
+    """Hermite polynomial of probability, orthogonal under ``exp(-x * x / 2)``.
+
+    >>> import pullback as torch
+    >>> torch.special.hermite_polynomial_he(torch.tensor([0.0, 1.0]), 2)
+    tensor([-1.,  0.])
+    """
+
+
+@polynomial(from_scipy("eval_laguerre"))
+def laguerre_polynomial_l(input: Tensor, n: Tensor) -> Tensor:
+    """Laguerre polynomial, orthogonal under ``exp(-x)`` on ``x >= 0``.
+
+    >>> import pullback as torch
+    >>> torch.special.laguerre_polynomial_l(torch.tensor([0.0, 1.0]), 2)
+    tensor([ 1.0000, -0.5000])
+    """
+
+
+@polynomial(from_scipy("eval_legendre"))
+def legendre_polynomial_p(input: Tensor, n: Tensor) -> Tensor:
+    """Legendre polynomial, orthogonal on ``[-1, 1]``.
+
+    >>> import pullback as torch
+    >>> torch.special.legendre_polynomial_p(torch.tensor([0.0, 1.0]), 2)
+    tensor([-0.5000,  1.0000])
+    """
+
+
+# --- other names ------------------------------------------------------------------------------------------------
+
+expit, psi, gammaln, multigammaln, modified_bessel_i0, modified_bessel_i1 = sigmoid, digamma, lgamma, mvlgamma, i0, i1
+gammainc, gammaincc = igamma, igammac
