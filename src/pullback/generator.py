@@ -297,19 +297,22 @@ class Generator:
         with np.errstate(over="ignore"):
             mean, std = float(real.type(mean)), float(real.type(std))
 
-        def draw(n: int) -> Array:
-            return narrow(fused(box_muller(unit(n)), std, mean), dtype)
-
         out = np.empty(count, dtype)
-        whole = count - count % 16
+        over = count % 16
+        whole = count - over
         for start in range(0, whole, CHUNK):
             stop = min(start + CHUNK, whole)
-            out[start:stop] = draw(stop - start)
-        if whole < count:
-            # The last 16 are drawn anew, after a uniform for each element over (not in the 16-bit dtypes).
-            if dtype == real:
-                unit(count - whole)
-            out[-16:] = draw(16)
+            uniform = unit(stop - start)
+            last = stop == whole and over > 0
+            if last:
+                # The last 16 are drawn anew, after a uniform for each one over (but in 16-bit dtypes).
+                if dtype == real:
+                    unit(over)
+                uniform = np.concatenate((uniform, unit(16)))
+            normal = narrow(fused(box_muller(uniform), std, mean), dtype)
+            out[start:stop] = normal[: stop - start]
+            if last:
+                out[-16:] = normal[-16:]
         return out
 
     def normal_around(self, mean: Array | float, std: Array | float) -> Array:

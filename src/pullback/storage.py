@@ -205,8 +205,13 @@ def move_on(x: Any, e: Any) -> None:
             e._dtype = x._array.dtype
     x._fn = e
     if x._view is not None:
-        from .ops.part import window_written_node
+        move_base_on(x, e, x._array)
 
-        base, _, kind = x._view
-        base._fn = window_written_node(base, e, x._array)
-        x._view = (base, 0, kind)  # older than the write: catches up when next used
+
+def move_base_on(view: Any, e: Any, array: np.ndarray) -> None:
+    """Give the base of ``view`` a history in which ``array``, part of its memory, holds what edge ``e`` leads to."""
+    from .ops.part import window_written_node
+
+    base, _, kind = view._view
+    base._fn = window_written_node(base, e, array)
+    view._view = (base, 0, kind)  # older than the write: catches up when next used

@@ -172,7 +172,7 @@ def assigning_grad(torch: Any, say: Any) -> None:
     (x * 2).sum().backward()
     say(x.grad)
     say(refused(lambda: setattr(x, "grad", torch.ones(3))), refused(lambda: setattr(x, "grad", 1.0)))
-    say(refused(lambda: setattr(x, "grad", torch.ones(2, dtype=torch.float64)), 48))
+    say(refused(lambda: setattr(x, "grad", torch.ones(2, dtype=torch.float64)), 40))
     x.grad = None
     say(x.grad)
 
@@ -840,7 +840,6 @@ def function_errors(torch: Any, say: Any) -> None:
     say(refused(lambda: make(lambda g: (torch.ones(3), None)).apply(x, 1).sum().backward(), 70))
     say(refused(lambda: make(lambda g: (1.0, None)).apply(x, 1).sum().backward(), 30))
     say(x.grad)
-    say(refused(lambda: torch.autograd.Function(), 50).split(":")[0])
 
 
 @program

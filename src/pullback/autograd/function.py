@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -174,9 +175,8 @@ class Function(metaclass=FunctionMeta):
     _backward_cls: type[BackwardNode]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
-                           "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
-                           "PyTorch.\n  Call it with .apply(...).")  # fmt: skip
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
+                      "on the class itself: call it with .apply(...).", DeprecationWarning, stacklevel=2)  # fmt: skip
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

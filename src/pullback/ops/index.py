@@ -313,7 +313,11 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
         target[...] = np.real(given) if np.iscomplexobj(given) and target.dtype.kind != "c" else given
     except ValueError:
         raise RuntimeError(cannot_expand(np.asarray(given), list(target.shape))) from None
-    after_writing(x, edges, write.op, "CopySlices", (x._array, given, part))
+    if x._view is None or edges is None:
+        after_writing(x, edges, write.op, "CopySlices", (x._array, given, part))
+    else:
+        storage.wrote(x)
+        storage.move_base_on(x, edges[1], target)
 
 
 def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:

@@ -184,7 +184,7 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
             self._view = changed._view
         if changed._fn is not None:
             made = node if isinstance(node, str) else node(type(changed._fn).__name__)
-            changed._fn.__class__ = changed._fn.op.node_type(made, False)
+            changed._fn.__class__ = changed._fn._op.node_type(made, False)
             self._fn = changed._fn
         return self
 

@@ -17,6 +17,7 @@ import numpy as np
 from .. import op
 from ..op import wrap
 from ..tensor import Tensor
+from .pointwise import where
 
 
 def basic(dim: int, item: Any) -> tuple[Any, ...]:
@@ -93,7 +94,13 @@ look.vjp(input=lambda g, input_shape, part: place(g, part, input_shape))
 read.vjp(input=lambda g, part, input_shape: place(g, part, input_shape))
 place.vjp(input=lambda g, part: read(g, part))
 blank.vjp(input=lambda g, part: blank(g, part))
-write.vjp(input=lambda g, part: blank(g, part), value=lambda g, part: read(g, part))
+write.vjp(input=lambda g, part: blank(g, part), value=lambda g, part: _of_written(g, part))
+
+
+def _of_written(g: Any, part: Any) -> Any:
+    """The gradient of what was written into a part; where the part shows an element twice, only the last write had an effect."""
+    taken = read(g, part)
+    return where(part.last(), taken, 0) if part.__class__ is Positions else taken
 
 
 # --- windows ----------------------------------------------------------------------------------------------------
@@ -150,6 +157,13 @@ class Positions:
         flat = np.zeros(prod(shape) + 1, value.dtype)
         np.add.at(flat, self.at.reshape(-1), value.reshape(-1))
         return flat[:-1].reshape(shape)
+
+    def last(self) -> np.ndarray:
+        """Where an element is not shown once more later."""
+        numbers = np.arange(self.at.size).reshape(self.at.shape)
+        latest = np.empty(self.at.max(initial=0) + 1, np.intp)
+        latest[self.at] = numbers
+        return latest[self.at] == numbers
 
     def overwritten(self, array: np.ndarray, value: Any) -> np.ndarray:
         flat = np.append(array, array.dtype.type(0))
@@ -227,6 +241,11 @@ def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...],
 
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
     """The node of a view of ``base``, whose present history ends in ``edge``."""
+    if base.dtype.kind != view.dtype.kind:
+        other = wrap(base)
+        other._fn = edge
+        other = in_kind_of(view, edge if isinstance(edge, Tensor) else other)
+        edge, base = other._fn, other._array
     result = wrap(view)
     op.record(read.op, "AsStridedBackward0", (edge,), (base, window(base, view)), (view,), result, 2)
     return result._fn
@@ -234,6 +253,15 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
 
 def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     """The node of ``base`` after its window ``view`` was overwritten by what ``edge`` leads to."""
-    result = wrap(base._array)
-    op.record(write.op, "CopySlices", (base._fn, edge), (base._array, view, window(base._array, view)), (base._array,), result, 2)
-    return result._fn
+    seen = base if base._array.dtype.kind == view.dtype.kind else in_kind_of(view, base)
+    array = seen._array
+    result = wrap(array)
+    op.record(write.op, "CopySlices", (seen._fn, edge), (array, view, window(array, view)), (array,), result, 2)
+    return (result if seen is base else in_kind_of(base._array, result))._fn
+
+
+def in_kind_of(array: np.ndarray, x: Tensor) -> Tensor:
+    """``x`` as a real tensor if the array is real, as a complex one if it is complex."""
+    from .complex import view_as_complex, view_as_real
+
+    return view_as_complex(x) if array.dtype.kind == "c" else view_as_real(x)

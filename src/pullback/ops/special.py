@@ -617,8 +617,9 @@ def polynomial(evaluate: Callable) -> Callable[[Callable], Any]:
     """Declare a polynomial given as ``evaluate(degree, x)`` on int64 and float64. None of them has a derivative here."""
 
     def of(x: Any, n: Any) -> Any:
-        degree = np.maximum(np.trunc(n), 0).astype(np.int64)
-        return evaluate(degree, np.asarray(x, np.float64)).astype(np.result_type(x, n))
+        degree = np.trunc(n).astype(np.int64)
+        value = evaluate(np.maximum(degree, 0), np.asarray(x, np.float64))
+        return np.where(degree < 0, 0, value).astype(np.result_type(x, n))
 
     def declare(stated: Callable) -> Any:
         call = op.elementwise(stated, by=of, to=FLOATING, method=False)
@@ -645,7 +646,7 @@ def chebyshev_polynomial_t(input: Tensor, n: Tensor) -> Tensor:
 
     Args:
         input: real, or a number.
-        n: the degree, a tensor or a number; rounded to zero, and 0 where it is negative.
+        n: the degree, a tensor or a number; rounded to zero. Of negative degree is the polynomial 0.
 
     >>> import pullback as torch
     >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.0, 0.5]), 2)
