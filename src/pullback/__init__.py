@@ -20,7 +20,7 @@ for _m in ("arithmetic", "pointwise", "special", "compare", "complex", "view", "
     try:
         _mod = _importlib.import_module(f".ops.{_m}", __name__)
     except ModuleNotFoundError as _e:
-        if _m not in str(_e): raise
+        if 'pullback.ops' not in str(_e): raise
         continue
     for _n in getattr(_mod, "__all__", None) or [n for n in vars(_mod) if not n.startswith("_")]:
         if hasattr(_mod, _n): globals()[_n] = getattr(_mod, _n)

@@ -53,8 +53,9 @@ class Op:
 
     def __init__(self, impl: Callable, kind: str, *, name: str | None = None, node: Any = None, to: int = -1,
                  holomorphic: bool = True, outputs: str = "", differentiable: str = "", method: Any = True,
-                 inplace: bool = False, by: Callable | None = None) -> None:  # fmt: skip
-        self.impl = by or impl
+                 inplace: bool = False, by: Callable | None = None,
+                 check: Callable | None = None) -> None:  # fmt: skip
+        self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
         self.kind, self.to = kind, to
         self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
         self.name = name or impl.__name__.rstrip("_")
@@ -388,6 +389,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             if operator:
                 return NotImplemented
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
+    if op.check is not None:
+        op.check(*args)
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
     if op.to > d.category:

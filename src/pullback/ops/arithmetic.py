@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import FLOATING
+from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .pointwise import floor, log, reciprocal, trunc, where
 
@@ -24,11 +24,13 @@ def plus(input: Tensor, other: Tensor) -> Tensor:
 plus.vjp(input=lambda g: g, other=lambda g: g)
 
 
-def _subtract(input: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.subtract(input, other)
+def _refuse_bool(*operands: Any) -> None:
+    if any(isinstance(x, Tensor) and x._array.dtype == np.bool_ for x in operands):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                           "use the `~` or `logical_not()` operator instead.")  # fmt: skip
 
 
-@op.elementwise(by=np.subtract, name="sub", method=False)
+@op.elementwise(by=np.subtract, name="sub", method=False, check=_refuse_bool)
 def minus(input: Tensor, other: Tensor) -> Tensor:
     """``input - other``."""
 
@@ -122,7 +124,14 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
+def _only_real(name: str, *operands: Any) -> None:
+    d = np.result_type(*operands)
+    if d.kind in "bc":
+        raise NotImplementedError(f"\"{name}\" not implemented for '{op.type_name(OF_NUMPY[d])}'")
+
+
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    _only_real("div_floor_cpu", x, y)
     if np.result_type(x, y).kind in "iu":
         if np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
@@ -164,6 +173,7 @@ truncated_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
 
 def _zero_checked(f: Any) -> Any:
     def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        _only_real(f"{f.__name__}_cpu", x, y)
         if np.result_type(x, y).kind in "iu" and np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         return f(x, y)
@@ -199,7 +209,14 @@ def fmod(input: Tensor, other: Tensor) -> Tensor:
 fmod.vjp(input=lambda g: g, other=lambda g, input, other: -g * trunc(input / other))
 
 
-@op.elementwise(by=np.negative, inplace=True)
+def _negative(x: np.ndarray) -> np.ndarray:
+    if x.dtype == np.bool_:
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                           "`~` or `logical_not()` operator instead.")  # fmt: skip
+    return np.negative(x)
+
+
+@op.elementwise(by=_negative, inplace=True)
 def neg(input: Tensor) -> Tensor:
     """``-input``.
 
@@ -213,6 +230,8 @@ neg.vjp(input=lambda g: -g)
 
 
 def _power(x: Any, y: Any) -> Any:
+    if x.__class__ is np.ndarray and x.dtype == np.bool_:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if y.__class__ in (int, float):
         if y == 2:
             return np.multiply(x, x)

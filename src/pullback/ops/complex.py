@@ -232,7 +232,7 @@ def _around(g: Any, input: Any) -> Any:
         return flat(g)
     nowhere = input == 0
     size = abs(where(nowhere, 1, input))
-    return g * (input * 1j / size / size)
+    return g * (where(nowhere, 0, input) * 1j / size / size)
 
 
 angle.vjp(input=_around)

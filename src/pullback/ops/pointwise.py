@@ -247,11 +247,19 @@ def atan(input: Tensor) -> Tensor:
     """
 
 
+@op.elementwise(to=FLOATING, method=False)
+def one_minus_square(input: Tensor) -> Tensor:
+    """``1 - input ** 2`` as a product, which does not cancel near 1."""
+    return np.multiply(1 - input, 1 + input)
+
+
+one_minus_square.vjp(input=lambda g, input: g * (input * -2))
+
 sin.vjp(input=lambda g, input: g * cos(input))
 cos.vjp(input=lambda g, input: -g * sin(input))
 tan.vjp(input=lambda g, out: g * (out * out + 1))
-asin.vjp(input=lambda g, input: g * rsqrt((1 - input) * (1 + input)))  # the product, since 1 - x * x cancels near 1
-acos.vjp(input=lambda g, input: -g * rsqrt((1 - input) * (1 + input)))
+asin.vjp(input=lambda g, input: g * rsqrt(one_minus_square(input)))
+acos.vjp(input=lambda g, input: -g * rsqrt(one_minus_square(input)))
 atan.vjp(input=lambda g, input: g / (input * input + 1))
 
 
@@ -274,7 +282,7 @@ def _over_squared_radius(part: Any, input: Any, other: Any) -> Any:
     """``part / (input ** 2 + other ** 2)``, without the overflow, and 0 at the origin."""
     origin = (input == 0) & (other == 0)
     radius = hypot(where(origin, 1, input), other)
-    return part / radius / radius
+    return where(origin, 0, part) / radius / radius
 
 
 atan2.vjp(
@@ -376,7 +384,7 @@ cosh.vjp(input=lambda g, input: g * sinh(input))
 tanh.vjp(input=lambda g, out: g * (1 - out * out))
 asinh.vjp(input=lambda g, input: g * rsqrt(input * input + 1))
 acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # the complex branch, too
-atanh.vjp(input=lambda g, input: g / ((1 - input) * (1 + input)))
+atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -537,7 +545,7 @@ def keep(input: Tensor, mask: Any) -> Tensor:
     return np.multiply(input.view(bits), mask).view(input.dtype)
 
 
-keep.vjp(input=lambda g, mask: keep(g, mask))
+keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
 @op.elementwise(name="where", method=False)
@@ -552,7 +560,7 @@ def pick(condition: Any, input: Tensor, other: Tensor) -> Tensor:
     return np.where(condition, input, other)
 
 
-pick.vjp(input=lambda g, condition: keep(g, condition), other=lambda g, condition: keep(g, ~condition))
+pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
@@ -751,14 +759,15 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
         _no_complex_bounds(type)(input._array)
         return between_tensors(input, min, max, out=out)
-    if isinstance(input, Tensor):
-        x = input._array
-        _no_complex_bounds(type)(x)
-        d = OF_NUMPY[x.dtype]
-        if d.category < FLOATING:
-            d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
-            if d.numpy != x.dtype:
-                input = op.wrap(x.astype(d.numpy))
+    x = input._array if isinstance(input, Tensor) else input
+    _no_complex_bounds(type)(x)
+    if OF_NUMPY[x.dtype].category < FLOATING:
+        d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
+        if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
+            lowest, highest = dtypes.iinfo(d).min, dtypes.iinfo(d).max
+            min, max = (v if v is None else sorted((lowest, v, highest))[1] for v in (min, max))
+        if d.numpy != x.dtype:
+            input = op.wrap(x.astype(d.numpy))
     return between(input, min, max, out=out)
 
 
@@ -777,7 +786,8 @@ def relu(input: Tensor) -> Tensor:
     return np.maximum(input, 0)
 
 
-relu.vjp(input=lambda g, out: where(out <= 0, 0, g))
+# The second derivative is 0, but it is there: hence the 0 that depends on `out`, when that is recorded.
+relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
 @op.general(inplace=True)

@@ -1,4 +1,4 @@
-"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.generator`).
+"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.streams.generator`).
 
 Sampling is not differentiable; what it is scaled by may be (:mod:`pullback.distributions` builds on that). Every
 function takes ``generator=``, by default the one that ``manual_seed`` seeds.
@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes, storage
 from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
-from ..generator import Generator as Streams
+from ..streams.generator import Generator as Streams
 from ..op import assign, offer, type_name, wrap, write_out
 from ..tensor import Tensor
 from .create import finish, number, shape_of

@@ -38,8 +38,11 @@ __all_special__ = [
 SQRT_HALF, SQRT_PI, SQRT_2PI = math.sqrt(0.5), math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
 
-def from_scipy(name: str) -> Callable:
-    """The function of that name from ``scipy.special``, found on first use. 16-bit floats give float32."""
+def from_scipy(name: str, kernel: str = "") -> Callable:
+    """The function of that name from ``scipy.special``, found on first use. 16-bit floats give float32.
+
+    It refuses types that it does not take in PyTorch's words, which name PyTorch's ``kernel``.
+    """
     found: Any = None
 
     def call(*args: Any) -> Any:
@@ -55,7 +58,7 @@ def from_scipy(name: str) -> Callable:
             if any(d.kind == "V" for d in kinds):
                 return found(*(a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in args))
             names = ", ".join(op.type_name(OF_NUMPY[d]) for d in kinds)
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{names}'") from None
+            raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{names}'") from None
 
     return call
 
@@ -100,7 +103,7 @@ def erfcx(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("erfinv"), to=FLOATING, inplace=True)
+@op.elementwise(by=from_scipy("erfinv", "erfinv_vml_cpu"), to=FLOATING, inplace=True)
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
 
@@ -188,6 +191,14 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor
     return odds(input if eps is None else clamp(input, eps, 1 - eps), out=out)
 
 
+def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
+    """``x * logarithm(y)``, and 0 where x is 0 and y is not NaN."""
+    if np.iscomplexobj(x):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+    product = x * logarithm(y)
+    return np.where(np.equal(x, 0) & ~np.isnan(y), product.dtype.type(0), product)
+
+
 @op.elementwise(to=FLOATING, inplace=True)
 def xlogy(input: Tensor, other: Tensor) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN).
@@ -198,7 +209,7 @@ def xlogy(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 2.0]))
     tensor([0.0000, 1.3863])
     """
-    return np.where(np.equal(input, 0) & ~np.isnan(other), 0, input * np.log(other)).astype(np.result_type(input, other), copy=False)
+    return _vanishing("xlogy", input, other, np.log)
 
 
 xlogy.vjp(
@@ -215,7 +226,7 @@ def xlog1py(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 1.0]))
     tensor([0.0000, 1.3863])
     """
-    return np.where(np.equal(input, 0) & ~np.isnan(other), 0, input * np.log1p(other)).astype(np.result_type(input, other), copy=False)
+    return _vanishing("xlog1py", input, other, np.log1p)
 
 
 xlog1py.vjp(
@@ -238,7 +249,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 # --- gamma ------------------------------------------------------------------------------------------------------
 
-_gammaln, _zeta, _psi = from_scipy("gammaln"), from_scipy("zeta"), from_scipy("psi")
+_gammaln, _zeta, _psi = from_scipy("gammaln", "lgamma_vml_cpu"), from_scipy("zeta"), from_scipy("psi", "digamma")
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -325,7 +336,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     return result if out is None else op.write_out(out, result)
 
 
-@op.elementwise(by=refusing("biu", "\"igamma_cpu\" not implemented for '{}'")(from_scipy("gammainc")), inplace=True)
+@op.elementwise(by=refusing("biu", "\"igamma_cpu\" not implemented for '{}'")(from_scipy("gammainc", "igamma_cpu")), inplace=True)
 def igamma(input: Tensor, other: Tensor) -> Tensor:
     """Regularized lower incomplete gamma function ``P(a, x)`` (DLMF 8.2.4), of ``a = input`` and ``x = other``.
 
@@ -337,7 +348,7 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("biu", "\"igammac_cpu\" not implemented for '{}'")(from_scipy("gammaincc")), inplace=True)
+@op.elementwise(by=refusing("biu", "\"igammac_cpu\" not implemented for '{}'")(from_scipy("gammaincc", "igammac_cpu")), inplace=True)
 def igammac(input: Tensor, other: Tensor) -> Tensor:
     """Regularized upper incomplete gamma function, ``1 - igamma(input, other)``.
 
@@ -381,7 +392,7 @@ CYLINDERS = {
     "ie": ("i0e", "i1e", "ive", 0.5, 0.5),  # exp(-abs(x)) times i
     "ke": ("k0e", "k1e", "kve", -0.5, -0.5),  # exp(x) times k
 }
-_cylinder_values = {name: from_scipy(name) for row in CYLINDERS.values() for name in row[:3]}
+_of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.values() for name in row[:3]}
 
 
 @op.general(method=False, node=lambda input, kind, order: {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
@@ -390,9 +401,11 @@ def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     names = CYLINDERS[kind]
     if order < 2:
-        value = _cylinder_values[names[order]](input)
+        value = _of_order[names[order]](input)
     else:
-        value = _cylinder_values[names[2]](float(order), input)
+        value = _of_order[names[2]](float(order), input)
+        if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
+            value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
     return np.asarray(value).astype(input.dtype, copy=False)
 
 
@@ -538,7 +551,8 @@ _airy = from_scipy("airy")
 @op.general(method=False, node="SpecialAiryAiBackward0")
 def derived_airy(input: Tensor, order: int) -> Tensor:
     """The Airy function Ai (order 0) or its derivative (order 1)."""
-    return np.asarray(_airy(input)[order]).astype(input.dtype, copy=False)
+    x = np.minimum(input, 1000)  # where the value is 0; far beyond, scipy would say NaN
+    return np.asarray(_airy(x)[order]).astype(input.dtype, copy=False)
 
 
 # Ai'' = x Ai (DLMF 9.2.1)
@@ -579,7 +593,8 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     quotient = sine / far
     for n in range(1, order + 1):
         quotient = (waves[n % 4] - n * quotient) / far
-    return np.where(near, series, quotient).astype(input.dtype, copy=False)
+    vanishing = np.isinf(x) if order == 0 and x.dtype.kind == "f" else False
+    return np.where(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
 
 
 derived_sine_quotient.vjp(input=lambda g, input, order: g * derived_sine_quotient(input, order + 1))

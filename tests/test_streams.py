@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pullback import generator as module
-from pullback import rejection
-from pullback.generator import CHUNK, Generator
-from pullback.rounding import fused
+from pullback.streams import generator as module
+from pullback.streams import rejection
+from pullback.streams.generator import CHUNK, Generator
+from pullback.streams.rounding import fused
 
 _spec = importlib.util.spec_from_file_location(
     "record_random", Path(__file__).parent / "golden" / "record_random.py"

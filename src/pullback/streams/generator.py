@@ -68,7 +68,7 @@ class Generator:
     Sampling methods take a shape and a NumPy dtype and return fresh arrays; an empty one draws nothing. They
     may be called from several threads. Pickles and copies start at the same place and go their own way.
 
-    >>> from pullback.generator import Generator
+    >>> from pullback.streams.generator import Generator
     >>> Generator().manual_seed(0).random((5,), "int64", 0, 10).tolist()
     [4, 9, 3, 0, 3]
     """

@@ -1,0 +1,1 @@
+"""PyTorch's streams of random numbers, bit for bit, as NumPy arrays."""
