@@ -142,7 +142,7 @@ def _check(func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rto
         if fast:
             seeds = [_random(rng, o._array)]
         else:
-            units = np.eye(o._array.size, dtype=o._array.dtype).reshape(-1, *o._array.shape)
+            units = np.eye(o._array.size, dtype=o._array.dtype).reshape(o._array.size, *o._array.shape)
             seeds = [*units, *(1j * units)] if o._array.dtype.kind == "c" else list(units)
         for v in seeds:
             grads = _backward(o, [inputs[i] for i in wanted], v)

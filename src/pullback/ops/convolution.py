@@ -45,14 +45,14 @@ ALL = slice(None)
 # --- windows of arrays ------------------------------------------------------------------------------------------
 
 
-def framed(x: np.ndarray, offset: Ints, size: Ints) -> np.ndarray:
-    """``x`` at ``offset`` in a frame of zeros, over the last dimensions; not copied where it only has to be cut."""
+def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
+    """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied where it only has to be cut."""
     lead = x.shape[: x.ndim - len(size)]
     x = x[(..., *(slice(max(0, -o), max(0, n - o)) for o, n in zip(offset, size)))]
     have = x.shape[len(lead) :]
     if have == tuple(size):
         return x
-    frame = np.zeros((*lead, *size), x.dtype)
+    frame = np.full((*lead, *size), fill, x.dtype) if fill else np.zeros((*lead, *size), x.dtype)
     frame[(..., *(slice(max(0, o), max(0, o) + n) for o, n in zip(offset, have)))] = x
     return frame
 

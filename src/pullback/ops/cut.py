@@ -6,7 +6,6 @@ Like all views they share memory with the tensor they were taken from. A negativ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from operator import index as integer
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from .. import op
 from ..storage import owner_of
 from ..tensor import Tensor
-from .part import Window, address, basic, look, place, strided, window_at
+from .part import Window, address, basic, look, place, steps, strided, window_at
 from .view import wrapped_dim
 
 __all__ = [
@@ -331,13 +330,13 @@ def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: i
     return (*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start
 
 
-def _place_diagonal(g: Any, input_shape: Any, offset: int, dim1: int, dim2: int) -> Any:
-    n = len(input_shape)
-    steps = tuple(prod(input_shape[d + 1 :]) for d in range(n))
-    return place(g, Window(*_diagonal_geometry(input_shape, steps, offset, dim1 % n, dim2 % n)), input_shape)
+def diagonal_window(shape: Any, offset: int, dim1: int, dim2: int) -> Window:
+    """The diagonal as a window of a tensor of that shape."""
+    n = len(shape)
+    return Window(*_diagonal_geometry(shape, steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
 
 
-diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: _place_diagonal(g, input_shape, offset, dim1, dim2))
+diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: place(g, diagonal_window(input_shape, offset, dim1, dim2), input_shape))
 
 
 @op.view(method=False)

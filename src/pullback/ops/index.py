@@ -25,7 +25,7 @@ from .part import in_torchs_words, look, write
 from .pointwise import where
 from .view import cannot_expand, inverse, reshape
 
-__all__ = ["index_put"]
+__all__: list[str] = []
 
 ndarray = np.ndarray
 WHOLE = slice(None)
@@ -69,7 +69,10 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
     index = tuple(at)
     try:
         if not accumulate:
-            array[index] = value
+            if np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
+                np.putmask(array, at[0], value)  # several times as fast
+            else:
+                array[index] = value
         elif np.size(value) * 8 < array.size:
             np.add.at(array, index, value)
         else:

@@ -76,8 +76,8 @@ def blank(input: Tensor, part: Any) -> Tensor:
     return overwritten(input, part, 0)
 
 
-@op.general(name="write_part", node="CopySlices", holomorphic=False, method=False)
-def write(input: Tensor, value: Tensor, part: Any) -> Tensor:
+@op.general(name="write_part", node=lambda input, value, part, name: name, holomorphic=False, method=False)
+def write(input: Tensor, value: Tensor, part: Any, name: str = "CopySlices") -> Tensor:
     """A copy of the input in which the part's elements are those of ``value``, broadcast and cast."""
     return overwritten(input, part, value)
 
@@ -200,6 +200,11 @@ def window_at(base: tuple[int, ...], base_strides: tuple[int, ...], itemsize: in
     rank = np.argsort(there, kind="stable")
     k = np.minimum(np.searchsorted(there[rank], wanted), len(rank) - 1)
     return Positions(np.where(there[rank[k]] == wanted, rank[k], len(rank)))
+
+
+def steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous array."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
 
 def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:

@@ -871,10 +871,11 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.ldexp(torch.tensor([0.5, 0.75]), torch.tensor([1, 3]))
     tensor([1., 6.])
     """
-    return input * (np.exp(other * LN2) if np.iscomplexobj(other) else np.exp2(other))
+    power = asarray(other, input.dtype)
+    return input * (np.exp(power * LN2) if power.dtype.kind == "c" else np.exp2(power))
 
 
-ldexp.vjp(input=lambda g, other: g * exp2(other), other=lambda g, out: g * (out * LN2))
+ldexp.vjp(input=lambda g, other: ldexp(g, other), other=lambda g, out: g * (out * LN2))
 
 
 @op.general(outputs="mantissa exponent", differentiable="mantissa")

@@ -45,20 +45,21 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
     """
     found: Any = None
 
-    def call(*args: Any) -> Any:
+    def call(x: Any, *others: Any) -> Any:
         nonlocal found
         if found is None:
             from scipy import special
 
             found = getattr(special, name)
+        # A Python number among the operands would make float64 of float32.
+        others = tuple(y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others)
         try:
-            return found(*args)
+            return found(x, *others)
         except TypeError:
-            kinds = {a.dtype for a in args if isinstance(a, np.ndarray)}
-            if any(d.kind == "V" for d in kinds):
-                return found(*(a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in args))
-            names = ", ".join(op.type_name(OF_NUMPY[d]) for d in kinds)
-            raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{names}'") from None
+            if x.dtype.kind == "V":
+                return found(x.astype(np.float32), *(y.astype(np.float32) for y in others))
+            given = op.type_name(OF_NUMPY[x.dtype])
+            raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{given}'") from None
 
     return call
 
@@ -195,8 +196,8 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     """``x * logarithm(y)``, and 0 where x is 0 and y is not NaN."""
     if np.iscomplexobj(x):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
-    product = x * logarithm(y)
-    return np.where(np.equal(x, 0) & ~np.isnan(y), product.dtype.type(0), product)
+    y = np.asarray(y, x.dtype)
+    return np.where(np.equal(x, 0) & ~np.isnan(y), x.dtype.type(0), x * logarithm(y))
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -283,7 +284,7 @@ digamma.vjp(input=lambda g, input: g * derived_digamma(input, 1))
 def derived_digamma(input: Tensor, n: int) -> Tensor:
     """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
     wide = input.astype(np.float64)
-    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(n + 1.0, wide)).astype(input.dtype)
+    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(np.float64(n + 1), wide)).astype(input.dtype)
 
 
 derived_digamma.vjp(input=lambda g, input, n: g * derived_digamma(input, n + 1))
@@ -403,7 +404,7 @@ def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     if order < 2:
         value = _of_order[names[order]](input)
     else:
-        value = _of_order[names[2]](float(order), input)
+        value = _of_order[names[2]](np.asarray(order, input.dtype), input)
         if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
             value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
     return np.asarray(value).astype(input.dtype, copy=False)

@@ -1,0 +1,640 @@
+"""Pooling: the maximum, the mean or a norm of windows, and placing maxima back where they came from.
+
+Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Of equal maxima the
+first counts, in the order of memory; NaN is larger than everything, and of several NaN the last counts. Indices are numbers
+of elements within a plane. Padding is never a maximum.
+
+The derivative of a maximum places the gradient at the index; what it needs are the indices alone. Means are the linear
+maps of :mod:`pullback.ops.resample`, which also has the rules.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import op
+from ..dtypes import OF_NUMPY, int64
+from ..tensor import Tensor
+from .activation import relu
+from .arithmetic import pow
+from .complex import abs
+from .convolution import framed, reach, windows
+from .pointwise import sign
+from .random import rand
+from .reduce import mean
+from .resample import Line, adaptive_average, place, resample
+
+__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices",
+           "max_pool2d", "max_pool3d"]  # fmt: skip
+__all_functional__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+                      "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+                      "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+                      "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
+                      "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
+                      "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]  # fmt: skip
+
+Ints = Sequence[int]
+BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
+
+
+# --- maxima of windows ------------------------------------------------------------------------------------------
+
+
+def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The maxima over equally shaped arrays, and which array each is from: ``first`` where none is above the least value."""
+    count = np.uint8 if len(views) <= 256 else np.int32
+    values, taps = views[0].copy(), np.array(np.broadcast_to(first, views[0].shape), count)
+    for tap, view in enumerate(views[1:], 1):
+        np.maximum(taps, np.multiply(view > values, count(tap), dtype=count), out=taps)
+        np.maximum(values, view, out=values)
+    if values.dtype.kind == "f" and values.size and np.isnan(values.max()):
+        for tap, view in enumerate(views):
+            np.copyto(taps, count(tap), where=view != view)
+    return values, taps
+
+
+class Sliding(NamedTuple):
+    """Windows at even distances."""
+
+    spatial: tuple[int, ...]
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (planes, *size) of planes (planes, *spatial), and their indices."""
+        sizes = list(zip(self.size, self.kernel, self.stride, self.padding, self.dilation))
+        rows = [math.prod(self.spatial[d + 1 :]) for d in range(len(sizes))]  # elements from one to the next along each
+        # A window's index is that of its first element (which may lie in the padding) and the offset of another one.
+        corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * w for (o, _, s, p, _), w in zip(sizes, rows)])
+        offsets = functools.reduce(np.add.outer, [np.arange(k) * d * w for (_, k, _, _, d), w in zip(sizes, rows)]).ravel()
+        # The number in the kernel of each window's first element that is not padding.
+        inside = [np.maximum(0, -((np.arange(o) * s - p) // d)) for o, _, s, p, d in sizes]
+        first = functools.reduce(lambda a, d: np.add.outer(a * self.kernel[d], inside[d]), range(len(sizes)), np.zeros((), int))
+        covered = reach(self.size, self.kernel, self.stride, self.dilation)
+        least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
+        values = np.empty((len(planes), *self.size), planes.dtype)
+        indices = np.empty(values.shape, np.int64)
+        step = max(1, BLOCK // max(1, math.prod(self.spatial)))
+        for at in range(0, len(planes), step):
+            block = planes[at : at + step]
+            frame = framed(block, self.padding, covered, least)
+            view = windows(frame, self.kernel, self.size, self.stride, self.dilation)
+            views = [view[(slice(None), *tap)] for tap in np.ndindex(*self.kernel)]
+            values[at : at + step], taps = _first_maxima(views, first)
+            np.add(corners, offsets.take(taps), out=indices[at : at + step])
+        return values, indices
+
+
+class Scattered(NamedTuple):
+    """Windows anywhere: for each dimension where the elements are, (planes or 1, size, elements)."""
+
+    spatial: tuple[int, ...]
+    elements: tuple[np.ndarray, ...]
+
+    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (planes, *size) of planes (planes, *spatial), and their indices."""
+        n = len(self.spatial)
+        numbers = []
+        for tap in itertools.product(*(range(e.shape[-1]) for e in self.elements)):
+            number: Any = 0
+            for d, (e, k, length) in enumerate(zip(self.elements, tap, self.spatial)):
+                number = number * length + e[..., k].reshape(len(e), *[1] * d, -1, *[1] * (n - d - 1))
+            numbers.append(np.broadcast_to(number, (len(planes), *number.shape[1:])))
+        flat = planes.reshape(len(planes), -1)
+        views = [np.take_along_axis(flat, k.reshape(len(planes), -1), 1).reshape(k.shape) for k in numbers]
+        values, taps = _first_maxima(views, np.zeros((), np.uint8))
+        indices = np.empty(values.shape, np.int64)
+        for tap, number in enumerate(numbers):
+            np.copyto(indices, number, where=taps == tap)
+        return values, indices
+
+
+@op.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
+def maxima(input: Tensor, windows: Any, name: str) -> Any:
+    """The maxima of windows over the last dimensions, and their indices in these."""
+    if input.dtype.kind in "bc":
+        raise NotImplementedError(f"max pooling is not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+    n = len(windows.spatial)
+    lead = input.shape[: input.ndim - n]
+    planes = input.reshape(math.prod(lead), *windows.spatial)
+    if planes.dtype.itemsize == 2 and OF_NUMPY[input.dtype].is_floating_point:
+        planes = planes.astype(np.float32)
+    values, indices = windows.maxima(planes)
+    return [a.reshape(*lead, *a.shape[1:]) for a in (values.astype(input.dtype, copy=False), indices)]
+
+
+maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))
+
+
+def _pooled(name: str, input: Tensor, shape: Any, return_indices: bool) -> Any:
+    result = maxima(input, shape, name)
+    return tuple(result) if return_indices else result[0]
+
+
+# --- options, sizes, and what is wrong with them ----------------------------------------------------------------
+
+NUMBERS = {1: "one", 2: "two", 3: "three"}
+
+
+def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[int, ...]:
+    """One number for each spatial dimension."""
+    if isinstance(value, (int, np.integer)):
+        return (int(value),) * n
+    if len(value) not in (1, n):
+        raise RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints, but got {tuple(value)}")
+    return tuple(map(int, value)) * (n // len(value))
+
+
+def _check_spatial(name: str, input: Tensor, n: int) -> tuple[int, ...]:
+    """The spatial sizes."""
+    shape = tuple(input.shape)
+    if len(shape) not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input, but got: {list(shape)}")
+    if 0 in shape[-n - 1 :]:
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+                           f"but got:{list(shape)}")  # fmt: skip
+    return shape[-n:]
+
+
+def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Sliding:
+    kernel = _each(kernel_size, n, name, "kernel_size")
+    stride = kernel if stride is None or stride == [] else _each(stride, n, name, "stride", "omitted, ")
+    padding, dilation = _each(padding, n, name, "padding"), _each(dilation, n, name, "dilation")
+    if min(kernel) <= 0:
+        raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {kernel}")
+    if min(stride) <= 0:
+        raise RuntimeError(f"stride should not be zero: {name}() stride must be greater than zero, but got {stride}")
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    if any(p > k // 2 for p, k in zip(padding, kernel)):
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel} "
+                           f"and dilation={dilation}")  # fmt: skip
+    spatial = _check_spatial(name, input, n)
+    size = []
+    for i, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
+        o = (i + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        size.append(o - 1 if ceil_mode and (o - 1) * s >= i + p else o)  # the last window starts inside, or in the left padding
+    if min(size) < 1:
+        channels = input.shape[-n - 1]
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, (channels, *spatial)))}). Calculated output size: "
+                           f"({'x'.join(map(str, (channels, *size)))}). Output size is too small")  # fmt: skip
+    return Sliding(spatial, tuple(size), kernel, stride, padding, dilation)
+
+
+def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[int, ...]:
+    shape = tuple(input.shape)
+    if len(shape) not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(shape)}")
+    for d in range(len(shape) - n - (len(shape) == n + 1), len(shape)):
+        if shape[d] == 0:
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                               f"but input has sizes {list(shape)} with dimension {d} being empty")  # fmt: skip
+    sizes = (output_size,) * n if output_size is None or isinstance(output_size, (int, np.integer)) else tuple(output_size)
+    if len(sizes) != n:
+        raise RuntimeError(f"{name}: output_size must be {n} numbers, but got {sizes}")
+    sizes = tuple(i if o is None else int(o) for o, i in zip(sizes, shape[-n:]))
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {sizes}")
+    return sizes
+
+
+# --- max pools --------------------------------------------------------------------------------------------------
+
+
+def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool) -> Any:
+    shape = _sliding(f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode)
+    return _pooled(f"MaxPool{n}DWithIndicesBackward0", input, shape, return_indices)
+
+
+@op.composite(method=False)
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:  # fmt: skip
+    """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[3., 2.]])
+    """
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@op.composite(method=False)
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:  # fmt: skip
+    """Maxima of windows.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W); real.
+        kernel_size: of the windows, a number or one for each spatial dimension; so the others.
+        stride: from window to window; the kernel size if left away.
+        padding: by how much windows may reach beyond each border; at most half the kernel size.
+        dilation: from element to element of a window.
+        ceil_mode: also take a last window that is not wholly inside, if it starts inside.
+        return_indices: also return where the maxima are: numbers in the plane, int64.
+
+    Returns:
+        (N, C, H', W') with ``H' = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`` (``ceil_mode`` rounds up).
+
+    Raises:
+        RuntimeError: for options that make no sense, or if no window fits.
+
+    Derivative: the gradient at the maximum, which is the first of equal ones; see the module.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.max_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@op.composite(method=False)
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:  # fmt: skip
+    """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2).item()
+    7.0
+    """
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _with_indices(n: int) -> Any:
+    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+                 return_indices: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
+        return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d_with_indices"
+    max_pool.__doc__ = f":func:`max_pool{n}d` with ``return_indices=True``."
+    return max_pool
+
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(_with_indices, (1, 2, 3))
+
+
+def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
+    size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
+    spatial = tuple(input.shape[-n:])
+    if all(o and i % o == 0 for i, o in zip(spatial, size)):
+        kernel = tuple(i // o for i, o in zip(spatial, size))
+        shape: Any = Sliding(spatial, size, kernel, kernel, (0,) * n, (1,) * n)
+    else:
+        elements = []
+        for i, o in zip(spatial, size):
+            window = np.arange(o)
+            start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
+            taps = np.arange(np.max(stop - start, initial=1))
+            elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])  # short windows repeat their last element
+        shape = Scattered(spatial, tuple(elements))
+    return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
+
+
+@op.composite(method=False)
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many windows as asked for; see :func:`adaptive_max_pool2d`. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0]]), 2)
+    tensor([[3., 3.]])
+    """
+    return _adaptive_max_pool(1, input, output_size, return_indices)
+
+
+@op.composite(method=False)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many windows as asked for.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W); real.
+        output_size: (H', W'), or one number for both; None keeps a size. Window i of H' is ``[floor(i * H / H'), ceil((i + 1) * H / H'))``.
+        return_indices: also return where the maxima are: numbers in the plane, int64.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(16.0).reshape(1, 4, 4), (1, 2))
+    tensor([[[13., 15.]]])
+    """
+    return _adaptive_max_pool(2, input, output_size, return_indices)
+
+
+@op.composite(method=False)
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many windows as asked for; see :func:`adaptive_max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1).item()
+    7.0
+    """
+    return _adaptive_max_pool(3, input, output_size, return_indices)
+
+
+def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any) -> Any:
+    name = f"fractional_max_pool{n}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    spatial = _check_spatial(name, input, n)
+    kernel = _each(kernel_size, n, name, "kernel_size")
+    if output_size is None:
+        ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+        output_size = [int(i * r) for i, r in zip(spatial, ratios)]
+    size = _each(output_size, n, name, "output_size")
+    if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
+        raise RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}, for output size {size}")
+    if samples is None:
+        samples = rand(1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1], n, dtype=input.dtype)
+    at = samples.detach().numpy().reshape(-1, n)
+    elements = []
+    for d, (i, o, k) in enumerate(zip(spatial, size, kernel)):
+        # Pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2.
+        u = at[:, [d if n == 3 else 1 - d]]
+        step = at.dtype.type((i - k) / (o - 1) if o > 1 else 0)
+        start = np.trunc((np.arange(o, dtype=at.dtype) + u) * step).astype(int) - np.trunc(u * step).astype(int)
+        start[:, -1] = i - k
+        elements.append(start[..., None] + np.arange(k))
+    return _pooled(f"FractionalMaxPool{n}DBackward0", input, Scattered(spatial, tuple(elements)), return_indices)
+
+
+@op.composite(method=False)
+def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                          return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+    """Maxima of windows whose starts are drawn at random, about evenly spaced.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W); real.
+        kernel_size: of the windows, a number or (KH, KW).
+        output_size: how many windows, a number or (H', W').
+        output_ratio: instead of that, (H', W') as fractions of (H, W).
+        return_indices: also return where the maxima are: numbers in the plane, int64.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, output_size=3).shape
+    torch.Size([1, 3, 3])
+    """
+    return _fractional_max_pool(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+@op.composite(method=False)
+def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                          return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+    """Maxima of windows at random starts; see :func:`fractional_max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, output_ratio=0.5).shape
+    torch.Size([1, 2, 2, 2])
+    """
+    return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                                       return_indices: bool = True, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+    """:func:`fractional_max_pool2d` with ``return_indices=True``."""
+    return _fractional_max_pool(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                                       return_indices: bool = True, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+    """:func:`fractional_max_pool3d` with ``return_indices=True``."""
+    return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+# --- maxima back in their places --------------------------------------------------------------------------------
+
+
+def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Tensor:
+    name = f"max_unpool{n}d"
+    kernel = _each(kernel_size, n, name, "kernel_size")
+    stride = kernel if stride is None else _each(stride, n, name, "stride", "omitted, ")
+    padding = _each(padding, n, name, "padding")
+    usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(input.shape[-n:], stride, padding, kernel))
+    size = usual if output_size is None else tuple(output_size)[-n:]
+    for d, (asked, made, s) in enumerate(zip(size, usual, stride)):
+        if not made - s < asked < made + s:
+            raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
+    if len(input.shape) not in (n + 1, n + 2):
+        raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {len(input.shape)} dimensions")
+    if indices.dtype is not int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {op.type_name(indices.dtype)}")
+    if tuple(indices.shape) != tuple(input.shape):
+        raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                           f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip
+    wrong = indices[(indices < 0) | (indices >= math.prod(size))]
+    if wrong.numel():
+        raise RuntimeError(f"Found an invalid max index: {wrong[0].item()} (output volumes are of size {'x'.join(map(str, size))})")
+    return place(input, indices, size, False, f"MaxUnpool{n}DBackward0")
+
+
+@op.composite(method=False)
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:  # fmt: skip
+    """Maxima back in their places; see :func:`max_unpool2d`. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.max_unpool1d(torch.tensor([[3.0, 2.0]]), torch.tensor([[1, 2]]), 2)
+    tensor([[0., 3., 2., 0.]])
+    """
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@op.composite(method=False)
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:  # fmt: skip
+    """Maxima back in their places among zeros: a partial inverse of :func:`max_pool2d`.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W).
+        indices: as ``max_pool2d`` returned them, int64, of the input's shape.
+        kernel_size, stride, padding: as of that pool, from which the size of the result follows.
+        output_size: another size, which differs from that by less than the stride.
+
+    Raises:
+        RuntimeError: for indices of another type or shape, or outside the result.
+        ValueError: for an impossible ``output_size``.
+
+    Derivative: the gradient at the indices.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.max_unpool2d(torch.tensor([[[5.0]]]), torch.tensor([[[2]]]), 2)
+    tensor([[[0., 0.],
+             [5., 0.]]])
+    """
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@op.composite(method=False)
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Tensor:  # fmt: skip
+    """Maxima back in their places; see :func:`max_unpool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.max_unpool3d(torch.ones(1, 1, 1, 1), torch.tensor([[[[7]]]]), 2).sum()
+    tensor(1.)
+    """
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+# --- average pools ----------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(256)
+def _sums(spatial: int, size: int, kernel: int, stride: int, padding: int) -> Line:
+    """The line that sums windows."""
+    columns = np.arange(size) * stride - padding + np.arange(kernel)[:, None]
+    rows = np.broadcast_to(np.arange(size), columns.shape)
+    inside = (columns >= 0) & (columns < spatial)
+    return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
+
+
+def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+              divisor_override: int | None) -> Tensor:  # fmt: skip
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
+    divisor: Any = divisor_override
+    if divisor is None:
+        lengths = []
+        for i, o, k, s, p in zip(*shape[:5]):
+            start = np.arange(o) * s - p
+            lengths.append(np.minimum(start + k, i + p) - start if count_include_pad else np.minimum(start + k, i) - np.maximum(start, 0))
+        divisor = functools.reduce(np.multiply.outer, lengths)
+        divisor = int(divisor.flat[0]) if np.all(divisor == divisor.flat[0]) else divisor
+    return resample(input, list(map(_sums, *shape[:5])), None, divisor, f"AvgPool{n}DBackward0")
+
+
+@op.composite(method=False)
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True) -> Tensor:  # fmt: skip
+    """Means of windows; see :func:`avg_pool2d`. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[2., 1.]])
+    """
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@op.composite(method=False)
+def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
+    """Means of windows.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W).
+        kernel_size, stride, padding, ceil_mode: as of :func:`max_pool2d`.
+        count_include_pad: divide by the number of elements and padding in a window; False leaves the padding out.
+        divisor_override: divide by this.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@op.composite(method=False)
+def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
+    """Means of windows; see :func:`avg_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2).item()
+    3.5
+    """
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
+    size = _adaptive_size(f"adaptive_avg_pool{n}d", input, n, output_size)
+    return mean(input, tuple(range(-n, 0)), keepdim=True) if size == (1,) * n else adaptive_average(input, size)
+
+
+@op.composite(method=False)
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 2.0]]), 2)
+    tensor([[2.0000, 2.5000]])
+    """
+    return _adaptive_avg_pool(1, input, output_size)
+
+
+@op.composite(method=False)
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, H, W), or (C, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), (1, 2))
+    tensor([[[6.5000, 8.5000]]])
+    """
+    return _adaptive_avg_pool(2, input, output_size)
+
+
+@op.composite(method=False)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1).item()
+    3.5
+    """
+    return _adaptive_avg_pool(3, input, output_size)
+
+
+# --- power-average pools ----------------------------------------------------------------------------------------
+
+
+def _lp_pool(n: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    sums = _avg_pool(n, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
+    sums = sign(sums) * relu(abs(sums)) * math.prod(_each(kernel_size, n, f"lp_pool{n}d", "kernel_size"))
+    return pow(sums, 1.0 / norm_type)
+
+
+@op.composite(method=False)
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Norms of windows; see :func:`lp_pool2d`. Input: (N, C, L), or (C, L).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0]]), 2, 2)
+    tensor([[5.]])
+    """
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@op.composite(method=False)
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Norms of windows: ``sum(x ** p) ** (1 / p)``, where p is ``norm_type``.
+
+    A last window that ``ceil_mode`` cuts short counts as if its missing elements were the mean of the others, as in PyTorch.
+
+    Args:
+        input: (N, C, H, W), or (C, H, W).
+        kernel_size, stride, ceil_mode: as of :func:`max_pool2d`.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@op.composite(method=False)
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Norms of windows; see :func:`lp_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

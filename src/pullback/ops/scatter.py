@@ -1,0 +1,693 @@
+"""Gathering and scattering: elements picked by index tensors and masks, written there, added there, reduced there.
+
+Where an index repeats, sums take all of what is written there; of plain writes the last one stays, and only that one gets a
+gradient (PyTorch leaves the order open and gives the gradient to each).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..op import type_name
+from ..tensor import Tensor
+from .cut import diagonal_window
+from .index import index_array, put_at, sum_at, take_at, write_at
+from .part import basic, look, steps, window_at, write
+from .pointwise import where
+from .view import broadcast_tensors, expand, reshape, wrapped_dim
+
+__all__ = [
+    "argwhere", "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put",
+    "index_put_", "index_reduce", "index_select", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
+    "put", "scatter", "scatter_add", "scatter_reduce", "select_scatter", "slice_scatter", "take", "take_along_dim",
+    "unravel_index",
+]  # fmt: skip
+
+WHOLE = slice(None)
+
+
+def in_both_forms(fn: Callable) -> Callable:
+    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed one that writes: ``put_at`` or ``write_at``."""
+    name = fn.__name__
+
+    @wraps(fn)
+    def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+        result = fn(put_at, input, *args, **kwargs)
+        return result if out is None else op.write_out(out, result)
+
+    @wraps(fn)
+    def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return fn(write_at, input, *args, **kwargs)
+
+    signature = inspect.signature(fn)
+    out_of_place.__signature__ = in_place.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    in_place.__name__ = in_place.__qualname__ = name + "_"
+    in_place.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor and returns it."
+    op.offer(out_of_place, name)
+    op.offer(in_place, name + "_")
+    return out_of_place
+
+
+# --- along a dimension: index_* ---------------------------------------------------------------------------------
+
+
+def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
+    """An index tensor's array, which must be of int32 or int64."""
+    array = index._array if isinstance(index, Tensor) else np.asarray(index)
+    if array.dtype.kind != "i" or array.itemsize < 4:
+        raise error(complaint)
+    return array
+
+
+def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "", least: int = 0) -> None:
+    """Refuse an index outside of ``least`` to ``size``."""
+    if index.size and (index.min() < least or index.max() >= size):
+        i = index[(index < least) | (index >= size)].flat[0]
+        raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
+
+
+def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError, least: int = 0) -> tuple[int, list[Any]]:
+    """The dimension, and the advanced index that picks slices across it."""
+    shape = input._array.shape
+    d = wrapped_dim(dim, len(shape))
+    array = _index(index, f"{name}: Expected dtype int32 or int64 for index")
+    if array.ndim > 1:
+        raise IndexError(f"{name}: Index is supposed to be a vector")
+    _check_bounds(array, shape[d] if shape else 1, d, error, least=least)
+    return d, [WHOLE] * d + [array.reshape(-1)]
+
+
+def _as_1d(x: Any) -> Any:
+    """A 0-d tensor as one of one element, as functions of a dimension take it."""
+    return reshape(x, (1,)) if isinstance(x, Tensor) and not x._array.ndim else x
+
+
+@op.composite
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
+    """Slices across ``dim``, in the order of ``index`` (1-d, int32 or int64), which may repeat them.
+
+    >>> import pullback as torch
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 1]))
+    tensor([[3, 4],
+            [3, 4]])
+    """
+    shape = input._array.shape
+    d = wrapped_dim(dim, len(shape))
+    array = _index(index, "index_select(): Expected dtype int32 or int64 for index")
+    if array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
+    result = take_at(_as_1d(input), [WHOLE] * d + [array.reshape(-1)], "IndexSelectBackward0")
+    result = result if shape else reshape(result, ())
+    return result if out is None else op.write_out(out, result)
+
+
+@in_both_forms
+def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """``input`` with ``alpha`` times the slices of ``source`` added to its slices ``index`` across ``dim``.
+
+    >>> import pullback as torch
+    >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
+    tensor([3., 0., 0.])
+    """
+    d, at = _slices(input, dim, index, "index_add_()")
+    a, b = input._array, source._array
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the same scalar type")
+    if at[-1].size != (b.shape[d] if b.ndim else 1):
+        raise RuntimeError(f"index_add_(): Number of indices ({at[-1].size}) should be equal to source.size(dim): ({b.shape[d]}), for dim: {d}")
+    if a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                           f"{list(a.shape)} source.shape = {list(b.shape)}")  # fmt: skip
+    return _put_slices(put, input, source if alpha == 1 else source * alpha, at, True, "IndexAddBackward0")
+
+
+@in_both_forms
+def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """``input`` with its slices ``index`` across ``dim`` replaced by those of ``source``.
+
+    >>> import pullback as torch
+    >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    d, at = _slices(input, dim, index, "index_copy_()", IndexError)
+    a, b = input._array, source._array
+    if a.dtype != b.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}")  # fmt: skip
+    if b.ndim and a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+                           f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}.")  # fmt: skip
+    return _put_slices(put, input, source, at, False, "IndexCopyBackward0")
+
+
+@in_both_forms
+def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """``input`` with its slices ``index`` across ``dim`` filled with a number or a 0-d tensor.
+
+    >>> import pullback as torch
+    >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([2]), 7.0)
+    tensor([0., 0., 7.])
+    """
+    n = input._array.shape[wrapped_dim(dim, input._array.ndim)] if input._array.ndim else 1
+    _, at = _slices(input, dim, index, "index_fill_()", IndexError, -n)
+    _refuse_more_than_one(value, "index_fill_")
+    return _put_slices(put, input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
+
+
+def _refuse_more_than_one(value: Any, name: str) -> None:
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
+
+
+def _put_slices(put: Callable, x: Tensor, value: Any, at: list[Any], accumulate: bool, name: str) -> Tensor:
+    """``put``, also into a 0-d tensor."""
+    if x._array.ndim:
+        return put(x, value, at, accumulate, name)
+    done = put(_as_1d(x), value, at, accumulate, name)
+    return x if put is write_at else reshape(done, ())
+
+
+@in_both_forms
+def index_put(put: Callable, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``values``, which broadcast, at the advanced index ``indices``, or added there.
+
+    >>> import pullback as torch
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([2, 2]),), torch.tensor(1.0), accumulate=True)
+    tensor([0., 0., 2.])
+    """
+    for i, index in enumerate(indices):
+        if not isinstance(index, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}")
+    if input._array.dtype != values._array.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source.")  # fmt: skip
+    return put(input, values, [index_array(index) for index in indices], accumulate)
+
+
+def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place version of :func:`index_put`: writes into ``input`` and returns it."""
+    return input.index_put_(indices, values, accumulate)
+
+
+# --- element by element: gather, scatter ------------------------------------------------------------------------
+
+
+def along(index: np.ndarray, dim: int) -> list[Any]:
+    """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
+    n = index.ndim
+    at: list[Any] = [np.arange(m).reshape((-1,) + (1,) * (n - 1 - d)) for d, m in enumerate(index.shape)]
+    at[dim] = index
+    return at
+
+
+def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None) -> tuple[np.ndarray, int]:
+    """The checked index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
+    shape = input._array.shape or (1,)
+    d = wrapped_dim(dim, len(shape))
+    array = _index(index, f"{name}(): Expected dtype int32/int64 for index")
+    array = array if array.ndim else array.reshape(1)
+    if not array.size:
+        return array, d
+    if array.ndim != len(shape):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+    larger = any(m > n for k, (m, n) in enumerate(zip(array.shape, shape)) if k != d)
+    if src is not None:
+        extent = src._array.shape or (1,)
+        if larger or len(extent) != array.ndim or any(m > n for m, n in zip(array.shape, extent)):
+            raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
+                               f"and to be no larger size than src {list(extent)}")  # fmt: skip
+    elif larger:
+        k = next(k for k, (m, n) in enumerate(zip(array.shape, shape)) if m > n and k != d)
+        raise RuntimeError(f"Size does not match at dimension {k} expected index {list(array.shape)} to be no larger than self "
+                           f"{list(shape)} apart from dimension {d}")  # fmt: skip
+    _check_bounds(array, shape[d], d)
+    return array, d
+
+
+@op.composite
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Any = None) -> Tensor:
+    """Elements of the input at the places of ``index``, but across ``dim`` where it says: ``input[i, index[i, j]]`` for dim 1.
+
+    Args:
+        index: int32 or int64, with as many dimensions as the input, and no larger apart from ``dim``.
+
+    Derivative: gradients of elements picked several times add up.
+
+    >>> import pullback as torch
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    array, d = _elements(input, dim, index, "gather", "input")
+    shape = np.shape(index)
+    if not array.size:
+        result = reshape(take_at(reshape(input, (-1,)), [array.reshape(-1)], "GatherBackward0"), shape)
+    else:
+        result = take_at(_as_1d(input), along(array, d), "GatherBackward0")
+        result = result if shape else reshape(result, ())
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """:func:`gather` with input and indices broadcast apart from ``dim``; without ``dim``, of the flattened input.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([[3, 1], [2, 4]])
+    >>> torch.take_along_dim(x, torch.argsort(x, dim=1), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    array = indices._array
+    if array.dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices.dtype)}")
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)), out=out)
+    n, d = input._array.ndim, wrapped_dim(dim, input._array.ndim)
+    if array.ndim != n:
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                           f"{n} dimensions for input, and {array.ndim} dimensions for indices")  # fmt: skip
+    one = look(input, basic(d, slice(0, 1)), "SliceBackward0")
+    shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
+    size = input._array.shape[d]
+    index = np.broadcast_to(np.where(array < 0, array + size, array), (*shape[:d], array.shape[d], *shape[d + 1 :]))
+    return gather(expand(input, (*shape[:d], size, *shape[d + 1 :])), d, op.wrap(index), out=out)
+
+
+def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
+    """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it says."""
+    tensor = isinstance(src, Tensor)
+    if tensor and src._array.dtype != x._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    array, d = _elements(x, dim, index, "scatter", "self", src if tensor else None)
+    if not array.size:
+        array, d = np.zeros((0,) * (x._array.ndim or 1), np.int64), 0
+    return _put_slices(put, x, _cut_to(_as_1d(src), array.shape) if tensor else src, along(array, d), accumulate, name)
+
+
+def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return src if src._array.shape == shape else look(src, (*[slice(n) for n in shape], ...), "SliceBackward0")
+
+
+@in_both_forms
+def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, *, reduce: str | None = None) -> Tensor:
+    """``input`` with the elements of ``src``, or one number, at the places of ``index``, but across ``dim`` where it says.
+
+    Args:
+        index: int32 or int64, no larger than ``src``, and than the input apart from ``dim``.
+        src, value: a tensor, or a number.
+        reduce: ``"add"`` or ``"multiply"``: combine with what is there.
+
+    >>> import pullback as torch
+    >>> torch.scatter(torch.zeros(2, 3), 1, torch.tensor([[2], [0]]), 5.0)
+    tensor([[0., 0., 5.],
+            [5., 0., 0.]])
+    """
+    src = value if src is None else src
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if not isinstance(src, Tensor):
+            src = op.wrap(np.full(np.shape(index), src, input._array.dtype))
+        result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
+        return op.assign(input, "scatter_", result) if put is write_at else result
+    return _scattered(put, input, dim, index, src, False, f"ScatterBackward{int(not isinstance(src, Tensor))}")
+
+
+@in_both_forms
+def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``input`` with the elements of ``src`` added at the places of ``index``, but across ``dim`` where it says.
+
+    >>> import pullback as torch
+    >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([3., 0., 3.])
+    """
+    return _scattered(put, input, dim, index, src, True, "ScatterAddBackward0")
+
+
+# --- reductions -------------------------------------------------------------------------------------------------
+
+REDUCTIONS = {"sum": (np.add, 0), "mean": (np.add, 0), "prod": (np.multiply, 1), "amax": (np.maximum, None), "amin": (np.minimum, None)}
+
+
+@op.general(name="reduce_at", node=lambda input, src, at, reduce, include_self, name: name, method=False, holomorphic=False)
+def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
+    """The input, reduced at an advanced index with the elements of ``src``."""
+    combine, neutral = REDUCTIONS[reduce]
+    out, index = input.copy(), tuple(at)
+    if not include_self:
+        if neutral is None:  # any of the new elements will do to begin with
+            out[index] = src
+        else:
+            out[index] = neutral
+    combine.at(out, index, src)
+    if reduce == "mean":
+        count = _counts(input, src, at, include_self)
+        out = out // count if out.dtype.kind in "iu" else out / count
+    return out
+
+
+def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
+    count = np.ones(input.shape, input.dtype)
+    if not include_self:
+        count[tuple(at)] = 0
+    np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
+    return count
+
+
+@reduce_at.vjp_all
+def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], reduce: str, include_self: bool, name: str, out: Any) -> Any:
+    """What each old element, and each new one, has in the results.
+
+    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others;
+    nonzero elements are multiplied apart from zeros, so that a single zero gets what the rest gives and two leave nothing.
+    """
+    take = lambda v: take_at(v, at)  # noqa: E731
+    old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
+    a, b, result = (v if isinstance(v, np.ndarray) else v._array for v in (input, src, out))
+    if reduce == "sum":
+        of_old, of_new = lambda: g, lambda: take(g)
+    elif reduce == "mean":
+        share = g / _counts(a, b, at, include_self)
+        of_old, of_new = lambda: share, lambda: take(share)
+    elif reduce == "prod":
+        old_zeros, new_zeros = old(a == 0), b == 0
+        zeros = sum_at(new_zeros.astype(np.int64), at, a.shape) + old_zeros
+        x, y = where(a == 0, 1, input), where(new_zeros, 1, src)
+        rest = g * reduce_at(x, y, at, "prod", include_self, name)
+        of_old, of_new = lambda: where(zeros == old_zeros, rest / x, 0), lambda: where(take(zeros) == new_zeros, take(rest) / y, 0)
+    else:
+        old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
+        share = g / (old_ties + sum_at(new_ties, at, a.shape))
+        of_old, of_new = lambda: old_ties * share, lambda: new_ties * take(share)
+    return old(of_old()) if wanted[0] else None, of_new() if wanted[1] else None
+
+
+@op.composite(inplace=True)
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, out: Any = None) -> Tensor:
+    """The elements of ``src`` that go to one place of the input (as in :func:`scatter_add`), reduced with what is there.
+
+    Args:
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: whether the input's element takes part, where anything goes to its place.
+
+    Derivative: ties of an extreme share equally.
+
+    >>> import pullback as torch
+    >>> torch.scatter_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([2.0, 3.0]), "amax")
+    tensor([3., 1.])
+    """
+    if reduce not in REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    array, d = _elements(input, dim, index, "scatter", "self", src)
+    if not array.size:
+        array, d = np.zeros((0,) * (input._array.ndim or 1), np.int64), 0
+    x, src = _as_1d(input), _cut_to(_as_1d(src), array.shape)
+    result = reduce_at(x, src, along(array, d), reduce, include_self, "ScatterReduceBackward0")
+    result = result if x is input else reshape(result, ())
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite(inplace=True)
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True, out: Any = None) -> Tensor:
+    """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with what is there.
+
+    Args:
+        reduce: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: whether the input's slice takes part, where anything goes to its place.
+
+    >>> import pullback as torch
+    >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([2.0, 3.0]), "prod")
+    tensor([6., 1.])
+    """
+    if reduce not in REDUCTIONS or reduce == "sum":
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the same scalar type")
+    _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
+    x = _as_1d(input)
+    result = reduce_at(x, _as_1d(source), at, reduce, include_self, "IndexReduceBackward0")
+    result = result if x is input else reshape(result, ())
+    return result if out is None else op.write_out(out, result)
+
+
+# --- masks ------------------------------------------------------------------------------------------------------
+
+
+def _mask(mask: Any, complaint: str) -> np.ndarray:
+    array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
+    if array.dtype.kind != "b":
+        raise RuntimeError(complaint)
+    return array
+
+
+@op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
+            method=False, holomorphic=False)  # fmt: skip
+def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
+    return np.where(mask, np.asarray(value).astype(input.dtype), input)
+
+
+_filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with a number (or a 0-d tensor) where the mask is True; input and mask broadcast.
+
+    >>> import pullback as torch
+    >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 7.0)
+    tensor([7., 0., 7.])
+    """
+    _refuse_more_than_one(value, "masked_fill_")
+    return _filled(input, value, _mask(mask, _not_boolean(mask)))
+
+
+def _not_boolean(mask: Any) -> str:
+    names = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long long", "int32": "int"}
+    kind = str(mask.dtype).removeprefix("torch.")
+    return f"masked_fill_ only supports boolean masks, but got mask with dtype {names.get(kind, kind)}"
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place version of :func:`masked_fill`: writes into this tensor and returns it."""
+    _refuse_more_than_one(value, "masked_fill_")
+    at = [_broadcast_mask(_mask(mask, _not_boolean(mask)), self._array.shape, "masked_fill_")]
+    return write_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+
+
+op.offer(masked_fill, "masked_fill")
+op.offer(masked_fill_, "masked_fill_")
+
+
+def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    if mask.shape == shape:
+        return mask
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        raise op.broadcast_error(name, [shape, mask.shape]) or RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
+
+
+@op.composite
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where the mask is True, in one dimension; input and mask broadcast.
+
+    >>> import pullback as torch
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    _mask(mask, "masked_select: expected BoolTensor for mask")
+    if input._array.shape != mask._array.shape:
+        input, mask = broadcast_tensors(input, mask)
+    result = take_at(input, [mask._array], "MaskedSelectBackward0")
+    return result if out is None else op.write_out(out, result)
+
+
+@in_both_forms
+def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """``input`` with the elements of ``source``, one after the other, where the mask is True.
+
+    >>> import pullback as torch
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    array = _mask(mask, "masked_scatter_ only supports boolean masks")
+    if input._array.dtype != source._array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
+                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")  # fmt: skip
+    if put is put_at and input._array.shape != array.shape:
+        input = broadcast_tensors(input, mask)[0]
+    array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
+    count = int(np.count_nonzero(array))
+    if count > source._array.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    values = look(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
+    return put(input, values, [array], False, "MaskedScatterBackward0")
+
+
+# --- flat indices -----------------------------------------------------------------------------------------------
+
+
+def _flat(shape: tuple[int, ...], index: Any, name: str) -> list[Any]:
+    """The advanced index of elements numbered through the whole shape."""
+    array = index._array if isinstance(index, Tensor) else np.asarray(index)
+    if array.dtype != np.int64:
+        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {type_name(index.dtype)}")
+    size = int(np.prod(shape, dtype=np.int64))
+    if array.size and (array.min() < -size or array.max() >= size):
+        i = array[(array < -size) | (array >= size)].flat[0]
+        raise IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
+    return list(np.unravel_index(np.where(array < 0, array + size, array), shape))
+
+
+@op.composite
+def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
+    """Elements of the flattened input, in the shape of ``index``.
+
+    >>> import pullback as torch
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
+    tensor([1, 4])
+    """
+    x = _as_1d(input)
+    at = [i.reshape(-1) for i in _flat(x._array.shape, index, "take()")]
+    result = take_at(x, at, "TakeBackward0")
+    shape = np.shape(index)
+    result = result if len(shape) == 1 else reshape(result, shape)
+    return result if out is None else op.write_out(out, result)
+
+
+@in_both_forms
+def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with elements of its flattened self replaced by those of ``source``, or these added there.
+
+    >>> import pullback as torch
+    >>> torch.put(torch.zeros(2, 2), torch.tensor([3]), torch.tensor([5.0]))
+    tensor([[0., 0.],
+            [0., 5.]])
+    """
+    at = [i.reshape(-1) for i in _flat(input._array.shape or (1,), index, "put_()")]
+    if index._array.size != source._array.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
+    if input._array.dtype != source._array.dtype:
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_name(input.dtype)} "
+                           f"and source.dtype = {type_name(source.dtype)}")  # fmt: skip
+    return _put_slices(put, input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
+
+
+@op.composite
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """The indices of the elements that are not 0: a row for each, or (``as_tuple``) a tensor for each dimension.
+
+    >>> import pullback as torch
+    >>> torch.nonzero(torch.tensor([0, 5, 0, 7]))
+    tensor([[1],
+            [3]])
+    """
+    array = input._array
+    if as_tuple:
+        return tuple(map(op.wrap, np.atleast_1d(array).nonzero()))
+    result = op.wrap(np.argwhere(array).astype(np.int64, copy=False))
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not 0, a row for each."""
+    return nonzero(input)
+
+
+@op.composite
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+    """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
+    rows = np.argwhere(input._array)[:size]
+    array = np.full((size, input._array.ndim), fill_value, np.int64)
+    array[: len(rows)] = rows
+    return op.wrap(array) if out is None else op.write_out(out, op.wrap(array))
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Flat indices into that shape as an index for each dimension.
+
+    >>> import pullback as torch
+    >>> torch.unravel_index(torch.tensor([3, 5]), (2, 3))
+    (tensor([1, 1]), tensor([0, 2]))
+    """
+    array, shape = indices._array, (shape,) if isinstance(shape, int) else tuple(shape)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"expected 'indices' to be integer dtype, but got torch.{indices.dtype.name}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    out, rest = [], array
+    for n in reversed(shape):
+        out.append(op.wrap(np.asarray(rest % n)))
+        rest = rest // n
+    return tuple(reversed(out))
+
+
+# --- views replaced ---------------------------------------------------------------------------------------------
+
+
+def _replaced(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
+    """``input`` in which a part is ``src``."""
+    if tuple(shape) != src._array.shape:
+        raise RuntimeError(f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
+                           f"{what} size = {list(shape)}")  # fmt: skip
+    return write(input, src, part, name)
+
+
+@op.composite
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of the input in which ``input.select(dim, index)`` is ``src``.
+
+    >>> import pullback as torch
+    >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    d = wrapped_dim(dim, input._array.ndim)
+    part = basic(d, index)
+    shape = input._array.shape
+    return _replaced(input, src, part, shape[:d] + shape[d + 1 :], "SelectScatterBackward0", "slice")
+
+
+@op.composite
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A copy of the input in which the slice ``start:end:step`` across ``dim`` is ``src``.
+
+    >>> import pullback as torch
+    >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), 0, 1)
+    tensor([0., 1., 1.])
+    """
+    part = basic(wrapped_dim(dim, input._array.ndim), slice(start, end, step))
+    return _replaced(input, src, part, input._array[part].shape, "SliceScatterBackward0", "slice")
+
+
+@op.composite
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of the input in which ``input.diagonal(offset, dim1, dim2)`` is ``src``.
+
+    >>> import pullback as torch
+    >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    part = diagonal_window(input._array.shape, offset, dim1, dim2)
+    return _replaced(input, src, part, part.shape, "DiagonalScatterBackward0", "slice")
+
+
+@op.composite
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A contiguous copy of the input in which ``as_strided(size, stride, storage_offset)`` is ``src``."""
+    shape = input._array.shape
+    part = window_at(shape, steps(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
+    return _replaced(input, src, part, size, "AsStridedScatterBackward0", "slice")

@@ -1,0 +1,241 @@
+"""Tensors as Python and NumPy see them: conversion, copying, pickling, devices, sizes, the legacy constructor."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+
+
+# --- to Python --------------------------------------------------------------------------------------------------
+
+
+def test_numbers() -> None:
+    """One-element tensors are numbers."""
+    assert torch.tensor(2.5).item() == 2.5 and isinstance(torch.tensor(2).item(), int)
+    assert float(torch.tensor([1.5])) == 1.5 and int(torch.tensor(3.9)) == 3 and complex(torch.tensor(1j)) == 1j
+    assert [10, 20, 30][torch.tensor(1)] == 20 and list(range(torch.tensor(2))) == [0, 1]
+    assert bool(torch.tensor([True])) and not torch.tensor(0.0)
+    assert torch.tensor(1.5, dtype=torch.bfloat16).item() == 1.5
+    assert f"{torch.tensor(1.23456):.2f}" == "1.23" and "%d" % torch.tensor(3) == "3"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: torch.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+        (lambda: float(torch.ones(2)), ValueError, "only one element tensors can be converted to Python scalars"),
+        (lambda: bool(torch.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
+        (lambda: bool(torch.ones(0)), RuntimeError, "Boolean value of Tensor with no value"),
+        (lambda: len(torch.tensor(1.0)), TypeError, "len\\(\\) of a 0-d tensor"),
+        (lambda: iter(torch.tensor(1.0)), TypeError, "iteration over a 0-d tensor"),
+        (lambda: [1, 2][torch.tensor(1.5)], TypeError, "only integer tensors"),
+        (lambda: torch.tensor([[1, 2], [3]]), ValueError, "expected sequence of length 2 at dim 1 \\(got 1\\)"),
+        (lambda: torch.tensor("a"), TypeError, "invalid data type 'str'"),
+        (lambda: torch.zeros(-1), RuntimeError, "must be non-negative"),
+        (lambda: torch.zeros(2, device="cuda"), RuntimeError, "Device 'cuda' is not available"),
+        (lambda: torch.device("fpga7x"), RuntimeError, "Expected one of cpu, cuda"),
+        (lambda: torch.ones(2, requires_grad=True).numpy(), RuntimeError, "Can't call numpy\\(\\) on Tensor that requires grad"),
+        (lambda: np.asarray(torch.ones(2, requires_grad=True)), RuntimeError, "Can't call numpy\\(\\) on Tensor that requires grad"),
+        (lambda: torch.from_numpy([1.0]), TypeError, "expected np.ndarray"),
+        (lambda: torch.from_numpy(np.array(["a"])), TypeError, "can't convert np.ndarray of type"),
+        (lambda: torch.sin(1.0), TypeError, "argument 'input' \\(position 1\\) must be Tensor, not float"),
+        (lambda: torch.sin(), TypeError, "missing"),
+        (lambda: torch.ones(2) + "a", TypeError, "unsupported operand"),
+    ],
+)
+def test_refusals(call: Any, error: type[Exception], words: str) -> None:
+    """What cannot be done is refused in PyTorch's words."""
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_lists() -> None:
+    """``tensor`` and ``tolist`` are inverse; nested tensors and arrays are data like any other."""
+    for data in ([], [1, 2], [[1.5, 2.5], [3.5, 4.5]], [True, False], [1j, 2.0], 7, [[[1]]]):
+        assert torch.tensor(data).tolist() == data
+    assert torch.tensor([torch.tensor(1), torch.tensor(2)]).tolist() == [1, 2]
+    assert torch.tensor([np.float64(1.5)]).dtype is torch.float64
+    assert torch.tensor(np.arange(3)).dtype is torch.int64 and torch.tensor(np.ones(2, np.float32)).dtype is torch.float32
+    assert torch.tensor([]).dtype is torch.float32 and torch.tensor([1, 2.5]).dtype is torch.float32
+    assert torch.tensor(range(3)).tolist() == [0, 1, 2]
+
+
+def test_iteration_gives_views() -> None:
+    x = torch.zeros(2, 3)
+    for i, row in enumerate(x):
+        row.fill_(i)
+    assert x.tolist() == [[0, 0, 0], [1, 1, 1]] and len(x) == 2
+    assert 1 in x and 5 not in x and sum(torch.tensor([1, 2, 3])) == 6
+    a, b = x
+    assert a.tolist() == [0, 0, 0] and b.shape == (3,)
+
+
+# --- NumPy and DLPack -------------------------------------------------------------------------------------------
+
+
+def test_memory_is_shared_with_numpy() -> None:
+    """``from_numpy``, ``numpy`` and DLPack do not copy; ``tensor`` does."""
+    a = np.zeros(3)
+    t = torch.from_numpy(a)
+    a[0] = 1
+    t[1] = 2
+    assert t.tolist() == [1, 2, 0] == t.numpy().tolist() and t.numpy() is a
+    assert torch.as_tensor(a).numpy() is a and torch.tensor(a).numpy() is not a
+    d = torch.from_dlpack(t)
+    d[2] = 3
+    assert a[2] == 3
+    assert np.shares_memory(np.from_dlpack(t), a)
+
+
+def test_numpy_functions_take_tensors() -> None:
+    t = torch.tensor([1.0, 2.0])
+    assert np.asarray(t).dtype == np.float32 and np.mean(np.asarray(t)) == 1.5
+    assert isinstance(np.ones(2) * t, torch.Tensor)
+    assert isinstance(t * np.ones(2, np.float32), torch.Tensor)
+    assert np.array(t, dtype=np.float64).dtype == np.float64
+    assert np.float32(2) * t is not None
+
+
+def test_negative_strides_are_refused() -> None:
+    with pytest.raises(ValueError, match="stride"):
+        torch.from_numpy(np.arange(3)[::-1])
+
+
+# --- copying ----------------------------------------------------------------------------------------------------
+
+
+def test_pickling() -> None:
+    """Values, type and the wish for gradients survive; history cannot."""
+    for t in (torch.arange(3), torch.ones(2, 3, requires_grad=True), torch.tensor(1.5, dtype=torch.bfloat16), torch.zeros(0, 2)):
+        u = pickle.loads(pickle.dumps(t))
+        assert u.dtype is t.dtype and u.shape == t.shape and u.requires_grad == t.requires_grad and u.tolist() == t.tolist()
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        pickle.dumps(torch.ones(2, requires_grad=True) * 2)
+
+
+def test_deepcopy() -> None:
+    """Copies share among themselves what the originals shared."""
+    x = torch.ones(4, requires_grad=True)
+    x.grad = torch.full((4,), 2.0)
+    y = copy.deepcopy(x)
+    assert y is not x and y.requires_grad and y.is_leaf and y.grad is not x.grad and y.grad.tolist() == [2, 2, 2, 2]
+    base = torch.zeros(4)
+    pair = copy.deepcopy([base, base[1:3], base])
+    pair[1].fill_(7)
+    assert pair[0].tolist() == [0, 7, 7, 0] and pair[2] is pair[0] and base.tolist() == [0, 0, 0, 0]
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copy.deepcopy(x * 2)
+
+
+def test_shallow_copy_shares() -> None:
+    x = torch.zeros(2)
+    y = copy.copy(x)
+    y[0] = 1
+    assert x[0] == 1
+
+
+# --- what it is -------------------------------------------------------------------------------------------------
+
+
+def test_sizes() -> None:
+    s = torch.zeros(2, 3).shape
+    assert s == (2, 3) and repr(s) == "torch.Size([2, 3])" and s.numel() == 6
+    assert isinstance(s[:1], torch.Size) and isinstance(s + (4,), torch.Size) and s[0] == 2
+    assert torch.zeros(2, 3).size(-1) == 3 and torch.zeros(2, 3).dim() == 2 and torch.zeros(2, 3).numel() == 6
+    assert torch.zeros(s).shape == s and pickle.loads(pickle.dumps(s)) == s
+
+
+def test_devices() -> None:
+    """There is the CPU, and asking for another says so."""
+    assert torch.zeros(1).device == torch.device("cpu") and str(torch.device("cuda:1")) == "cuda:1"
+    assert repr(torch.device("cuda", 1)) == "device(type='cuda', index=1)"
+    x = torch.ones(2)
+    assert x.to("cpu") is x and x.cpu() is x and not x.is_cuda and x.to(torch.device("cpu")) is x
+    with pytest.raises(RuntimeError, match="computes on the CPU"):
+        x.cuda()
+
+
+def test_conversions() -> None:
+    x = torch.tensor([1.5, 2.5])
+    assert x.to(torch.float32) is x and x.float() is x and x.double().dtype is torch.float64
+    assert x.long().tolist() == [1, 2] and x.to(torch.int64, copy=True) is not x and x.to(torch.zeros(1, dtype=torch.float16)).dtype is torch.float16
+    assert x.type() == "torch.FloatTensor" and x.type(torch.float64).dtype is torch.float64 and x.type("torch.LongTensor").dtype is torch.int64
+    assert x.bool().tolist() == [True, True] and x.half().dtype is torch.float16 and x.type_as(torch.zeros(1, dtype=torch.int32)).dtype is torch.int32
+    y = torch.ones(2, requires_grad=True)
+    y.double().sum().backward()
+    assert y.grad is not None and y.grad.dtype is torch.float32
+
+
+def test_legacy_constructor() -> None:
+    assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor([1, 2]).tolist() == [1.0, 2.0] and torch.Tensor().shape == (0,)
+    assert torch.Tensor(torch.Size([2])).shape == (2,)
+
+
+def test_attributes_of_ones_own() -> None:
+    x = torch.zeros(2)
+    x.note = "mine"
+    assert x.note == "mine" and {x: 1}[x] == 1 and x in {x}
+    with pytest.raises(AttributeError):
+        x.nothing_of_that_name
+
+
+def test_subclasses_stay() -> None:
+    """Operations on a subclass give the subclass, and may be intercepted."""
+
+    class Named(torch.Tensor):
+        pass
+
+    x = torch.ones(2).as_subclass(Named)
+    assert type(x * 2) is Named and type(x.sum()) is Named and type(torch.ones(2) + x) is Named
+
+    class Loud(torch.Tensor):
+        calls: list[str] = []
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            cls.calls.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    y = torch.ones(2).as_subclass(Loud) * 3
+    assert type(y) is Loud and Loud.calls[0] == "mul" and y.tolist() == [3, 3]
+
+
+# --- creation ---------------------------------------------------------------------------------------------------
+
+
+def test_creation() -> None:
+    assert torch.zeros((2, 3)).shape == torch.ones([2, 3]).shape == torch.empty(2, 3).shape == (2, 3)
+    assert torch.full((2,), 3).dtype is torch.int64 and torch.full((), 2.5).item() == 2.5
+    assert torch.arange(5).tolist() == [0, 1, 2, 3, 4] and torch.arange(1, 2, 0.25).tolist() == [1, 1.25, 1.5, 1.75]
+    assert torch.arange(5, 0, -2).tolist() == [5, 3, 1] and torch.arange(0).shape == (0,)
+    assert torch.linspace(0, 1, 3).tolist() == [0, 0.5, 1] and torch.linspace(0, 1, 1).tolist() == [0] and torch.linspace(0, 1, 0).shape == (0,)
+    assert torch.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
+    x = torch.ones(2, dtype=torch.float64)
+    assert torch.zeros_like(x).dtype is torch.full_like(x, 7).dtype is x.new_zeros(3).dtype is torch.float64
+    assert x.new_tensor([1, 2]).dtype is torch.float64 and x.new_full((2,), 3).tolist() == [3, 3]
+    assert torch.zeros(2, requires_grad=True).requires_grad
+    with pytest.raises(RuntimeError, match="bound inconsistent with step sign"):
+        torch.arange(0, 5, -1)
+
+
+def test_number_of_the_seed() -> None:
+    """Random numbers repeat after a seed, and can be saved and restored."""
+    torch.manual_seed(3)
+    a = torch.rand(5)
+    state = torch.get_rng_state()
+    b = torch.randn(5)
+    torch.set_rng_state(state)
+    assert torch.randn(5).tolist() == b.tolist() and torch.initial_seed() == 3
+    torch.manual_seed(3)
+    assert torch.rand(5).tolist() == a.tolist()
+    with torch.random.fork_rng():
+        torch.rand(5)
+    assert torch.randn(5).tolist() == b.tolist()
+    g = torch.Generator().manual_seed(3)
+    assert torch.rand(5, generator=g).tolist() == a.tolist()
