@@ -74,6 +74,7 @@ class Op:
         self.nodes: dict[tuple[str, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
         self.getters: tuple[Any, ...] = ()
+        self.layout: tuple[str, ...] = ()  # saved values that stand in a fixed order, so that a call needs no loop
         self.after_layout: list[Callable[[], None]] = []
         self.operator: Any = None
         self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
@@ -93,10 +94,7 @@ class Op:
 
     def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
-        # Unary and binary elementwise operations save in a fixed order, so that their calls need no loop.
-        names: list[str] = [*self.params, "out"] if self.after_layout else []
-        if self.kind == "view":
-            names = [self.params[0] + "_shape", *self.params[1:]]
+        names = list(self.layout)
         for rule in rules.values():
             names += [n for n in _names(rule) if n not in names]
         self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
@@ -105,8 +103,10 @@ class Op:
 
     def vjp_all(self, rule: Callable) -> Callable:
         """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor argument."""
-        names = _names(rule)[1:]
-        self._lay_out(names, {n: set(range(len(self.tensors) or 64)) for n in names})
+        asked = _names(rule)[1:]
+        names = [*self.layout, *(n for n in asked if n not in self.layout)]
+        self._lay_out(names, {n: set(range(len(self.tensors) or 64)) if n in asked else set() for n in names})
+        self.shared_at = [names.index(n) for n in asked]
         self.shared = rule
         self._spread()
         return rule
@@ -125,7 +125,7 @@ class Op:
             elif n in self.outputs:
                 getters.append(("out", self.outputs.index(n), mask))
             elif n.endswith("_shape") and n[:-6] in self.params:
-                getters.append(("shape", self.params.index(n[:-6]), -1))
+                getters.append(("shape", self.params.index(n[:-6]), mask))
             else:
                 raise TypeError(f"{self.name}: a rule asks for {n!r}, which is neither an argument nor a result")
         self.getters = tuple(getters)
@@ -155,9 +155,9 @@ class Op:
         """Give a node class the operation's rules."""
         cls._pulls = self.pulls
         if self.shared is not None:
-            shared = self.shared
+            shared, at = self.shared, self.shared_at
             cls._pulls = None
-            cls._pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *saved)  # type: ignore[assignment]
+            cls._pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
         if is_complex and self.holomorphic:
             cls._pull = conjugating(cls._pull, cls._pulls)  # type: ignore[method-assign]
             cls._pulls = None
@@ -295,6 +295,7 @@ def unary_call(op: Op) -> Callable:
         keep_x, keep_out = (users != 0 for _, _, users in op.getters)
 
     op.after_layout.append(lay_out)
+    op.layout = (*op.params, "out")
     return call
 
 
@@ -360,6 +361,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
         need_x, need_y, need_out = (users for _, _, users in op.getters)
 
     op.after_layout.append(lay_out)
+    op.layout = (*op.params, "out")
     return call
 
 
@@ -416,42 +418,79 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
 
 def general_call(op: Op) -> Callable:
     """Any other signature."""
-    total, impl, tensors = len(op.params), op.impl, op.tensors
-    outputs, node_name = op.outputs, op.node_name
-    single = tensors == (0,) and not op.listed and not outputs and op.kind != "elementwise"
-    slow = elementwise_slow if op.kind == "elementwise" else general_slow
+    if op.tensors == (0,) and not op.listed and not op.outputs and op.kind == "general":
+        return single_call(op)
+    total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if single:
-            input = args[0]
-            if input.__class__ is ndarray:
-                return asarray(impl(*args))
-            if modes.special or out is not None or not isinstance(input, Tensor):
-                return general_slow(op, args, out)
-            x = input._array
-            try:
-                value = impl(x, *args[1:])
-            except Exception as error:
-                raise explained(op, (x,), error) from None
-            if value.__class__ is not ndarray:
-                if value.__class__ in (tuple, list):  # several outputs, all alike
-                    return several(op, args, [storage.edge_of(input)], value, 1)
-                value = asarray(value)
-            result = new(Tensor)
-            result._array = value
-            result._fn = result._grad = result._hooks = result._view = None
-            e = input._fn
-            if e is not None or input._view is not None:
-                e = storage.edge_of(input)
-            if e is None or modes.silent and not modes.is_grad_enabled() or OF_NUMPY[value.dtype].category < FLOATING:
-                return result
-            record(op, node_name if node_name.__class__ is str else node_name(*args), (e,), args[:0] + (x,) + args[1:], (value,), result, 1)
-            return result
         return slow(op, args, out)
 
+    return call
+
+
+def single_call(op: Op) -> Callable:
+    """One tensor in, one out, with options. A node keeps the input, its shape, the result (each if a rule asks) and the options."""
+    total, impl, node_name = len(op.params), op.impl, op.node_name
+    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+    keep_x = keep_shape = keep_out = 0
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        input = args[0]
+        if input.__class__ is ndarray:
+            return asarray(impl(*args))
+        if modes.special or out is not None or not isinstance(input, Tensor):
+            return general_slow(op, args, out)
+        x, options = input._array, args[1:]
+        try:
+            value = impl(x, *options)
+        except Exception as error:
+            raise explained(op, (x,), error) from None
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        result = new(Tensor)
+        result._array = value
+        result._fn = result._grad = result._hooks = result._view = None
+        e = input._fn
+        if input._view is not None:
+            e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        if e is None or modes.silent and not modes.is_grad_enabled():
+            return result
+        d = value.dtype
+        if d is FLOAT32 or d is FLOAT64:
+            node = Node() if Node is not None else op.node_type(node_name(*args), False)()
+        elif OF_NUMPY[d].category < FLOATING:
+            return result
+        else:
+            node = op.node_type(op.node_name if Node is not None else node_name(*args), d.kind == "c")()
+        result._fn = node
+        node._edges = (e,)
+        node._saved = (x if keep_x else None, x.shape if keep_shape else None, value if keep_out else None, *options)
+        node._shape = value.shape
+        node._dtype = d
+        node._hooks = None
+        frame = getframe(1)
+        code = frame.f_code
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
+        else:
+            made_here(node, frame)
+        node._seq = clock()
+        return result
+
+    def lay_out() -> None:
+        nonlocal keep_x, keep_shape, keep_out
+        keep_x, keep_shape, keep_out = (users for _, _, users in op.getters[:3])
+
+    op.after_layout.append(lay_out)
+    op.layout = (op.params[0], op.params[0] + "_shape", "out", *op.params[1:])
     return call
 
 
@@ -497,7 +536,7 @@ def view_call(op: Op) -> Callable:
             result._view = (base, seq, ordinary if e is None else no_grad)
             return result
         result._view = (base, seq, ordinary)
-        result._fn = node = new(Node or op.node_type(node_name(*args), False))
+        result._fn = node = Node() if Node is not None else op.node_type(node_name(*args), False)()
         node._edges = (e,)
         node._saved = (x.shape, *options)
         node._shape = value.shape
@@ -512,6 +551,7 @@ def view_call(op: Op) -> Callable:
         node._seq = seq
         return result
 
+    op.layout = (op.params[0] + "_shape", *op.params[1:])
     return call
 
 
@@ -606,7 +646,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
             saved.append(v if users & mask else None)
         elif kind == "shape":
             v = args[i]
-            saved.append([u.shape for u in v] if v.__class__ is list else np.shape(v))
+            saved.append(None if not users & mask else [u.shape for u in v] if v.__class__ is list else np.shape(v))
         elif not users & mask:
             saved.append(None)
         else:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.graph import LEAF
+from ..ops.create import as_tensor, empty
 from ..tensor import Tensor, _disabled_torch_function
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -94,3 +98,113 @@ class Buffer(Tensor, metaclass=_BufferType):
         return t
 
     __torch_function__ = _disabled_torch_function
+
+
+# --- of a shape not known yet -----------------------------------------------------------------------------------
+
+
+class UninitializedTensorMixin(Tensor):
+    """A tensor with a type but no shape: it can be converted and materialised, and nothing else."""
+
+    cls_to_become: type[Tensor] = Tensor
+    __torch_function__ = _disabled_torch_function
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        self = object.__new__(cls)
+        self._array = empty(0, device=device, dtype=dtype)._array
+        self._fn = self._view = self._grad = self._hooks = None
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def _array(self) -> Any:  # type: ignore[override]
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    @_array.setter
+    def _array(self, value: Any) -> None:
+        Tensor._array.__set__(self, value)
+
+    @property
+    def data(self) -> Tensor:
+        """An empty tensor of the type."""
+        return as_tensor(Tensor._array.__get__(self))
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self._array = value._array
+
+    @property
+    def dtype(self) -> Any:
+        """The type that the elements will have."""
+        return self.data.dtype
+
+    @property
+    def shape(self) -> Any:
+        """Refused: there is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor to come requires a gradient."""
+        return self._fn is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._fn = LEAF if value else None
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary tensor of that shape, of any values."""
+        data = empty(shape, device=device, dtype=dtype or self.dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self._array = data._array
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), type(self)(self.requires_grad, dtype=self.dtype))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, None, self.dtype)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def _of_data(name: str) -> Any:
+    return lambda self, *args, **kwargs: getattr(self.data, name)(*args, **kwargs)
+
+
+for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point", "is_complex"):
+    setattr(UninitializedTensorMixin, _name, _of_data(_name))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A :class:`Parameter` to be, in a module that learns its shape from the first input.
+
+    >>> import pullback as torch
+    >>> p = torch.nn.UninitializedParameter()
+    >>> p.materialize((2, 3)); p.shape
+    torch.Size([2, 3])
+    """
+
+    cls_to_become = Parameter
+
+
+class UninitializedBuffer(UninitializedTensorMixin):
+    """A buffer to be; see :class:`UninitializedParameter`."""
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+        self = super().__new__(cls, requires_grad, device, dtype)
+        self.persistent, self._is_buffer = persistent, True
+        return self
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)

@@ -1,8 +1,8 @@
 """Comparisons, tests, logic and bits: everything whose result is not a differentiable function of anything.
 
-Results are bool (integers for the bitwise operations), nothing is recorded, and operands meet as in arithmetic:
-shapes broadcast, types promote. In place, ``x.eq_(y)`` writes 0 and 1 in x's own type, and no gradient reaches the
-old x any more.
+Results are bool (integers for the bitwise operations), nothing is recorded, and operands meet as in
+arithmetic: shapes broadcast, types promote. In place, ``x.eq_(y)`` writes 0 and 1 in x's own type, and no
+gradient reaches the old x any more.
 """
 
 from __future__ import annotations
@@ -18,22 +18,28 @@ from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..tensor import Tensor
 
 __all__ = [
-    "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "is_same_size", "isclose", "isfinite", "isin",
-    "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
+    "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "is_same_size",
+    "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less",
+    "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal",
+    "signbit",
 ]  # fmt: skip
 
 ndarray, asarray, wrap = np.ndarray, np.asarray, op.wrap
 
 
-def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplementedError) -> Callable[[Callable], Callable]:
-    """A forward function that takes every type but those of the NumPy kinds given; ``{}`` stands for the type's name."""
+def not_implemented(kernel: str, x: np.ndarray) -> NotImplementedError:
+    """What PyTorch says of a type that the kernel of that name does not take."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+
+
+def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplementedError) -> Callable:
+    """Make a forward function refuse types of these NumPy kinds; the complaint may be a kernel's name."""
 
     def limit(forward: Callable) -> Callable:
         def limited(x: Any, *others: Any) -> Any:
             if x.__class__ is ndarray and x.dtype.kind in kinds:
-                raise error(complaint.format(op.type_name(OF_NUMPY[x.dtype])))
+                raise error(complaint) if " " in complaint else not_implemented(complaint, x)
             return forward(x, *others)
 
         return limited
@@ -41,20 +47,20 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
     return limit
 
 
-# --- between two ------------------------------------------------------------------------------------------------
+# --- between two --------------------------------------------------------------------------------------------
 
 
 def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
     """Declare a binary operation that is never recorded, with its in-place form.
 
-    The usual case (one type, or a number of the tensor's kind) skips all that elementwise operations otherwise do.
+    The usual case (one type, or a number of the tensor's kind) skips what elementwise operations else do.
     """
 
     def declare(stated: Callable) -> Any:
         name = stated.__name__
         impl = by or stated
         if refuse:
-            impl = refusing(refuse, f"\"{kernel or name}_cpu\" not implemented for '{{}}'")(impl)
+            impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", by=impl)
         general = op.elementwise_slow
 
@@ -74,7 +80,9 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
             return general(this, (input, other), out, operator)
 
         def call(input: Any, other: Any, *, out: Any = None) -> Any:
-            return asarray(impl(input, other)) if input.__class__ is ndarray else compare(input, other, out, False)
+            if input.__class__ is ndarray:
+                return asarray(impl(input, other))
+            return compare(input, other, out, False)
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
@@ -97,7 +105,7 @@ overwritten.vjp(input=lambda g: flat(g))
 
 
 def flat(g: Any) -> Any:
-    """The gradient of what is constant wherever it has a derivative: zeros, even where infinity or NaN comes in."""
+    """The gradient of what is constant between its jumps: zeros, even where infinity or NaN comes in."""
     return wrap(np.zeros_like(g._array)) if isinstance(g, Tensor) else np.zeros_like(g)
 
 
@@ -113,7 +121,7 @@ def overwriting(name: str, fn: Callable) -> Callable:
         return op.assign(input, name + "_", overwritten(input, result, name))
 
     call.__name__ = call.__qualname__ = name + "_"
-    call.__doc__ = f"In-place version of :func:`{name}`: writes the result into this tensor, in its own type, and returns it."
+    call.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor, in its type, and returns it."
     return call
 
 
@@ -142,7 +150,7 @@ def ne(input: Tensor, other: Tensor) -> Tensor:
 
 @constant(by=np.less, refuse="c")
 def lt(input: Tensor, other: Tensor) -> Tensor:
-    """Whether ``input < other``, element by element, as bool. Complex numbers have no order: NotImplementedError.
+    """Whether ``input < other``, element by element, as bool. Complex input: NotImplementedError.
 
     >>> import pullback as torch
     >>> torch.lt(torch.tensor([1, 2, 3]), torch.tensor([2, 2, 2]))
@@ -210,7 +218,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-# --- bits -------------------------------------------------------------------------------------------------------
+# --- bits ---------------------------------------------------------------------------------------------------
 
 
 @constant(by=np.bitwise_and, refuse="fcV")
@@ -243,7 +251,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(refuse="bfcV", kernel="lshift")
+@constant(refuse="bfcV", kernel="lshift_cpu")
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 
@@ -258,7 +266,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     return np.left_shift(input, np.where(possible, other, 0)) * possible
 
 
-@constant(refuse="bfcV", kernel="rshift")
+@constant(refuse="bfcV", kernel="rshift_cpu")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
 
@@ -275,7 +283,7 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     return np.right_shift(input, np.where(possible, other, 8 * input.itemsize - 1))
 
 
-# --- of one -----------------------------------------------------------------------------------------------------
+# --- of one -------------------------------------------------------------------------------------------------
 
 
 @op.general
@@ -287,7 +295,7 @@ def bitwise_not(input: Tensor) -> Tensor:
     (tensor([-1, -6]), tensor([False]))
     """
     if input.dtype.kind not in "biu":
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+        raise not_implemented("bitwise_not_cpu", input)
     return np.invert(input)
 
 
@@ -376,7 +384,7 @@ def isreal(input: Tensor) -> Tensor:
 
 @op.general
 def signbit(input: Tensor) -> Tensor:
-    """Whether the sign is negative, as bool: of -0.0, too, and of NaN by its sign bit. Complex input: an error.
+    """Whether the sign is negative, as bool: of -0.0, too. Complex input: NotImplementedError.
 
     >>> import pullback as torch
     >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
@@ -387,11 +395,13 @@ def signbit(input: Tensor) -> Tensor:
     return np.signbit(input) if input.dtype.kind in "fV" else np.less(input, 0)
 
 
-# --- nearly equal, and the same as a whole ----------------------------------------------------------------------
+# --- nearly equal, and the same as a whole ------------------------------------------------------------------
 
 
 @op.general
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)``, element by element, as bool.
 
     Args:
@@ -407,8 +417,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     tensor([ True, False])
     """
     if input.dtype != other.dtype:
-        raise RuntimeError(f"{op.type_name(OF_NUMPY[input.dtype])} did not match {op.type_name(OF_NUMPY[other.dtype])}\n"
-                           "  isclose compares tensors of one type; convert one: x.to(y.dtype).")  # fmt: skip
+        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
+        raise RuntimeError(f"{a} did not match {b}\n  isclose compares tensors of one type: x.to(y.dtype).")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
@@ -423,7 +433,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return close | np.isfinite(error) & (error <= atol + np.abs(rtol * other))
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
     """Whether all elements are close; see :func:`isclose`. A Python bool.
 
     >>> import pullback as torch
@@ -440,14 +452,15 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
     True
     """
-    for position, t in enumerate((input, other), 1):
+    for name, t in (("'input' (position 1)", input), ("'other' (position 2)", other)):
         if not isinstance(t, Tensor):
-            name = ("input", "other")[position - 1]
-            raise TypeError(f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(t).__name__}")
+            raise TypeError(f"equal(): argument {name} must be Tensor, not {type(t).__name__}")
     return input._array.shape == other._array.shape and bool(eq(input, other)._array.all())
 
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Tensor:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Tensor:
     """Whether each element is one of ``test_elements``, as bool.
 
     Args:
@@ -489,10 +502,11 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
-# --- other names, methods, Python's operators -------------------------------------------------------------------
+# --- other names, methods, Python's operators ---------------------------------------------------------------
 
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
-for _alias, _name in {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}.items():
+_ALIASES = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}
+for _alias, _name in _ALIASES.items():
     op.offer(getattr(Tensor, _name), _alias)
     op.offer(getattr(Tensor, _name + "_"), _alias + "_")
 for _fn in (logical_not, bitwise_not):
@@ -500,13 +514,14 @@ for _fn in (logical_not, bitwise_not):
 for _fn in (allclose, equal, is_nonzero, is_same_size):
     op.offer(_fn, _fn.__name__)
 
-for _name, _fn in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge, "and": bitwise_and, "or": bitwise_or,
-                   "xor": bitwise_xor, "lshift": bitwise_left_shift, "rshift": bitwise_right_shift}.items():  # fmt: skip
+_BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
+_SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}
+for _name, _fn in ({"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge} | _BITWISE | _SHIFTS).items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
-for _name, _fn in {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():
+for _name, _fn in _BITWISE.items():
     setattr(Tensor, f"__r{_name}__", _fn.op.operator)
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"bitwise_{_name}_"))
-for _name, _fn in {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}.items():
+for _name, _fn in _SHIFTS.items():
     setattr(Tensor, f"__r{_name}__", lambda self, other, shift=_fn.op.operator: shift(other, self))
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))
 

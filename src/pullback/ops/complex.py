@@ -1,6 +1,6 @@
 """Complex numbers: parts, sizes and angles, conjugates, and tensors seen as pairs of real numbers.
 
-Gradients follow PyTorch's convention: for a real loss L of ``z = x + iy`` the gradient is ``dL/dx + i dL/dy``.
+Gradients follow PyTorch's convention: of a real loss L of ``z = x + iy`` the gradient is ``dL/dx + i dL/dy``.
 Functions here are mostly not holomorphic, so their rules carry their conjugates themselves.
 """
 
@@ -17,8 +17,8 @@ from .compare import flat
 from .pointwise import cos, sign, sin, where
 
 __all__ = [
-    "abs", "absolute", "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "is_conj", "is_neg", "polar",
-    "real", "resolve_conj", "resolve_neg", "sgn", "view_as_complex", "view_as_real",
+    "abs", "absolute", "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "is_conj",
+    "is_neg", "polar", "real", "resolve_conj", "resolve_neg", "sgn", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def is_complex(input: Tensor) -> bool:
     return isinstance(input, Tensor) and input._array.dtype.kind == "c"
 
 
-# --- conjugates -------------------------------------------------------------------------------------------------
+# --- conjugates ---------------------------------------------------------------------------------------------
 
 
 @op.elementwise(name="conj", holomorphic=False, method=False)
@@ -114,7 +114,7 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
-# --- parts ------------------------------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------------------------
 
 
 @op.view(name="real", method=False)
@@ -189,8 +189,8 @@ abs.vjp(input=lambda g, input: g * sgn(input))
 def sgn(input: Tensor) -> Tensor:
     """Direction: ``input / abs(input)`` for complex numbers, :func:`sign` for real ones; 0 at 0.
 
-    Derivative: 0 for real numbers; for complex ones what is left of the gradient when its part along the result is
-    taken away, divided by ``abs(input)``; 0 at 0.
+    Derivative: 0 for real numbers; for complex ones what is left of the gradient without its part along the
+    result, divided by ``abs(input)``; 0 at 0.
 
     >>> import pullback as torch
     >>> torch.sgn(torch.tensor([3 + 4j, 0]))
@@ -224,7 +224,7 @@ def angle(input: Tensor) -> Tensor:
     """
     if input.dtype.kind == "c":
         return np.arctan2(input.imag, input.real)
-    return np.where(np.isnan(input), input, np.where(np.less(input, 0), input.dtype.type(np.pi), input.dtype.type(0)))
+    return np.where(np.isnan(input), input, np.less(input, 0) * input.dtype.type(np.pi))
 
 
 def _around(g: Any, input: Any) -> Any:
@@ -237,7 +237,7 @@ def _around(g: Any, input: Any) -> Any:
 
 angle.vjp(input=_around)
 
-# --- pairs ------------------------------------------------------------------------------------------------------
+# --- pairs --------------------------------------------------------------------------------------------------
 
 
 @op.general(holomorphic=False, method=False)
@@ -317,14 +317,15 @@ def view_as_complex(input: Tensor) -> Tensor:
     tensor([1.+2.j, 3.+4.j])
     """
     if input.dtype not in (np.float32, np.float64):
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-                           f"{op.type_name(OF_NUMPY[input.dtype])}")  # fmt: skip
+        given = op.type_name(OF_NUMPY[input.dtype])
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
+                           f"but got a tensor of scalar type: {given}")  # fmt: skip
     if input.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2\n  its shape is {list(input.shape)}")
     if input.strides[-1] != input.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1\n  Copy it first: x.contiguous().")
+        raise RuntimeError("Tensor must have a last dimension with stride 1\n  Copy first: x.contiguous().")
     return input.view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
 
 

@@ -1,12 +1,12 @@
 """Functions of one number, choices between two, and the rest of what works element by element.
 
-Integers become the default float type where the function's values are not integers. Kinks and ties follow PyTorch:
-``abs``, ``relu`` and ``sign`` have the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient between
-equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds. What is constant
-between its jumps (``floor``, ``round``, ...) has gradient 0.
+Integers become the default float type where the function's values are not integers. Kinks and ties follow
+PyTorch: ``abs``, ``relu`` and ``sign`` have the derivative 0 at 0; ``maximum`` and ``minimum`` halve the
+gradient between equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its
+bounds. What is constant between its jumps (``floor``, ``round``, ...) has gradient 0.
 
-Rules are written so that they can be differentiated again anywhere: where a formula has a hole, its argument is
-moved out of the hole before (``where`` inside), not only its value replaced after.
+Rules are written so that they can be differentiated again anywhere: where a formula has a hole, its argument
+is moved out of the hole before (``where`` inside), not only its value replaced after.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
-from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGRAL, OF_NUMPY
+from ..dtypes import BOOL, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
-from .compare import flat, isfinite, isinf, refusing
+from .compare import flat, isfinite, isinf, not_implemented, refusing
 
 __all__ = [
     "acos", "acosh", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign",
-    "cos", "cosh", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "fmax", "fmin", "frac", "frexp", "gcd",
-    "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "maximum",
-    "minimum", "nan_to_num", "nextafter", "positive", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
-    "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "threshold", "trunc", "where",
+    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "clip",
+    "copysign", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "fmax", "fmin", "frac",
+    "frexp", "gcd", "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2",
+    "logaddexp", "logaddexp2", "maximum", "minimum", "nan_to_num", "nextafter", "positive", "rad2deg",
+    "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan",
+    "tanh", "threshold", "trunc", "where",
 ]  # fmt: skip
 
 ndarray, asarray = np.ndarray, np.asarray
 LN2, LN10 = math.log(2), math.log(10)
 
-# --- exponentials and logarithms --------------------------------------------------------------------------------
+# --- exponentials and logarithms ----------------------------------------------------------------------------
 
 
 @op.elementwise(by=np.exp, to=FLOATING, inplace=True)
@@ -128,7 +129,7 @@ def log1p(input: Tensor) -> Tensor:
 
 log1p.vjp(input=lambda g, input: g / (input + 1))
 
-# --- powers -----------------------------------------------------------------------------------------------------
+# --- powers -------------------------------------------------------------------------------------------------
 
 
 @op.elementwise(by=np.sqrt, to=FLOATING, inplace=True)
@@ -184,7 +185,7 @@ def reciprocal(input: Tensor) -> Tensor:
 
 reciprocal.vjp(input=lambda g, out: -g * (out * out))
 
-# --- angles -----------------------------------------------------------------------------------------------------
+# --- angles -------------------------------------------------------------------------------------------------
 
 
 @op.elementwise(by=np.sin, to=FLOATING, inplace=True)
@@ -219,7 +220,9 @@ def tan(input: Tensor) -> Tensor:
 
 @op.elementwise(by=np.arcsin, to=FLOATING, inplace=True)
 def asin(input: Tensor) -> Tensor:
-    """Angle in ``[-pi/2, pi/2]`` whose sine this is; NaN outside ``[-1, 1]``. Derivative: ``1 / sqrt(1 - input ** 2)``.
+    """Angle in ``[-pi/2, pi/2]`` whose sine this is; NaN outside ``[-1, 1]``.
+
+    Derivative: ``1 / sqrt(1 - input ** 2)``.
 
     >>> import pullback as torch
     >>> torch.asin(torch.tensor([0.0, 1.0]))
@@ -229,7 +232,9 @@ def asin(input: Tensor) -> Tensor:
 
 @op.elementwise(by=np.arccos, to=FLOATING, inplace=True)
 def acos(input: Tensor) -> Tensor:
-    """Angle in ``[0, pi]`` whose cosine this is; NaN outside ``[-1, 1]``. Derivative: ``-1 / sqrt(1 - input ** 2)``.
+    """Angle in ``[0, pi]`` whose cosine this is; NaN outside ``[-1, 1]``.
+
+    Derivative: ``-1 / sqrt(1 - input ** 2)``.
 
     >>> import pullback as torch
     >>> torch.acos(torch.tensor([0.0, 1.0]))
@@ -263,7 +268,7 @@ acos.vjp(input=lambda g, input: -g * rsqrt(one_minus_square(input)))
 atan.vjp(input=lambda g, input: g / (input * input + 1))
 
 
-@op.elementwise(by=refusing("c", "\"atan2_cpu\" not implemented for '{}'")(np.arctan2), to=FLOATING, inplace=True)
+@op.elementwise(by=refusing("c", "atan2_cpu")(np.arctan2), to=FLOATING, inplace=True)
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Angle of the point ``(other, input)`` from the positive first axis, in ``[-pi, pi]``.
 
@@ -291,8 +296,7 @@ atan2.vjp(
 )
 
 
-@op.elementwise(by=refusing("c", "deg2rad is not supported for complex tensors.", RuntimeError)(np.deg2rad), to=FLOATING,
-                inplace=True, node="Deg2RadBackward0")  # fmt: skip
+@op.elementwise(to=FLOATING, inplace=True, node="Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """``input * pi / 180``.
 
@@ -300,10 +304,10 @@ def deg2rad(input: Tensor) -> Tensor:
     >>> torch.deg2rad(torch.tensor([180.0, -90.0]))
     tensor([ 3.1416, -1.5708])
     """
+    return _real_angle("deg2rad", input, math.pi / 180)
 
 
-@op.elementwise(by=refusing("c", "rad2deg is not supported for complex tensors.", RuntimeError)(np.rad2deg), to=FLOATING,
-                inplace=True, node="Rad2DegBackward0")  # fmt: skip
+@op.elementwise(to=FLOATING, inplace=True, node="Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """``input * 180 / pi``.
 
@@ -311,12 +315,19 @@ def rad2deg(input: Tensor) -> Tensor:
     >>> torch.rad2deg(torch.tensor([3.14159274]))
     tensor([180.])
     """
+    return _real_angle("rad2deg", input, 180 / math.pi)
+
+
+def _real_angle(name: str, x: Any, scale: float) -> Any:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
+    return np.multiply(x, scale)
 
 
 deg2rad.vjp(input=lambda g: deg2rad(g))
 rad2deg.vjp(input=lambda g: rad2deg(g))
 
-# --- hyperbolic functions ---------------------------------------------------------------------------------------
+# --- hyperbolic functions -----------------------------------------------------------------------------------
 
 
 @op.elementwise(by=np.sinh, to=FLOATING, inplace=True)
@@ -396,18 +407,16 @@ def sigmoid(input: Tensor) -> Tensor:
     tensor([0.5000, 0.8808, 0.0000])
     """
     e = asarray(np.negative(input))  # one temporary for everything; exp may overflow, and 1 / inf is 0
-    np.exp(e, out=e)
-    e += 1
-    return np.reciprocal(e, out=e)
+    return np.reciprocal(np.add(np.exp(e, e), 1, e), e)
 
 
 sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
 
-# --- rounding ---------------------------------------------------------------------------------------------------
+# --- rounding -----------------------------------------------------------------------------------------------
 
 
 def _integers_pass(rounded: Callable) -> Callable:
-    """A rounding function that leaves integers as they are (NumPy before 2.1 makes them floats) and refuses the rest."""
+    """A rounding function that leaves integers as they are, which NumPy before 2.1 turns into floats."""
     name = rounded.__name__.replace("rint", "round")
 
     def of(x: Any) -> Any:
@@ -417,7 +426,7 @@ def _integers_pass(rounded: Callable) -> Callable:
         if kind == "c" and name != "round":
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         if kind in "bc":
-            raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+            raise not_implemented(f"{name}_vml_cpu", x)
         return rounded(x)
 
     return of
@@ -456,7 +465,7 @@ def trunc(input: Tensor) -> Tensor:
 _to_even = _integers_pass(np.rint)
 
 
-@op.general(inplace=True, node=lambda input, decimals: "RoundBackward0" if decimals == 0 else "RoundBackward1")
+@op.general(inplace=True, node=lambda input, decimals: f"RoundBackward{int(decimals != 0)}")
 def round(input: Tensor, decimals: int = 0) -> Tensor:
     """Rounded to the nearest integer, halves to the even one. Derivative: 0.
 
@@ -471,7 +480,7 @@ def round(input: Tensor, decimals: int = 0) -> Tensor:
     if decimals == 0:
         return _to_even(input)
     if input.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+        raise not_implemented("round_cpu", input)
     scale = float(10 ** abs(decimals))
     scaled = input * scale if decimals > 0 else input / scale
     rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
@@ -491,7 +500,7 @@ def frac(input: Tensor) -> Tensor:
     tensor([ 0.5000, -0.2500])
     """
     if input.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+        raise not_implemented("frac_cpu", input)
     return np.subtract(input, np.trunc(input))
 
 
@@ -508,7 +517,8 @@ def sign(input: Tensor) -> Tensor:
     """
     kind = input.dtype.kind
     if kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. "
+                                  "Please use torch.sgn instead.")  # fmt: skip
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
     return (np.greater(input, 0).view(np.int8) - np.less(input, 0).view(np.int8)).astype(input.dtype)
@@ -530,15 +540,15 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------
+# --- choosing -----------------------------------------------------------------------------------------------
 
-BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # the integer type of an element's size: 0 and 1 times its bits are exact
+BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
 @op.general(method=False, node="WhereBackward0")
 def keep(input: Tensor, mask: Any) -> Tensor:
-    """``input`` where the mask (a bool array) holds, and 0 elsewhere, whatever was there: infinity and NaN, too."""
+    """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
     bits = BITS.get(input.dtype.itemsize)
     if bits is None or input.size < MANY:
         return np.where(mask, input, input.dtype.type(0))
@@ -556,7 +566,7 @@ def pick(condition: Any, input: Tensor, other: Tensor) -> Tensor:
         if input.dtype == other.dtype and bits is not None:
             value = asarray(np.multiply(input.view(bits), condition))
             rest = np.multiply(other.view(bits), ~condition)
-            return np.bitwise_or(value, rest, out=value if value.shape == rest.shape else None).view(input.dtype)
+            return np.bitwise_or(value, rest, value if value.shape == rest.shape else None).view(input.dtype)
     return np.where(condition, input, other)
 
 
@@ -564,19 +574,19 @@ pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, cond
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """``input`` where the condition holds, ``other`` elsewhere; with the condition alone, the places where it holds.
+    """``input`` where the condition holds, ``other`` elsewhere; of the condition alone, where it holds.
 
     Args:
         condition: bool tensor.
         input, other: tensors or numbers; all shapes broadcast, types promote.
 
     Returns:
-        A tensor of the broadcast shape. With the condition alone: a tuple of index tensors, one for each dimension.
+        A tensor of the broadcast shape. Of the condition alone: a tuple of index tensors, one a dimension.
 
     Raises:
         RuntimeError: if the condition is not of type bool (or, as of old, uint8).
 
-    Gradients go to the chosen argument only; what reaches the other is 0, even if its own derivative is infinite.
+    Gradients go to the chosen argument only; what reaches the other is 0, whatever its value.
 
     >>> import pullback as torch
     >>> x = torch.tensor([-1.0, 2.0])
@@ -588,15 +598,16 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return tuple(op.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
+            given = op.type_name(OF_NUMPY[mask.dtype])
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
-                               f"{op.type_name(OF_NUMPY[mask.dtype])}\n  Compare first: where(x != 0, ...).")  # fmt: skip
+                               f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
         mask = np.not_equal(mask, 0)
     if out is None:
         if other.__class__ is int and other == 0 and _is_inexact(input):
             return keep(input, mask)
         if input.__class__ is int and input == 0 and _is_inexact(other):
             return keep(other, ~mask)
-    if isinstance(condition, Tensor) and not isinstance(input, (Tensor, ndarray)) and not isinstance(other, (Tensor, ndarray)):
+    if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
         input = op.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
     return pick(mask, input, other, out=out)
 
@@ -611,7 +622,7 @@ op.offer(lambda self, condition, other: where(condition, self, other), "where")
 
 @op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
 def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element; NaN if either is. Equal arguments share the gradient, half each.
+    """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
     >>> import pullback as torch
     >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
@@ -621,7 +632,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
 
 @op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
 def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element; NaN if either is. Equal arguments share the gradient, half each.
+    """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
     >>> import pullback as torch
     >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
@@ -641,7 +652,7 @@ minimum.vjp(
 
 @op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
 def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element; a number rather than NaN. Of equal arguments the first has the gradient.
+    """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
     >>> import pullback as torch
     >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
@@ -651,7 +662,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
 
 @op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
 def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element; a number rather than NaN. Of equal arguments the first has the gradient.
+    """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
     >>> import pullback as torch
     >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
@@ -668,14 +679,14 @@ fmin.vjp(
     other=lambda g, input, other: where((input <= other) | (other != other), 0, g),
 )
 
-_no_complex_bounds = refusing("c", "clamp is not supported for complex types")
+_real_bounds = refusing("c", "clamp is not supported for complex types")
 
 
-@op.elementwise(name="clamp_min", by=_no_complex_bounds(np.maximum), method=False, node="ClampMinBackward1")
+@op.elementwise(name="clamp_min", by=_real_bounds(np.maximum), method=False, node="ClampMinBackward1")
 def at_least(input: Tensor, other: Tensor) -> Tensor: ...
 
 
-@op.elementwise(name="clamp_max", by=_no_complex_bounds(np.minimum), method=False, node="ClampMaxBackward1")
+@op.elementwise(name="clamp_max", by=_real_bounds(np.minimum), method=False, node="ClampMaxBackward1")
 def at_most(input: Tensor, other: Tensor) -> Tensor: ...
 
 
@@ -713,13 +724,19 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
 
 @op.general(method=False, node="ClampBackward1")
 def between(input: Tensor, min: Any, max: Any) -> Tensor:
-    """Held between two numbers, either of which may be None."""
+    """Held between two numbers, either of which may be None, in the type of the input."""
     x = input if min is None else np.maximum(input, min)
-    return asarray(x if max is None else np.minimum(x, max)).astype(input.dtype, copy=False)
+    x = asarray(x if max is None else np.minimum(x, max))
+    return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
-between.vjp(input=lambda g, input, min, max: where(
-    input >= min if max is None else input <= max if min is None else (input >= min) & (input <= max), g, 0))  # fmt: skip
+def _within(x: Any, low: Any, high: Any) -> Any:
+    if low is None or high is None:
+        return x <= high if low is None else x >= low
+    return (x >= low) & (x <= high)
+
+
+between.vjp(input=lambda g, input, min, max: where(_within(input, min, max), g, 0))
 
 
 @op.elementwise(method=False, node="ClampBackward0")
@@ -728,7 +745,7 @@ def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
 
 
 between_tensors.vjp(
-    input=lambda g, input, min, max: where((input >= min) & (input <= max), g, 0),
+    input=lambda g, input, min, max: where(_within(input, min, max), g, 0),
     min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
     max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
 )
@@ -754,20 +771,19 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    x = input._array if isinstance(input, Tensor) else input
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is None or max is None:
             return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
-        _no_complex_bounds(type)(input._array)
         return between_tensors(input, min, max, out=out)
-    x = input._array if isinstance(input, Tensor) else input
-    _no_complex_bounds(type)(x)
-    if OF_NUMPY[x.dtype].category < FLOATING:
+    if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
         if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
-            lowest, highest = dtypes.iinfo(d).min, dtypes.iinfo(d).max
-            min, max = (v if v is None else sorted((lowest, v, highest))[1] for v in (min, max))
-        if d.numpy != x.dtype:
-            input = op.wrap(x.astype(d.numpy))
+            limits = dtypes.iinfo(d)
+            min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
+        input = op.wrap(x.astype(d.numpy))
     return between(input, min, max, out=out)
 
 
@@ -799,7 +815,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     tensor([20., 20.,  2.])
     """
     if input.dtype.kind in "bc":
-        raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+        raise not_implemented("threshold_cpu", input)
     of_type = input.dtype.type
     return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
@@ -808,7 +824,9 @@ threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))
 
 
 @op.general(inplace=True)
-def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
     """Numbers in the place of NaN and infinities.
 
     Args:
@@ -825,21 +843,24 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     if result.dtype.kind in "biu":
         return result
     parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
-    limits = dtypes.finfo(OF_NUMPY[parts.dtype])
-    np.copyto(parts, parts.dtype.type(0 if nan is None else nan), where=np.isnan(parts))
-    np.copyto(parts, parts.dtype.type(limits.max if posinf is None else posinf), where=np.equal(parts, np.inf))
-    np.copyto(parts, parts.dtype.type(limits.min if neginf is None else neginf), where=np.equal(parts, -np.inf))
+    of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
     return result
 
 
 nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
 
-# --- of two or three --------------------------------------------------------------------------------------------
+# --- of two or three ----------------------------------------------------------------------------------------
 
 
-@op.elementwise(by=refusing("biuc", "\"hypot_cpu\" not implemented for '{}'")(np.hypot), inplace=True)
+@op.elementwise(by=refusing("biuc", "hypot_cpu")(np.hypot), inplace=True)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """``sqrt(input ** 2 + other ** 2)`` without overflow. Derivative: ``input / out`` and ``other / out``; NaN at the origin.
+    """``sqrt(input ** 2 + other ** 2)`` without overflow.
+
+    Derivative: ``input / out`` and ``other / out``; NaN at the origin.
 
     >>> import pullback as torch
     >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
@@ -850,9 +871,11 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
 hypot.vjp(input=lambda g, input, out: g * (input / out), other=lambda g, other, out: g * (other / out))
 
 
-@op.elementwise(by=refusing("c", "\"copysign_cpu\" not implemented for '{}'")(np.copysign), to=FLOATING, inplace=True)
+@op.elementwise(by=refusing("c", "copysign_cpu")(np.copysign), to=FLOATING, inplace=True)
 def copysign(input: Tensor, other: Tensor) -> Tensor:
-    """The size of ``input`` with the sign of ``other``. Derivative: 1 where the sign stayed, -1 where it changed, 0 at 0.
+    """The size of ``input`` with the sign of ``other``.
+
+    Derivative: 1 where the sign stayed, -1 where it changed, 0 at 0.
 
     >>> import pullback as torch
     >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
@@ -895,7 +918,8 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = np.frexp(input.astype(np.float32) if input.dtype.kind == "V" else input)
-    return asarray(mantissa).astype(input.dtype, copy=False), np.where(np.isfinite(input), exponent, 0).astype(np.int32)
+    exponent = np.where(np.isfinite(input), exponent, 0)
+    return asarray(mantissa).astype(input.dtype, copy=False), exponent.astype(np.int32)
 
 
 frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
@@ -906,15 +930,18 @@ def _logaddexp(x: Any, y: Any) -> Any:
         x_first = np.real(x) >= np.real(y)
         larger, smaller = np.where(x_first, x, y), np.where(x_first, y, x)
         return larger + np.log1p(np.exp(smaller - larger))
-    return np.logaddexp(x, y)
+    if np.size(x) < 512:
+        return np.logaddexp(x, y)
+    distance = np.fmax(np.abs(x - y), 0)  # which is NaN between equal infinities, and irrelevant then
+    return np.maximum(x, y) + np.log1p(np.exp(-distance))
 
 
-@op.elementwise(by=refusing("biu", "\"logaddexp_cpu\" not implemented for '{}'")(_logaddexp))
+@op.elementwise(by=refusing("biu", "logaddexp_cpu")(_logaddexp))
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """``log(exp(input) + exp(other))`` without overflow.
 
-    Derivative: ``sigmoid(input - other)`` and ``sigmoid(other - input)``. Between equal infinities these are 1/2 each,
-    the limit along equal arguments (PyTorch: NaN).
+    Derivative: ``sigmoid(input - other)`` and ``sigmoid(other - input)``. Between equal infinities they are
+    1/2, the limit along equal arguments (PyTorch: NaN).
 
     >>> import pullback as torch
     >>> torch.logaddexp(torch.tensor([0.0, -1000.0]), torch.tensor([0.0, -1000.0]))
@@ -922,7 +949,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("biuc", "\"logaddexp2_cpu\" not implemented for '{}'")(np.logaddexp2))
+@op.elementwise(by=refusing("biuc", "logaddexp2_cpu")(np.logaddexp2))
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """``log2(2 ** input + 2 ** other)`` without overflow. For the derivative see :func:`logaddexp`.
 
@@ -951,7 +978,10 @@ logaddexp2.vjp(
 @op.elementwise(name="lerp", method=False, node="LerpBackward1")
 def interpolate(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     # From the nearer end, so that both ends are met exactly.
-    return np.where(np.abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))
+    way, near_start = end - input, np.abs(weight) < 0.5
+    if np.ndim(weight) == 0:
+        return input + weight * way if near_start else end - way * (1 - weight)
+    return np.where(near_start, input + weight * way, end - way * (1 - weight))
 
 
 interpolate.vjp(
@@ -981,7 +1011,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
         if isinstance(t, Tensor) and t.dtype is not d:
             raise RuntimeError(f"expected dtype {d.name} for `{name}` but got dtype {t.dtype.name}")
     if isinstance(input, Tensor) and d.category < FLOATING:
-        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{op.type_name(d)}'")
+        raise not_implemented("lerp_kernel_scalar", input._array)
     return interpolate(input, end, weight, out=out)
 
 
@@ -1008,7 +1038,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     """
     if all(isinstance(t, Tensor) and t.dtype.category <= INTEGRAL for t in (tensor1, tensor2)):
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
-                           "  addcdiv divides truly: make one of the tensors float first, tensor1.float().")  # fmt: skip
+                           "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
     quotient = tensor1 / tensor2 if value == 1 else tensor1 * value / tensor2
     result = input + quotient
     return result if out is None else op.write_out(out, result)
@@ -1028,7 +1058,8 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     if "c" in input.dtype.kind + values.dtype.kind:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype != values.dtype:
-        raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes.\n  {input.dtype} and {values.dtype}")
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
+                           f"  {input.dtype} and {values.dtype}")  # fmt: skip
     return np.where(np.equal(input, 0), values, np.greater(input, 0).astype(input.dtype))
 
 
@@ -1039,7 +1070,7 @@ heaviside.vjp()
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number that the type can hold, from ``input`` towards ``other``.
 
-    The derivative with respect to ``input`` is 1 where it moved, and 0 where the two are equal; to ``other`` 0.
+    The derivative with respect to ``input`` is 1 where the two differ, 0 where they do not; to ``other`` 0.
 
     >>> import pullback as torch
     >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) - 1
@@ -1047,14 +1078,14 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """
     for x in (input, other):
         if x.dtype.kind not in "fV":
-            raise NotImplementedError(f"\"nextafter_cpu\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+            raise not_implemented("nextafter_cpu", x)
     return np.nextafter(input, other)
 
 
 nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))
 
 
-@op.elementwise(by=refusing("bfcV", "\"gcd_cpu\" not implemented for '{}'")(np.gcd), inplace=True)
+@op.elementwise(by=refusing("bfcV", "gcd_cpu")(np.gcd), inplace=True)
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """Greatest common divisor of integers; of 0 and 0 it is 0.
 
@@ -1064,7 +1095,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("bfcV", "\"lcm_cpu\" not implemented for '{}'")(np.lcm), inplace=True)
+@op.elementwise(by=refusing("bfcV", "lcm_cpu")(np.lcm), inplace=True)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple of integers; of 0 and anything it is 0.
 
@@ -1074,11 +1105,12 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-# --- other names ------------------------------------------------------------------------------------------------
+# --- other names --------------------------------------------------------------------------------------------
 
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
 fix, clip = trunc, clamp
-for _alias, _name in {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
-                      "arccosh": "acosh", "arctanh": "atanh", "fix": "trunc", "clip": "clamp"}.items():  # fmt: skip
+_ALIASES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+            "arccosh": "acosh", "arctanh": "atanh", "fix": "trunc", "clip": "clamp"}  # fmt: skip
+for _alias, _name in _ALIASES.items():
     op.offer(getattr(Tensor, _name), _alias)
     op.offer(getattr(Tensor, _name + "_"), _alias + "_")

@@ -91,6 +91,8 @@ class Sliding(NamedTuple):
             views = [view[(slice(None), *tap)] for tap in np.ndindex(*self.kernel)]
             values[at : at + step], taps = _first_maxima(views, first)
             np.add(corners, offsets.take(taps), out=indices[at : at + step])
+        if any(p and d > 1 for p, d in zip(self.padding, self.dilation)):  # a window may be wholly padding: -inf, no index
+            np.minimum(indices, math.prod(self.spatial) - 1, out=indices)
         return values, indices
 
 
@@ -107,10 +109,10 @@ class Scattered(NamedTuple):
         for tap in itertools.product(*(range(e.shape[-1]) for e in self.elements)):
             number: Any = 0
             for d, (e, k, length) in enumerate(zip(self.elements, tap, self.spatial)):
-                number = number * length + e[..., k].reshape(len(e), *[1] * d, -1, *[1] * (n - d - 1))
+                number = number * length + e[..., k].reshape(len(e), *[1] * d, e.shape[1], *[1] * (n - d - 1))
             numbers.append(np.broadcast_to(number, (len(planes), *number.shape[1:])))
-        flat = planes.reshape(len(planes), -1)
-        views = [np.take_along_axis(flat, k.reshape(len(planes), -1), 1).reshape(k.shape) for k in numbers]
+        flat = planes.reshape(len(planes), math.prod(self.spatial))
+        views = [np.take_along_axis(flat, k.reshape(len(k), math.prod(k.shape[1:])), 1).reshape(k.shape) for k in numbers]
         values, taps = _first_maxima(views, np.zeros((), np.uint8))
         indices = np.empty(values.shape, np.int64)
         for tap, number in enumerate(numbers):

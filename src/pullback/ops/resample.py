@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import OF_NUMPY, float64, uint8
+from ..dtypes import OF_NUMPY, float32, float64, int64, uint8
 from ..tensor import Tensor
 from .arithmetic import fmod
 from .complex import abs
-from .convert import cast
 from .cut import unbind
 from .matmul import matmul
 from .pointwise import clamp, floor, round, where
@@ -75,7 +74,8 @@ class Line:
         rows, columns, (out, into) = self.rows, self.columns, self.size
         if not len(rows):
             return []
-        distance = columns - rows * round(into / out) if into >= out else rows - columns * round(out / into)
+        ratio = (2 * max(self.size) + min(self.size)) // (2 * min(self.size))
+        distance = columns - rows * ratio if into >= out else rows - columns * ratio
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
         least = max(rank.max() + 1, np.bincount(columns).max())
         group = distance if len(np.unique(distance)) <= least + 2 else rank
@@ -245,12 +245,12 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if recompute_scale_factor or scales is None:
         scales = (None,) * n
     bytes_wanted = input.dtype is uint8 and not mode.startswith("nearest")
-    x = cast(input, np.float32) if bytes_wanted else input
+    x = input.to(float32) if bytes_wanted else input
     lines = [_interpolating(mode, i, o, bool(align_corners), s, antialias, x.dtype is not float64)
              for i, o, s in zip(spatial, into, scales)]  # fmt: skip
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
     out = resample(x, lines, None, None, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
-    return cast(clamp(round(out), 0, 255), np.uint8) if bytes_wanted else out
+    return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
 
 
 def _of_each(value: Any, spatial: tuple[int, ...], what: str, of: str, form: str) -> tuple[Any, ...]:
@@ -355,7 +355,7 @@ def _taps(at: Any, size: int, mode: str, padding_mode: str, align_corners: bool)
         weights = outer(t + 1), inner(t), inner(1 - t), outer(2 - t)
         taps = [(pad(nearest + k), weight) for k, weight in zip(range(-1, 3), weights)]
     inside = [(pixel >= 0) & (pixel <= size - 1) for pixel, _ in taps]
-    return [(cast(where(i, pixel, 0.0), np.int64), where(i, weight, 0.0)) for i, (pixel, weight) in zip(inside, taps)]
+    return [(where(i, pixel, 0.0).to(int64), where(i, weight, 0.0)) for i, (pixel, weight) in zip(inside, taps)]
 
 
 @op.composite(method=False)

@@ -20,7 +20,7 @@ from .cut import diagonal_window
 from .index import index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
-from .view import broadcast_tensors, expand, reshape, wrapped_dim
+from .view import broadcast_tensors, expand, fresh, reshape, wrapped_dim
 
 __all__ = [
     "argwhere", "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put",
@@ -76,7 +76,7 @@ def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exceptio
     """The dimension, and the advanced index that picks slices across it."""
     shape = input._array.shape
     d = wrapped_dim(dim, len(shape))
-    array = _index(index, f"{name}: Expected dtype int32 or int64 for index")
+    array = _index(index, f"{name}: Expected dtype int32 or int64 for index", error)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
     _check_bounds(array, shape[d] if shape else 1, d, error, least=least)
@@ -103,8 +103,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
-    result = take_at(_as_1d(input), [WHOLE] * d + [array.reshape(-1)], "IndexSelectBackward0")
-    result = result if shape else reshape(result, ())
+    result = take_at(_as_1d(input), [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -171,7 +170,7 @@ def _put_slices(put: Callable, x: Tensor, value: Any, at: list[Any], accumulate:
     if x._array.ndim:
         return put(x, value, at, accumulate, name)
     done = put(_as_1d(x), value, at, accumulate, name)
-    return x if put is write_at else reshape(done, ())
+    return x if put is write_at else fresh(done, (), name)
 
 
 @in_both_forms
@@ -202,6 +201,8 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 def along(index: np.ndarray, dim: int) -> list[Any]:
     """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
     n = index.ndim
+    if n == 0:
+        return [index]
     at: list[Any] = [np.arange(m).reshape((-1,) + (1,) * (n - 1 - d)) for d, m in enumerate(index.shape)]
     at[dim] = index
     return at
@@ -212,15 +213,14 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
     shape = input._array.shape or (1,)
     d = wrapped_dim(dim, len(shape))
     array = _index(index, f"{name}(): Expected dtype int32/int64 for index")
-    array = array if array.ndim else array.reshape(1)
     if not array.size:
         return array, d
-    if array.ndim != len(shape):
+    if (array.ndim or 1) != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
     larger = any(m > n for k, (m, n) in enumerate(zip(array.shape, shape)) if k != d)
     if src is not None:
         extent = src._array.shape or (1,)
-        if larger or len(extent) != array.ndim or any(m > n for m, n in zip(array.shape, extent)):
+        if larger or len(extent) != len(shape) or any(m > n for m, n in zip(array.shape, extent)):
             raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
                                f"and to be no larger size than src {list(extent)}")  # fmt: skip
     elif larger:
@@ -246,12 +246,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
             [4, 3]])
     """
     array, d = _elements(input, dim, index, "gather", "input")
-    shape = np.shape(index)
-    if not array.size:
-        result = reshape(take_at(reshape(input, (-1,)), [array.reshape(-1)], "GatherBackward0"), shape)
-    else:
+    if array.size:
         result = take_at(_as_1d(input), along(array, d), "GatherBackward0")
-        result = result if shape else reshape(result, ())
+    else:
+        result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -283,16 +281,21 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
     """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it says."""
-    tensor = isinstance(src, Tensor)
-    if tensor and src._array.dtype != x._array.dtype:
+    tensor = src if isinstance(src, Tensor) else None
+    array, d = _places(x, dim, index, tensor)
+    return _put_slices(put, x, src if tensor is None else _cut_to(src, array.shape), along(array, d), accumulate, name)
+
+
+def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
+    """The checked index array of a scatter, 1-d for a 0-d tensor, and the dimension."""
+    array, d = _elements(x, dim, index, "scatter", "self", src)
+    if src is not None and src._array.dtype != x._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    array, d = _elements(x, dim, index, "scatter", "self", src if tensor else None)
-    if not array.size:
-        array, d = np.zeros((0,) * (x._array.ndim or 1), np.int64), 0
-    return _put_slices(put, x, _cut_to(_as_1d(src), array.shape) if tensor else src, along(array, d), accumulate, name)
+    return (array if array.ndim else array.reshape(1), d) if array.size else (np.zeros((0,) * (x._array.ndim or 1), np.int64), 0)
 
 
 def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
+    src = _as_1d(src)
     return src if src._array.shape == shape else look(src, (*[slice(n) for n in shape], ...), "SliceBackward0")
 
 
@@ -406,14 +409,10 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if src._array.dtype != input._array.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    array, d = _elements(input, dim, index, "scatter", "self", src)
-    if not array.size:
-        array, d = np.zeros((0,) * (input._array.ndim or 1), np.int64), 0
-    x, src = _as_1d(input), _cut_to(_as_1d(src), array.shape)
+    array, d = _places(input, dim, index, src)
+    x, src = _as_1d(input), _cut_to(src, array.shape)
     result = reduce_at(x, src, along(array, d), reduce, include_self, "ScatterReduceBackward0")
-    result = result if x is input else reshape(result, ())
+    result = result if x is input else fresh(result, (), "ScatterReduceBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -436,7 +435,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
     x = _as_1d(input)
     result = reduce_at(x, _as_1d(source), at, reduce, include_self, "IndexReduceBackward0")
-    result = result if x is input else reshape(result, ())
+    result = result if x is input else fresh(result, (), "IndexReduceBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -493,7 +492,7 @@ def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.n
     try:
         return np.broadcast_to(mask, shape)
     except ValueError:
-        raise op.broadcast_error(name, [shape, mask.shape]) or RuntimeError(
+        raise op.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
 
 
@@ -558,10 +557,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     tensor([1, 4])
     """
     x = _as_1d(input)
-    at = [i.reshape(-1) for i in _flat(x._array.shape, index, "take()")]
-    result = take_at(x, at, "TakeBackward0")
-    shape = np.shape(index)
-    result = result if len(shape) == 1 else reshape(result, shape)
+    result = take_at(x, _flat(x._array.shape, index, "take()"), "TakeBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -574,13 +570,13 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     tensor([[0., 0.],
             [0., 5.]])
     """
-    at = [i.reshape(-1) for i in _flat(input._array.shape or (1,), index, "put_()")]
-    if index._array.size != source._array.size:
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
-                         f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
     if input._array.dtype != source._array.dtype:
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_name(input.dtype)} "
                            f"and source.dtype = {type_name(source.dtype)}")  # fmt: skip
+    if index._array.size != source._array.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
+    at = [i.reshape(-1) for i in _flat(input._array.shape or (1,), index, "put_()")]
     return _put_slices(put, input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
 
 

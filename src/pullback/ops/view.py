@@ -91,15 +91,15 @@ def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
     return input.reshape(shape)
 
 
-@op.general(name="unsafe_view", method=False, holomorphic=False)
-def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """Another shape of a tensor that nobody else holds."""
+@op.general(name="unsafe_view", node=lambda input, shape, name: name, method=False, holomorphic=False)
+def fresh(input: Tensor, shape: Sequence[int], name: str = "UnsafeViewBackward0") -> Tensor:
+    """Another shape of a tensor that nobody else holds, and which is therefore no view."""
     return input.reshape(shape)
 
 
 same_memory.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 _alias.vjp(input=lambda g, input_shape: reshape(g, input_shape))
-_fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
@@ -125,7 +125,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         return same_memory(input, shape)
     if owner_of(reshaped(array, shape)) is owner_of(array):
         return _alias(input, shape)
-    return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
+    return fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
 
 
 varargs(reshape, "reshape")

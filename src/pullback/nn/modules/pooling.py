@@ -13,7 +13,7 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
-from .utils import _ntuple
+from .utils import _ntuple, _single
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -139,7 +139,7 @@ class _FractionalMaxPoolNd(_PoolNd):
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else sizes(output_size)
         self.output_ratio = None if output_ratio is None else sizes(output_ratio)
-        if self.dims == 3 and not all(k > 0 for k in self.kernel_size):
+        if not all(k > 0 for k in self.kernel_size):
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
@@ -209,10 +209,8 @@ class AvgPool1d(_AvgPoolNd):
 
     def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True) -> None:  # fmt: skip
-        super(_AvgPoolNd, self).__init__()
-        single = _ntuple(1)
-        self.kernel_size, self.stride = single(kernel_size), single(kernel_size if stride is None else stride)
-        self.padding, self.ceil_mode, self.count_include_pad = single(padding), ceil_mode, count_include_pad
+        stride = kernel_size if stride is None else stride
+        super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode, count_include_pad)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
