@@ -16,7 +16,7 @@ from .device import (Layout as layout, MemoryFormat as memory_format, channels_l
 from .shape import Size
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 globals().update(_NAMES)
-for _m in ("arithmetic", "pointwise", "special", "compare", "complex", "view", "cut", "memory", "index", "scatter", "join", "reduce", "order", "scan", "matmul", "activation", "normalize", "loss", "layer", "convolution", "pool", "resample", "create", "convert", "random", "write"):
+for _m in ("arithmetic", "pointwise", "compare", "view", "memory", "cut", "part", "reduce", "create", "convert", "write", "index", "join", "complex", "special", "scatter", "extreme", "statistics", "order", "scan", "matmul", "contract", "activation", "normalize", "cross_entropy", "loss", "margin", "layer", "attention", "convolution", "pool", "resample", "random"):
     try:
         _mod = _importlib.import_module(f".ops.{_m}", __name__)
     except ModuleNotFoundError as _e:

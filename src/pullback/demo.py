@@ -80,7 +80,7 @@ def leaves_in(program: dict[str, Any]) -> Iterator[tuple[int, str]]:
     from .nn import Module
 
     for name, value in program.items():
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and value.is_leaf:
             yield id(value), name
         elif isinstance(value, Module):
             for inner, parameter in value.named_parameters():
@@ -113,34 +113,38 @@ def show(number: int, seed: int, console: Console | None = None) -> None:
 
 
 def table(performance: Performance) -> Table:
-    """The steps of a backward pass, a row each."""
+    """The steps of a backward pass, a row each, numbered."""
     from rich import box
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("#", justify="right")
     grid.add_column("op", no_wrap=True)
     grid.add_column("source line", no_wrap=True, max_width=18)
     grid.add_column("upstream gradient", overflow="fold")
     grid.add_column("hands to each input", overflow="fold")
-    for step in performance.steps:
+    names = {id(step.node): f"#{row}" for row, step in enumerate(performance.steps, 1)} | performance.leaves
+    for row, step in enumerate(performance.steps, 1):
         file, line = step.node.location or ("", 0)
         grid.add_row(
+            str(row),
             step.node.name().rpartition("::")[2],
             f"{line} {getline(file, line).strip()}" if line else "",
             "\n".join(map(brief, step.grad_outputs)),
-            "\n".join(handed(step, performance.leaves)),
+            "\n".join(handed(step, names)),
         )
     return grid
 
 
-def handed(step: Step, leaves: dict[int, str]) -> Iterator[str]:
-    """What a node hands on, a line an input that takes part."""
+def handed(step: Step, names: dict[int, str]) -> Iterator[str]:
+    """What a node hands on, a line an input that takes part: to the row of a node, to a leaf by its name."""
     if hasattr(step.node, "variable"):  # the end of the way
-        yield f"{leaves.get(id(step.node.variable), 'leaf')}.grad: {brief(step.node.variable.grad.numpy())}"
-    for (receiver, _), gradient in zip(step.node.next_functions, step.grad_inputs, strict=False):
+        leaf = step.node.variable
+        yield f"{names.get(id(leaf), 'leaf')}.grad: {brief(leaf.grad.numpy())}"
+    for (receiver, _), gradient in zip(step.node.next_functions, step.grad_inputs):
         if receiver is not None and gradient is not None:
-            leaf = leaves.get(id(getattr(receiver, "variable", None)))
-            yield f"{leaf or receiver.name().rpartition('::')[2]}: {brief(gradient)}"
+            to = getattr(receiver, "variable", receiver)
+            yield f"{names.get(id(to)) or names.get(id(receiver), receiver.name())}: {brief(gradient)}"
 
 
 def brief(gradient: np.ndarray | None) -> str:

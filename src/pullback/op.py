@@ -29,7 +29,6 @@ its input, :func:`general` does neither. :func:`composite` marks plain functions
 from __future__ import annotations
 
 import sys
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +39,7 @@ from .autograd import graph, modes
 from .autograd.graph import LEAF, USERS, Node, Output, clock, made_here
 from .complaint import noted
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from .return_types import named
 from .tensor import Tensor
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
@@ -68,7 +68,7 @@ class Op:
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.outputs = tuple(outputs.split())
-        self.result = namedtuple(self.name, self.outputs) if self.outputs else None
+        self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
         self.node_name = node or camel(self.name) + "Backward0"
         self.nodes: dict[tuple[str, bool], type[Node]] = {}
@@ -567,6 +567,8 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
     edges: list[Any] = []
     found = False
     if op.listed:
+        if not isinstance(args[0], (tuple, list)):
+            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not {type(args[0]).__name__}")
         values[0] = items = []
         for i, t in enumerate(args[0]):
             if not isinstance(t, (Tensor, ndarray)):
@@ -584,7 +586,7 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
     if not found and (not op.listed or args[0]):
-        return op.raw(*args)
+        return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
     try:
         value = op.impl(*values)
     except Exception as failure:

@@ -195,6 +195,9 @@ class Missing:
     def __subclasscheck__(self, subclass: Any) -> NoReturn:
         self._used(self.__name__)
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:  # to pickle or copy it
+        self._used(self.__name__)
+
     def __or__(self, other: Any) -> Missing:
         return self
 

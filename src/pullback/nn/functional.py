@@ -2,21 +2,9 @@
 
 Each is an operation of :mod:`pullback.ops`; the modules of :mod:`pullback.nn` call them.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from ..ops import activation, convolution, index, join, layer, loss, matmul, normalize, pointwise, pool, resample
-
-_FAMILIES = (activation, convolution, join, layer, loss, matmul, normalize, pointwise, pool, resample, index)
-__all__: list[str] = []
-for _family in _FAMILIES:
-    for _name in getattr(_family, "__all_functional__", ()):
-        globals()[_name] = getattr(_family, _name)
-        __all__.append(_name)
-__all__.sort()
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+import importlib as _i
+for _m in ("pointwise", "join", "scatter", "contract", "matmul", "activation", "normalize", "cross_entropy", "loss", "margin", "layer", "attention", "convolution", "pool", "resample"):
+    try: _mod = _i.import_module("pullback.ops."+_m)
+    except ModuleNotFoundError: continue
+    for _n in getattr(_mod, "__all_functional__", ()):
+        globals()[_n] = getattr(_mod, _n)

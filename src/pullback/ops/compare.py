@@ -121,7 +121,7 @@ def overwriting(name: str, fn: Callable) -> Callable:
         return op.assign(input, name + "_", overwritten(input, result, name))
 
     call.__name__ = call.__qualname__ = name + "_"
-    call.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor, in its type, and returns it."
+    call.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor, in its type, returns it."
     return call
 
 

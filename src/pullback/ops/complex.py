@@ -75,8 +75,8 @@ def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are always carried out here.
 
     >>> import pullback as torch
-    >>> torch.resolve_conj(torch.tensor([1j]).conj())
-    tensor([-0.-1.j])
+    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
     """
     return input
 

@@ -1,41 +1,46 @@
 """Convolutions, their transposes, and sliding blocks (``unfold``, ``fold``).
 
-Tensors are laid out (batch, channels, spatial...) with one to three spatial dimensions. What PyTorch calls a convolution
-is a cross-correlation: the kernel is not flipped. For one spatial dimension and one group, with stride s, padding p
-and dilation d::
+Tensors are laid out (batch, channels, spatial...) with one to three spatial dimensions. What PyTorch calls
+a convolution is a cross-correlation: the kernel is not flipped. For one spatial dimension and one group,
+with stride s, padding p and dilation d::
 
-    convolution              y[n, o, j]             = sum over i, k of  x[n, i, j*s + k*d - p] * w[o, i, k]
-    the same, transposed     y[n, o, j*s + k*d - p] = sum over i, k of  x[n, i, j] * w[i, o, k]
-    convolution_weight       w[o, i, k]             = sum over n, j of  x[n, i, j*s + k*d - p] * y[n, o, j]
+    convolution            y[n, o, j]             = sum over i, k of  x[n, i, j*s + k*d - p] * w[o, i, k]
+    the same, transposed   y[n, o, j*s + k*d - p] = sum over i, k of  x[n, i, j] * w[i, o, k]
+    convolution_weight     w[o, i, k]             = sum over n, j of  x[n, i, j*s + k*d - p] * y[n, o, j]
 
-All three are parts of one form, linear in each of x, w and y, so each is the gradient of another, and the rules close
-under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to convolution arithmetic for
-deep learning" (2016), relationships 1 to 14.
+All three are parts of one form, linear in each of x, w and y, so each is the gradient of another, and the
+rules close under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to
+convolution arithmetic for deep learning" (2016), relationships 1 to 14.
 
-Each is computed as matrix products with the windows of x laid out as columns ("im2col"), one block of outputs after
-another in a scratch buffer that stays in the processor's cache: copying the windows of a whole batch would cost more
-than the products do. Groups, down to depthwise convolutions, are batches of such products.
+Each is computed as matrix products with the windows of x laid out as columns ("im2col"), one block of outputs
+after another in a scratch buffer that stays in the processor's cache: copying the windows of a whole batch
+would cost more than the products do. Groups, down to depthwise convolutions, are batches of such products.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .. import op
+from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..tensor import Tensor
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-           "convolution"]  # fmt: skip
-__all_functional__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-                      "conv_transpose3d", "fold", "unfold"]  # fmt: skip
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "convolution",
+]  # fmt: skip
+__all_functional__ = [
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "fold", "unfold",
+]  # fmt: skip
 
 Ints = Sequence[int]
 BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
@@ -45,8 +50,25 @@ ALL = slice(None)
 # --- windows of arrays ------------------------------------------------------------------------------------------
 
 
+class Layout(NamedTuple):
+    """Where windows lie: how many (``size``), and of which elements, in each spatial dimension."""
+
+    kernel: Ints
+    size: Ints
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    groups: int = 1
+
+    @property
+    def reach(self) -> list[int]:
+        """How many elements the windows cover together, in each dimension."""
+        along = zip(self.size, self.kernel, self.stride, self.dilation)
+        return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in along]
+
+
 def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
-    """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied where it only has to be cut."""
+    """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied if it is only cut."""
     lead = x.shape[: x.ndim - len(size)]
     x = x[(..., *(slice(max(0, -o), max(0, n - o)) for o, n in zip(offset, size)))]
     have = x.shape[len(lead) :]
@@ -57,20 +79,18 @@ def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray
     return frame
 
 
-def windows(x: np.ndarray, kernel: Ints, size: Ints, stride: Ints, dilation: Ints) -> np.ndarray:
-    """A view (lead..., kernel..., size...) of (lead..., spatial...): at [.., k, j] is ``x[.., j * stride + k * dilation]``."""
-    at = x.ndim - len(kernel)
-    along_kernel, along_output = ([n * s for n, s in zip(by, x.strides[at:])] for by in (dilation, stride))
-    return as_strided(x, (*x.shape[:at], *kernel, *size), (*x.strides[:at], *along_kernel, *along_output))
+def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
+    """A view (lead..., kernel..., size...) of (lead..., padded spatial...).
 
-
-def reach(size: Ints, kernel: Ints, stride: Ints, dilation: Ints) -> list[int]:
-    """How many elements so many windows cover together, in each dimension."""
-    return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in zip(size, kernel, stride, dilation)]
+    The element [.., k, j] is ``x[.., j * stride + k * dilation]``.
+    """
+    at = x.ndim - len(layout.kernel)
+    along = [[n * s for n, s in zip(by, x.strides[at:])] for by in (layout.dilation, layout.stride)]
+    return as_strided(x, (*x.shape[:at], *layout.kernel, *layout.size), (*x.strides[:at], *along[0], *along[1]))
 
 
 def _blocks(images: int, rows: int, row_bytes: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into several images at a time, or into some rows of one image, of about ``BLOCK`` bytes."""
+    """Cut a batch into some images at a time, or some rows of one image, of about ``BLOCK`` bytes."""
     at_once = max(1, BLOCK // max(1, row_bytes))
     step = max(1, at_once // rows)
     for n in range(0, images, step):
@@ -78,19 +98,20 @@ def _blocks(images: int, rows: int, row_bytes: int) -> Iterator[tuple[slice, sli
             yield slice(n, min(n + step, images)), slice(r, min(r + at_once, rows))
 
 
-def _columns(x: np.ndarray, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-             groups: int) -> Iterator[tuple[slice, slice, np.ndarray]]:  # fmt: skip
-    """The windows of one block of outputs after another, as matrices (groups, channels * kernel, images, positions).
+def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.ndarray]]:
+    """The windows of one block of outputs after another: (images, rows, matrix).
 
-    Each matrix is overwritten by the next.
+    The matrix is (groups, channels * kernel, images, positions); the next one overwrites it.
     """
-    n, depth = len(kernel), x.shape[1] // groups * math.prod(kernel)
-    view = windows(framed(x, padding, reach(size, kernel, stride, dilation)), kernel, size, stride, dilation)
-    view = view.transpose(*range(1, n + 2), 0, *range(n + 2, 2 * n + 2))  # (channels, kernel..., images, size...)
+    groups, n, kernel = layout.groups, len(layout.kernel), math.prod(layout.kernel)
+    depth = x.shape[1] // groups * kernel
+    view = windows(framed(x, layout.padding, layout.reach), layout)
+    view = view.transpose(*range(1, n + 2), 0, *range(n + 2, 2 * n + 2))  # channels, kernel, images, size
     scratch = np.empty(0, x.dtype)
-    for images, rows in _blocks(len(x), size[0], groups * depth * math.prod(size[1:]) * x.itemsize):
+    row_bytes = groups * depth * math.prod(layout.size[1:]) * x.itemsize
+    for images, rows in _blocks(len(x), layout.size[0], row_bytes):
         part = view[(*[ALL] * (n + 1), images, rows)]
-        if math.prod(kernel) > 1:  # a kernel of one element has x itself for windows
+        if kernel > 1:  # a kernel of one element has x itself for windows
             if scratch.size < part.size:
                 scratch = np.empty(part.size, x.dtype)
             columns = scratch[: part.size].reshape(part.shape)
@@ -100,7 +121,7 @@ def _columns(x: np.ndarray, kernel: Ints, size: Ints, stride: Ints, padding: Int
 
 
 def _accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
-    """Add columns (N, C, kernel..., size...) to the windows they stand for, one element of the kernel after another."""
+    """Add columns (N, C, kernel..., size...) to the windows that they stand for."""
     for tap in np.ndindex(*kernel):
         target = targets[(ALL, ALL, *tap)]
         np.add(target, columns[(ALL, ALL, *tap)], out=target)
@@ -109,57 +130,57 @@ def _accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
 # --- the three products on arrays -------------------------------------------------------------------------------
 
 
-def _correlate(x: np.ndarray, w: np.ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-               groups: int) -> np.ndarray:  # fmt: skip
-    kernel, per_group = w.shape[2:], len(w) // groups
-    out = np.empty((len(x), len(w), *size), x.dtype)
-    w = w.reshape(groups, per_group, w.shape[1] * math.prod(kernel))
-    for images, rows, columns in _columns(x, kernel, size, stride, padding, dilation, groups):
+def _correlate(x: np.ndarray, w: np.ndarray, layout: Layout) -> np.ndarray:
+    """The convolution."""
+    groups, per_group = layout.groups, len(w) // layout.groups
+    out = np.empty((len(x), len(w), *layout.size), x.dtype)
+    w = w.reshape(groups, per_group, math.prod(w.shape[1:]))
+    for images, rows, columns in _columns(x, layout):
         block = out[images, :, rows]
         block = block.reshape(len(block), groups, per_group, columns.shape[3])  # still a view
         np.matmul(w, columns.transpose(2, 0, 1, 3), out=block)
     return out
 
 
-def _correlate_weight(x: np.ndarray, y: np.ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                      groups: int) -> np.ndarray:  # fmt: skip
-    channels, per_group, size = x.shape[1] // groups, y.shape[1] // groups, y.shape[2:]
-    total = np.zeros((groups, channels * math.prod(kernel), per_group), x.dtype)
-    for images, rows, columns in _columns(x, kernel, size, stride, padding, dilation, groups):
+def _correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray:
+    """The weight from input and output."""
+    groups, channels, per_group = layout.groups, x.shape[1] // layout.groups, y.shape[1] // layout.groups
+    total = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
+    for images, rows, columns in _columns(x, layout):
         *lead, count, positions = columns.shape
         block = y[images, :, rows].reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3)
         block = block.reshape(groups, per_group, count * positions)
         total += np.matmul(columns.reshape(*lead, count * positions), block.swapaxes(1, 2))
-    return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(y.shape[1], channels, *kernel)
+    return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(y.shape[1], channels, *layout.kernel)
 
 
-def _spread(x: np.ndarray, w: np.ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-            groups: int) -> np.ndarray:  # fmt: skip
-    """The transposed convolution, with a result of the given size."""
-    per_group, kernel, n = w.shape[1], w.shape[2:], len(size)
-    out_channels = groups * per_group
+def _spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndarray:
+    """The transposed convolution: ``size`` is that of the result, ``layout.size`` that of x."""
+    kernel, groups, per_group = layout.kernel, layout.groups, w.shape[1]
+    channels = groups * per_group
     w = w.reshape(groups, len(w) // groups, per_group, *kernel)
-    # With stride 1 it is a convolution with the flipped kernel, over all windows of x. Adding to the windows of the
-    # result instead costs about three times as much an element, and pays where the result has few channels.
-    if max(stride) == 1 and x.shape[1] * math.prod(size) <= 3 * out_channels * math.prod(x.shape[2:]):
-        w = np.flip(w, tuple(range(3, 3 + n))).swapaxes(1, 2).reshape(out_channels, w.shape[1], *kernel)
-        before = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
-        return _correlate(x, w, size, stride, before, dilation, groups)
-    covered = reach(x.shape[2:], kernel, stride, dilation)
-    frame = np.zeros((len(x), out_channels, *(max(c, p + i) for c, p, i in zip(covered, padding, size))), x.dtype)
-    targets = windows(frame, kernel, x.shape[2:], stride, dilation)
+    # With stride 1 it is a convolution with the flipped kernel, over all windows of x. Adding to the windows
+    # of the result costs about three times as much an element, and pays where the result has few channels.
+    if max(layout.stride) == 1 and x.shape[1] * math.prod(size) <= 3 * channels * math.prod(layout.size):
+        w = np.flip(w, tuple(range(3, w.ndim))).swapaxes(1, 2).reshape(channels, w.shape[1], *kernel)
+        before = [d * (k - 1) - p for k, d, p in zip(kernel, layout.dilation, layout.padding)]
+        return _correlate(x, w, layout._replace(size=size, padding=before))
+    frame = [max(r, p + n) for r, p, n in zip(layout.reach, layout.padding, size)]
+    out = np.zeros((len(x), channels, *frame), x.dtype)
+    targets = windows(out, layout)
     w = np.ascontiguousarray(w.reshape(*w.shape[:2], per_group * math.prod(kernel)).swapaxes(1, 2))
     scratch = np.empty(0, x.dtype)
-    for images, rows in _blocks(len(x), x.shape[2], w.shape[0] * w.shape[1] * math.prod(x.shape[3:]) * x.itemsize):
+    row_bytes = groups * w.shape[1] * math.prod(layout.size[1:]) * x.itemsize
+    for images, rows in _blocks(len(x), layout.size[0], row_bytes):
         block = x[images, :, rows]
-        shape = (len(block), *w.shape[:2], math.prod(block.shape[2:]))
+        shape = (len(block), groups, w.shape[1], math.prod(block.shape[2:]))
         if scratch.size < math.prod(shape):
             scratch = np.empty(math.prod(shape), x.dtype)
         columns = scratch[: math.prod(shape)].reshape(shape)
         np.matmul(w, block.reshape(len(block), groups, w.shape[2], shape[3]), out=columns)
-        columns = columns.reshape(len(block), out_channels, *kernel, *block.shape[2:])
-        _accumulate(targets[(images, ALL, *[ALL] * n, rows)], columns, kernel)
-    return np.ascontiguousarray(framed(frame, [-p for p in padding], size))
+        columns = columns.reshape(len(block), channels, *kernel, *block.shape[2:])
+        _accumulate(targets[(images, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
+    return np.ascontiguousarray(framed(out, [-p for p in layout.padding], size))
 
 
 # --- the operations ---------------------------------------------------------------------------------------------
@@ -170,8 +191,8 @@ def each(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
     if len(value) not in (1, n):
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the "
-                           f"convolution dimensions, but got {name}={list(value)}")  # fmt: skip
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
+                           f"to match the convolution dimensions, but got {name}={list(value)}")  # fmt: skip
     return tuple(map(int, value)) * (n if len(value) == 1 else 1)
 
 
@@ -179,48 +200,49 @@ def _by(sizes: Ints) -> str:
     return f"({' x '.join(map(str, sizes))})"
 
 
-def _check_options(stride: Ints, padding: Ints, dilation: Ints, output_padding: Ints, transposed: bool, groups: int) -> None:
-    if groups <= 0:
-        raise RuntimeError(f"non-positive groups is not supported, but got groups={groups}")
+def _check_options(layout: Layout, transposed: bool, output_padding: Ints) -> None:
+    stride, dilation = list(layout.stride), list(layout.dilation)
+    if layout.groups <= 0:
+        raise noted(RuntimeError("non-positive groups is not supported"), f"groups={layout.groups}")
     if min(stride) <= 0:
-        raise RuntimeError(f"non-positive stride is not supported, but got stride={list(stride)}")
-    if min(padding) < 0:
-        raise RuntimeError(f"negative padding is not supported, but got padding={list(padding)}")
+        raise noted(RuntimeError("non-positive stride is not supported"), f"stride={stride}")
+    if min(layout.padding) < 0:
+        raise noted(RuntimeError("negative padding is not supported"), f"padding={list(layout.padding)}")
     if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
     if min(output_padding) < 0:
-        raise RuntimeError(f"negative output_padding is not supported, but got output_padding={list(output_padding)}")
+        raise noted(RuntimeError("negative output_padding is not supported"), f"output_padding={output_padding}")
     if transposed and any(z >= max(s, d) for z, s, d in zip(output_padding, stride, dilation)):
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding="
-                           f"{list(output_padding)}, stride={list(stride)}, dilation={list(dilation)}")  # fmt: skip
+        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
+                           f"{list(output_padding)} stride: {stride} dilation: {dilation}")  # fmt: skip
 
 
-def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, transposed: bool, groups: int) -> None:
+def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, transposed: bool,
+                    groups: int) -> None:  # fmt: skip
     w, x = list(weight.shape), list(input.shape)
     if len(x) != len(w):
         raise RuntimeError(f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, "
                            f"but got {len(x)}-dimensional input of size {x} instead")  # fmt: skip
-    if w[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
-                           f"but got weight of size {w} instead")  # fmt: skip
-    if w[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+    if w[0] < groups or w[0] % groups:
+        wanted = f"at least {groups}" if w[0] < groups else f"divisible by {groups}"
+        raise RuntimeError(f"Given groups={groups}, expected weight to be {wanted} at dimension 0, "
                            f"but got weight of size {w} instead")  # fmt: skip
     if min(w[2:]) == 0:
-        raise RuntimeError(f"weight should have a kernel of at least one element, but got weight of size {w}")
+        raise RuntimeError(f"expected weight to have a kernel of at least one element, but got weight of size {w}")
     channels, features = (w[0], w[1] * groups) if transposed else (w[1] * groups, w[0])
     if x[1] != channels:
         raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {w}, "
                            f"expected input{x} to have {channels} channels, but got {x[1]} channels instead")  # fmt: skip
     if bias is not None and bias.shape != (features,):
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be "
-                           f"1-dimensional with {features} elements, but got bias of size {list(bias.shape)} instead")  # fmt: skip
+                           f"1-dimensional with {features} elements, "
+                           f"but got bias of size {list(bias.shape)} instead")  # fmt: skip
     if 0 in x[2:]:
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {x}")
-    types = [OF_NUMPY[a.dtype] for a in (input, weight) + (() if bias is None else (bias,))]
+    types = [OF_NUMPY[a.dtype] for a in (input, weight, bias) if a is not None]
     if types[0] is not types[1]:
-        raise RuntimeError(f"expected scalar type {op.type_name(types[0])} but found {op.type_name(types[1])}\n"
-                           "  The input and the weight of a convolution must have one type.")  # fmt: skip
+        raise noted(RuntimeError(f"expected scalar type {op.type_name(types[0])} but found {op.type_name(types[1])}"),
+                    "The input and the weight of a convolution must be of one type.")  # fmt: skip
     if types[0] is not types[-1]:
         raise RuntimeError(f"Input type ({types[0].name}) and bias type ({types[-1].name}) should be the same")
     if input.dtype == bool:
@@ -234,21 +256,21 @@ def _in_single(*halves: np.ndarray) -> Sequence[np.ndarray]:
 
 
 @op.general(method=False)
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1, padding: int | Ints = 0,
-                dilation: int | Ints = 1, transposed: bool = False, output_padding: int | Ints = 0,
-                groups: int = 1) -> Tensor:  # fmt: skip
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
+                padding: int | Ints = 0, dilation: int | Ints = 1, transposed: bool = False,
+                output_padding: int | Ints = 0, groups: int = 1) -> Tensor:  # fmt: skip
     """A convolution of any kind: what ``conv1d`` to ``conv_transpose3d`` are made of.
 
     Args:
         input: (N, C, spatial...).
-        weight: (O, C / groups, kernel...); for a transposed convolution (C, O / groups, kernel...).
-        bias: (O,). All three have one type.
+        weight: (O, C / groups, kernel...); of a transposed convolution (C, O / groups, kernel...).
+        bias: (O,). All three are of one type.
         stride, padding, dilation, output_padding: a number, or one for each spatial dimension.
         groups: how many parts the channels fall into, each with a convolution of its own.
 
     Returns:
-        (N, O, size...) with ``size = (spatial + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``; transposed,
-        ``size = (spatial - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 + output_padding``.
+        (N, O, size...) with ``size = (spatial + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``;
+        transposed, ``(spatial - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1 + output_padding``.
 
     Raises:
         RuntimeError: for shapes, types or options that do not fit together.
@@ -260,66 +282,65 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
     tensor([[[21., 32.]]])
     """
-    n = weight.ndim - 2
+    if weight.ndim < 3:
+        raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}")
+    n, spatial, kernel = weight.ndim - 2, input.shape[2:], weight.shape[2:]
     stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
+    layout = Layout(kernel, spatial, stride, padding, dilation, groups)
     output_padding = each(output_padding, n, "output_padding")
-    _check_options(stride, padding, dilation, output_padding, transposed, groups)
+    _check_options(layout, transposed, output_padding)
     _check_operands(input, weight, bias, transposed, groups)
-    spatial, kernel, dtype = input.shape[2:], weight.shape[2:], input.dtype
-    extent = reach((1,) * n, kernel, stride, dilation)
+    single = _in_single(input, weight)
     if transposed:
-        covered = reach(spatial, kernel, stride, dilation)
-        size = [c - 2 * p + z for c, p, z in zip(covered, padding, output_padding)]
+        size = [r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding)]
         if min(size) < 1:
             raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
                                f"{_by(size)}. Output size is too small")  # fmt: skip
+        out = _spread(*single, size, layout)
     else:
-        padded = [i + 2 * p for i, p in zip(spatial, padding)]
+        padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
         if any(e > i for e, i in zip(extent, padded)):
             raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
                                "Kernel size can't be greater than actual input size")  # fmt: skip
         size = [(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)]
-    input, weight = _in_single(input, weight)
-    out = (_spread if transposed else _correlate)(input, weight, size, stride, padding, dilation, groups)
+        out = _correlate(*single, layout._replace(size=size))
     if bias is not None:
         out += bias.reshape(-1, *[1] * n)
-    return out.astype(dtype, copy=False)
+    return out.astype(input.dtype, copy=False)
 
 
 @op.general(method=False)
 def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
                        groups: int) -> Tensor:  # fmt: skip
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
-    single, other = _in_single(input, output)
-    weight = _correlate_weight(single, other, kernel, stride, padding, dilation, groups)
-    return weight.astype(input.dtype, copy=False)
+    layout = Layout(kernel, output.shape[2:], stride, padding, dilation, groups)
+    return _correlate_weight(*_in_single(input, output), layout).astype(input.dtype, copy=False)
 
 
 def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
-    """The convolution, cut to ``size``: it is larger where x is the result of an output_padding above the stride."""
+    """The convolution, cut to ``size``: an output_padding above the stride made x larger than that needs."""
     y = convolution(x, w, None, stride, padding, dilation, False, 0, groups)
-    return y if y.shape[2:] == tuple(size) else y[(..., *map(slice, size))]
+    return y if tuple(y.shape[2:]) == tuple(size) else y[(..., *map(slice, size))]
 
 
 def _transposed(y: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
     """The transposed convolution with a result of ``size``."""
-    covered = reach(y.shape[2:], w.shape[2:], stride, dilation)
-    missing = [n + 2 * p - c for n, p, c in zip(size, padding, covered)]
+    reach = Layout(w.shape[2:], y.shape[2:], stride, padding, dilation).reach
+    missing = [n + 2 * p - r for n, p, r in zip(size, padding, reach)]
     return convolution(y, w, None, stride, padding, dilation, True, missing, groups)
 
 
 def _of_input(g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
               groups: int) -> Any:  # fmt: skip
-    stride, padding, dilation = (each(v, len(input_shape) - 2, "") for v in (stride, padding, dilation))
-    adjoint = _convolved if transposed else _transposed
-    return adjoint(g, weight, input_shape[2:], stride, padding, dilation, groups)
+    options = (each(v, len(input_shape) - 2, "") for v in (stride, padding, dilation))
+    return (_convolved if transposed else _transposed)(g, weight, input_shape[2:], *options, groups)
 
 
 def _of_weight(g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any, dilation: Any, transposed: bool,
                groups: int) -> Any:  # fmt: skip
-    stride, padding, dilation = (each(v, len(weight_shape) - 2, "") for v in (stride, padding, dilation))
+    options = (each(v, len(weight_shape) - 2, "") for v in (stride, padding, dilation))
     x, y = (g, input) if transposed else (input, g)
-    return convolution_weight(x, y, weight_shape[2:], stride, padding, dilation, groups)
+    return convolution_weight(x, y, weight_shape[2:], *options, groups)
 
 
 convolution.vjp(input=_of_input, weight=_of_weight, bias=lambda g: sum(g, (0, *range(2, len(g.shape)))))
@@ -353,10 +374,10 @@ def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: An
     elif padding == "valid":
         padding = 0
     elif isinstance(padding, str):
-        raise RuntimeError(f"Invalid padding string: '{padding}'\n  It is 'same', 'valid', or numbers.")
+        raise noted(RuntimeError(f"Invalid padding string: '{padding}'"), "It is 'same', 'valid', or numbers.")
     x = _batched(input, n, f"conv{n}d")
     out = convolution(x, weight, bias, stride, padding, dilation, False, 0, groups)
-    if any(larger_half):  # an odd total belongs behind by its larger half only
+    if any(larger_half):  # of an odd total, the larger half stands behind only
         out = out[(..., *(slice(more, None) for more in larger_half))]
     return out if x is input else squeeze(out, 0)
 
@@ -427,7 +448,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: in
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                      padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
                      dilation: int | Ints = 1) -> Tensor:  # fmt: skip
-    """Transposed convolution over one dimension: the gradient of ``conv1d``, as a function; see :func:`convolution`.
+    """Transposed convolution over one dimension: what the gradient of ``conv1d`` is; see :func:`convolution`.
 
     Args:
         input: (N, C, L), or (C, L).
@@ -446,7 +467,7 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                      padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
                      dilation: int | Ints = 1) -> Tensor:  # fmt: skip
-    """Transposed convolution over two dimensions: the gradient of ``conv2d``, as a function; see :func:`convolution`.
+    """Transposed convolution over two dimensions: what the gradient of ``conv2d`` is; see :func:`convolution`.
 
     Args:
         input: (N, C, H, W), or (C, H, W).
@@ -467,7 +488,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                      padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
                      dilation: int | Ints = 1) -> Tensor:  # fmt: skip
-    """Transposed convolution over three dimensions: the gradient of ``conv3d``, as a function; see :func:`convolution`.
+    """Transposed convolution over three dimensions: what the gradient of ``conv3d`` is; see :func:`convolution`.
 
     Args:
         input: (N, C, D, H, W), or (C, D, H, W).
@@ -502,22 +523,22 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 # --- sliding blocks ---------------------------------------------------------------------------------------------
 
 
-def _pair(value: int | Ints, name: str, least: int, word: str) -> tuple[int, int]:
+def _pair(value: int | Ints, name: str, least: int) -> tuple[int, ...]:
     pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
     if len(pair) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pair)}")
     if min(pair) < least:
-        raise RuntimeError(f"{name.replace('_size', ' size')} should be {word}, but got {name}={pair}")
+        words = "greater than zero" if least else "non-negative"
+        raise RuntimeError(f"{name.replace('_', ' ')} should be {words}, but got {name}={pair}")
     return pair
 
 
-def _block_options(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[tuple[int, int], ...]:
-    return (_pair(kernel_size, "kernel_size", 1, "greater than zero"), _pair(dilation, "dilation", 1, "greater than zero"),
-            _pair(padding, "padding", 0, "non-negative"), _pair(stride, "stride", 1, "greater than zero"))  # fmt: skip
-
-
-def _block_counts(spatial: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> tuple[int, ...]:
-    return tuple((i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, d, p, s in zip(spatial, kernel, dilation, padding, stride))
+def _block_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Layout:
+    kernel, dilation = _pair(kernel_size, "kernel_size", 1), _pair(dilation, "dilation", 1)
+    padding, stride = _pair(padding, "padding", 0), _pair(stride, "stride", 1)
+    along = zip(spatial, kernel, stride, padding, dilation)
+    size = tuple((i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d in along)
+    return Layout(kernel, size, stride, padding, dilation)
 
 
 @op.general(name="im2col", node="Im2ColBackward0", method=False)
@@ -542,18 +563,17 @@ def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, pad
     tensor([[1., 3.],
             [2., 4.]])
     """
-    kernel, dilation, padding, stride = _block_options(kernel_size, dilation, padding, stride)
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
                            f"dimensions for input, but got: {list(input.shape)}")  # fmt: skip
-    size = _block_counts(input.shape[-2:], kernel, dilation, padding, stride)
+    layout = _block_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
+    kernel, size = layout.kernel, layout.size
     if min(size) < 1:
-        raise RuntimeError(f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, dilation={dilation}, "
-                           f"padding={padding}, calculated shape of the array of sliding blocks as {size}, "
-                           "but its components must be at least one.")  # fmt: skip
-    frame = framed(input, padding, reach(size, kernel, stride, dilation))
-    blocks = windows(frame, kernel, size, stride, dilation)
-    return np.array(blocks).reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size))
+        raise RuntimeError(f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
+                           f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
+                           f"sliding blocks as {size}, but its components must be at least one.")  # fmt: skip
+    blocks = windows(framed(input, layout.padding, layout.reach), layout).copy()
+    return blocks.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size))
 
 
 @op.general(name="col2im", node="Col2ImBackward0", method=False)
@@ -578,25 +598,26 @@ def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilati
     >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
     tensor([[[[1., 2., 1.]]]])
     """
-    kernel, dilation, padding, stride = _block_options(kernel_size, dilation, padding, stride)
-    spatial = _pair(output_size, "output_size", 1, "greater than zero")
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
                            f"dimensions for input, but got: {list(input.shape)}")  # fmt: skip
-    *lead, depth, count = input.shape
+    spatial = _pair(output_size, "output_size", 1)
+    layout = _block_layout(spatial, kernel_size, dilation, padding, stride)
+    kernel, size, (*lead, depth, count) = layout.kernel, layout.size, input.shape
+    channels = depth // math.prod(kernel)
     if depth % math.prod(kernel):
-        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                           f"input.size(1)={depth} and kernel_size={kernel}.")  # fmt: skip
-    size = _block_counts(spatial, kernel, dilation, padding, stride)
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+                           f"but got input.size(1)={depth} and kernel_size={kernel}.")  # fmt: skip
     if min(size) < 1 or math.prod(size) != count:
-        raise RuntimeError(f"Given output_size={spatial}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
-                           f"stride={stride}, expected size of input's dimension 2 to match the calculated number of "
-                           f"sliding blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}.")  # fmt: skip
-    columns = input.reshape(math.prod(lead), depth // math.prod(kernel), *kernel, *size)
-    frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, padding))), input.dtype)
-    _accumulate(windows(frame, kernel, size, stride, dilation), columns, kernel)
-    image = framed(frame, [-p for p in padding], spatial)
-    return np.ascontiguousarray(image).reshape(*lead, *image.shape[1:])
+        raise RuntimeError(f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, "
+                           f"padding={layout.padding}, stride={layout.stride}, expected size of input's dimension 2 "
+                           f"to match the calculated number of sliding blocks {size[0]} * {size[1]} = "
+                           f"{math.prod(size)}, but got input.size(2)={count}.")  # fmt: skip
+    columns = input.reshape(math.prod(lead), channels, *kernel, *size)
+    frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, layout.padding))), input.dtype)
+    _accumulate(windows(frame, layout), columns, kernel)
+    image = np.ascontiguousarray(framed(frame, [-p for p in layout.padding], spatial))
+    return image.reshape(*lead, channels, *spatial)
 
 
 unfold.vjp(input=lambda g, input_shape, kernel_size, dilation, padding, stride:

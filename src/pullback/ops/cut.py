@@ -54,6 +54,8 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     shape = input.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d, first, length = wrapped_dim(dim, len(shape)), integer(start), integer(length)
     n = shape[d]
     if length < 0:
@@ -157,7 +159,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1, 2]), tensor([3]))
     """
     sizes, d = _chunk_sizes(input, chunks, dim)
-    return pieces(input, sizes, d, "SplitBackward0")
+    return pieces(input, sizes, d, "SplitBackward0" if input.shape[d] else "SplitWithSizesBackward0")
 
 
 def _apart(x: Tensor, sizes: list[int], dim: int, name: str = "SliceBackward0") -> tuple[Tensor, ...]:

@@ -4,7 +4,8 @@ Integers, slices, None and Ellipsis give a view, recorded as one node with the n
 lists and masks then gather from that view, by NumPy's rule for where their dimensions go: in the place of the first,
 if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
 
-Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays.
+Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends with an array.
+To arrays of integers a 0-d tensor looks like a 1-d tensor of one element.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ WHOLE = slice(None)
 def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tensor:
     """The elements at an advanced index, as a copy."""
     last = at[-1]
+    if not input.ndim and last.dtype.kind != "b":
+        input = input.reshape(1)
     try:
         if last.dtype.kind == "i" and input.flags.c_contiguous and all(i.__class__ is slice for i in at[:-1]):
             return input.take(last, len(at) - 1)  # several times as fast
@@ -53,7 +56,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
         out = np.zeros(shape, input.dtype)
         out[tuple(at)] = input
         return out
-    rows = Rows(at, shape)
+    rows = Rows(at, shape or (1,))
     return rows.back(rows.summed(input), shape)
 
 
@@ -67,6 +70,8 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> None:
     index = tuple(at)
+    if not array.ndim and at[-1].dtype.kind != "b":
+        array = array.reshape(1)
     try:
         if not accumulate:
             if np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
@@ -92,7 +97,7 @@ def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
     taken = take_at(g, at)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
-    lost = Rows(at, g.shape).overwritten()
+    lost = Rows(at, g.shape or (1,)).overwritten()
     return where(lost, 0, taken) if lost.any() else taken
 
 
@@ -158,6 +163,8 @@ class Rows:
     def back(self, matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """The matrix as an array of the shape that was indexed."""
         order = self.dims + self.rest
+        if not shape:
+            return matrix.reshape(())
         return matrix.reshape([shape[d] for d in order]).transpose(inverse(order))
 
     def overwritten(self) -> np.ndarray:
@@ -317,7 +324,7 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
     except ValueError:
         raise RuntimeError(cannot_expand(np.asarray(given), list(target.shape))) from None
     if x._view is None or edges is None:
-        after_writing(x, edges, write.op, "CopySlices", (x._array, given, part))
+        after_writing(x, edges, write.op, "CopySlices", (x._array, given, part, "CopySlices"))
     else:
         storage.wrote(x)
         storage.move_base_on(x, edges[1], target)

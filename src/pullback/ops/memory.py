@@ -5,7 +5,7 @@ Strides are NumPy's, in elements. A memory format is an order of dimensions from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -16,8 +16,8 @@ from ..device import channels_last, channels_last_3d, contiguous_format, preserv
 from ..tensor import Tensor
 from .create import shape_of
 from .cut import as_strided, diagonal, narrow, select, split_with_sizes, unbind, unfold
-from .part import address, look
-from .view import expand, permute, same_memory, squeeze, t, transpose, unsqueeze, wrapped_dim
+from .part import address, look, steps
+from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
     "alias_copy", "as_strided_copy", "clone", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
@@ -131,6 +131,8 @@ def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
 def stride(input: Tensor, dim: int | None = None) -> Any:
     """How far apart neighbours along each dimension (or along ``dim``) lie, counted in elements."""
     array = input._array
+    if not array.size:
+        return _of_dim(steps([n or 1 for n in array.shape]), dim)
     return _of_dim(tuple([s // array.itemsize for s in array.strides]), dim)
 
 
@@ -233,35 +235,33 @@ op.offer(_resize, "resize_")
 # --- views that copy --------------------------------------------------------------------------------------------
 
 
-def _copy_of(fn: Callable, name: str) -> Callable:
+def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
     def copied(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
         seen = fn(*args, **kwargs)
-        copies = tuple(map(_dense, seen)) if isinstance(seen, tuple) else _dense(seen)
+        copies = tuple(map(copy, seen)) if isinstance(seen, tuple) else copy(seen)
         return copies if out is None else op.write_out(out, copies)
+
+    def copy(x: Tensor) -> Tensor:
+        result = clone(x, contiguous_format)
+        if result._fn is not None:
+            result._fn.__class__ = clone.op.node_type(node or f"{x.grad_fn.name()}_copy", False)
+        return result
 
     copied.__name__ = copied.__qualname__ = name
     copied.__doc__ = f"A copy of what the view ``{name.removesuffix('_copy')}`` shows."
     return copied
 
 
-def _dense(x: Tensor) -> Tensor:
-    return clone(x, contiguous_format)
-
-
 def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     return look(input, (slice(None),) * wrapped_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0")
 
 
-def _view(input: Tensor, size: Any) -> Tensor:
-    return same_memory(input, size) if isinstance(size, Sequence) else input.view(size)  # type: ignore[attr-defined]
-
-
-alias_copy = _copy_of(lambda input: same_memory(input, input.shape), "alias_copy")
+alias_copy = _copy_of(lambda input: look(input, (...,), "AliasBackward0"), "alias_copy")
 as_strided_copy = _copy_of(as_strided, "as_strided_copy")
 diagonal_copy = _copy_of(diagonal, "diagonal_copy")
 expand_copy = _copy_of(expand, "expand_copy")
-narrow_copy = _copy_of(narrow, "narrow_copy")
+narrow_copy = _copy_of(narrow, "narrow_copy", "NarrowCopyBackward0")
 permute_copy = _copy_of(permute, "permute_copy")
 select_copy = _copy_of(select, "select_copy")
 slice_copy = _copy_of(_slice, "slice_copy")
@@ -272,5 +272,5 @@ transpose_copy = _copy_of(transpose, "transpose_copy")
 unbind_copy = _copy_of(unbind, "unbind_copy")
 unfold_copy = _copy_of(unfold, "unfold_copy")
 unsqueeze_copy = _copy_of(unsqueeze, "unsqueeze_copy")
-view_copy = _copy_of(_view, "view_copy")
+view_copy = _copy_of(lambda input, size: input.view(size), "view_copy")
 op.offer(narrow_copy, "narrow_copy")

@@ -54,14 +54,14 @@ def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
         raise in_torchs_words(error, input, part) from None
 
 
-@op.general(name="read_part", node="AsStridedBackward0", holomorphic=False, method=False)
-def read(input: Tensor, part: Any) -> Tensor:
+@op.general(name="read_part", node=lambda input, part, name: name, holomorphic=False, method=False)
+def read(input: Tensor, part: Any, name: str = "AsStridedBackward0") -> Tensor:
     """A copy of the part's elements, in the part's shape."""
     return input[part].copy() if part.__class__ is tuple else part.read(input)
 
 
-@op.general(name="place_part", holomorphic=False, method=False)
-def place(input: Tensor, part: Any, shape: tuple[int, ...]) -> Tensor:
+@op.general(name="place_part", node=lambda input, part, shape, name: name, holomorphic=False, method=False)
+def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePartBackward0") -> Tensor:
     """Zeros of that shape, with the input's elements added to the part's."""
     if part.__class__ is not tuple:
         return part.place(input, shape)
@@ -252,7 +252,8 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
         other = in_kind_of(view, edge if isinstance(edge, Tensor) else other)
         edge, base = other._fn, other._array
     result = wrap(view)
-    op.record(read.op, "AsStridedBackward0", (edge,), (base, window(base, view)), (view,), result, 2)
+    name = "AsStridedBackward0"
+    op.record(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
     return result._fn
 
 
@@ -261,7 +262,8 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     seen = base if base._array.dtype.kind == view.dtype.kind else in_kind_of(view, base)
     array = seen._array
     result = wrap(array)
-    op.record(write.op, "CopySlices", (seen._fn, edge), (array, view, window(array, view)), (array,), result, 2)
+    name = "CopySlices"
+    op.record(write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2)
     return (result if seen is base else in_kind_of(base._array, result))._fn
 
 

@@ -1,11 +1,11 @@
-"""Pooling: the maximum, the mean or a norm of windows, and placing maxima back where they came from.
+"""Pooling: the maximum, the mean or a norm of windows, and maxima put back where they came from.
 
-Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Of equal maxima the
-first counts, in the order of memory; NaN is larger than everything, and of several NaN the last counts. Indices are numbers
-of elements within a plane. Padding is never a maximum.
+Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Of equal
+maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a maximum.
+An index is the number of an element within its plane.
 
-The derivative of a maximum places the gradient at the index; what it needs are the indices alone. Means are the linear
-maps of :mod:`pullback.ops.resample`, which also has the rules.
+The derivative of a maximum places the gradient at its index, and keeps nothing else. Means are linear maps of
+:mod:`pullback.ops.resample`, where their rules are.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import op
+from ..complaint import noted
 from ..dtypes import OF_NUMPY, int64
 from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .convolution import framed, reach, windows
+from .convolution import Layout, framed, windows
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
@@ -34,8 +35,7 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool
            "max_pool2d", "max_pool3d"]  # fmt: skip
 __all_functional__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
                       "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-                      "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
-                      "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
+                      "fractional_max_pool2d", "fractional_max_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
                       "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
                       "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]  # fmt: skip
 
@@ -47,7 +47,7 @@ BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
 
 
 def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The maxima over equally shaped arrays, and which array each is from: ``first`` where none is above the least value."""
+    """The maxima over arrays of one shape, and from which array each is; at least from the one ``first`` says."""
     count = np.uint8 if len(views) <= 256 else np.int32
     values, taps = views[0].copy(), np.array(np.broadcast_to(first, views[0].shape), count)
     for tap, view in enumerate(views[1:], 1):
@@ -59,39 +59,40 @@ def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.nd
     return values, taps
 
 
+@functools.lru_cache(64)
+def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The index of each window's first element (which may be padding), the way from there to the others, and the
+    place in the kernel of the first that is no padding."""
+    each = list(zip(*layout[:5], [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]))
+    corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * row for _, o, s, p, _, row in each])
+    offsets = functools.reduce(np.add.outer, [np.arange(k) * d * row for k, _, _, _, d, row in each])
+    first = np.zeros((), int)
+    for k, o, s, p, d, _ in each:
+        first = np.add.outer(first * k, np.maximum(0, -((np.arange(o) * s - p) // d)))
+    return corners, offsets.ravel(), first
+
+
 class Sliding(NamedTuple):
     """Windows at even distances."""
 
-    spatial: tuple[int, ...]
-    size: tuple[int, ...]
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
+    spatial: Ints
+    layout: Layout
 
     def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, *size) of planes (planes, *spatial), and their indices."""
-        sizes = list(zip(self.size, self.kernel, self.stride, self.padding, self.dilation))
-        rows = [math.prod(self.spatial[d + 1 :]) for d in range(len(sizes))]  # elements from one to the next along each
-        # A window's index is that of its first element (which may lie in the padding) and the offset of another one.
-        corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * w for (o, _, s, p, _), w in zip(sizes, rows)])
-        offsets = functools.reduce(np.add.outer, [np.arange(k) * d * w for (_, k, _, _, d), w in zip(sizes, rows)]).ravel()
-        # The number in the kernel of each window's first element that is not padding.
-        inside = [np.maximum(0, -((np.arange(o) * s - p) // d)) for o, _, s, p, d in sizes]
-        first = functools.reduce(lambda a, d: np.add.outer(a * self.kernel[d], inside[d]), range(len(sizes)), np.zeros((), int))
-        covered = reach(self.size, self.kernel, self.stride, self.dilation)
+        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
+        layout = self.layout
+        corners, offsets, first = _numbering(*self)
         least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
-        values = np.empty((len(planes), *self.size), planes.dtype)
+        values = np.empty((len(planes), *layout.size), planes.dtype)
         indices = np.empty(values.shape, np.int64)
         step = max(1, BLOCK // max(1, math.prod(self.spatial)))
         for at in range(0, len(planes), step):
-            block = planes[at : at + step]
-            frame = framed(block, self.padding, covered, least)
-            view = windows(frame, self.kernel, self.size, self.stride, self.dilation)
-            views = [view[(slice(None), *tap)] for tap in np.ndindex(*self.kernel)]
-            values[at : at + step], taps = _first_maxima(views, first)
-            np.add(corners, offsets.take(taps), out=indices[at : at + step])
-        if any(p and d > 1 for p, d in zip(self.padding, self.dilation)):  # a window may be wholly padding: -inf, no index
+            part = slice(at, at + step)
+            view = windows(framed(planes[part], layout.padding, layout.reach, least), layout)
+            views = [view[(slice(None), *tap)] for tap in np.ndindex(*layout.kernel)]
+            values[part], taps = _first_maxima(views, first)
+            np.add(corners, offsets.take(taps), out=indices[part])
+        if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding, and -inf
             np.minimum(indices, math.prod(self.spatial) - 1, out=indices)
         return values, indices
 
@@ -103,7 +104,7 @@ class Scattered(NamedTuple):
     elements: tuple[np.ndarray, ...]
 
     def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, *size) of planes (planes, *spatial), and their indices."""
+        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
         n = len(self.spatial)
         numbers = []
         for tap in itertools.product(*(range(e.shape[-1]) for e in self.elements)):
@@ -112,7 +113,8 @@ class Scattered(NamedTuple):
                 number = number * length + e[..., k].reshape(len(e), *[1] * d, e.shape[1], *[1] * (n - d - 1))
             numbers.append(np.broadcast_to(number, (len(planes), *number.shape[1:])))
         flat = planes.reshape(len(planes), math.prod(self.spatial))
-        views = [np.take_along_axis(flat, k.reshape(len(k), math.prod(k.shape[1:])), 1).reshape(k.shape) for k in numbers]
+        views = [np.take_along_axis(flat, number.reshape(len(number), math.prod(number.shape[1:])), 1)
+                 .reshape(number.shape) for number in numbers]  # fmt: skip
         values, taps = _first_maxima(views, np.zeros((), np.uint8))
         indices = np.empty(values.shape, np.int64)
         for tap, number in enumerate(numbers):
@@ -152,59 +154,66 @@ def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
     if len(value) not in (1, n):
-        raise RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints, but got {tuple(value)}")
+        raise noted(RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
+                    f"{what} is {tuple(value)}")  # fmt: skip
     return tuple(map(int, value)) * (n // len(value))
 
 
 def _check_spatial(name: str, input: Tensor, n: int) -> tuple[int, ...]:
     """The spatial sizes."""
     shape = tuple(input.shape)
-    if len(shape) not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input, but got: {list(shape)}")
-    if 0 in shape[-n - 1 :]:
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
-                           f"but got:{list(shape)}")  # fmt: skip
+    if n > 1 and len(shape) not in (n + 1, n + 2):
+        raise noted(RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"),
+                    f"its shape is {shape}")  # fmt: skip
+    if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1 :]:
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
+                           f"for input, but got:{list(shape)}")  # fmt: skip
     return shape[-n:]
 
 
-def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Sliding:
+def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+             ceil_mode: bool) -> Sliding:  # fmt: skip
     kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride is None or stride == [] else _each(stride, n, name, "stride", "omitted, ")
+    stride = kernel if stride in (None, (), []) else _each(stride, n, name, "stride", "omitted, ")
     padding, dilation = _each(padding, n, name, "padding"), _each(dilation, n, name, "dilation")
     if min(kernel) <= 0:
-        raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {kernel}")
+        raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {min(kernel)}")
     if min(stride) <= 0:
-        raise RuntimeError(f"stride should not be zero: {name}() stride must be greater than zero, but got {stride}")
+        raise RuntimeError(f"stride should not be zero: {name}() stride must be greater than zero, but got {min(stride)}")
     if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
+        raise RuntimeError(f"dilation should be greater than zero: {name}() dilation must be greater than zero, "
+                           f"but got {min(dilation)}")  # fmt: skip
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     if any(p > k // 2 for p, k in zip(padding, kernel)):
-        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel} "
-                           f"and dilation={dilation}")  # fmt: skip
+        raise RuntimeError("pad should be at most half of effective kernel size, but got "
+                           f"pad={padding}, kernel_size={kernel} and dilation={dilation}")  # fmt: skip
     spatial = _check_spatial(name, input, n)
     size = []
     for i, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
         o = (i + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
-        size.append(o - 1 if ceil_mode and (o - 1) * s >= i + p else o)  # the last window starts inside, or in the left padding
+        size.append(o - 1 if ceil_mode and (o - 1) * s >= i + p else o)  # no window starts behind the last element
     if min(size) < 1:
-        channels = input.shape[-n - 1]
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, (channels, *spatial)))}). Calculated output size: "
-                           f"({'x'.join(map(str, (channels, *size)))}). Output size is too small")  # fmt: skip
-    return Sliding(spatial, tuple(size), kernel, stride, padding, dilation)
+        if n == 1:
+            raise RuntimeError(f"{name}() Invalid computed output size: {size[0]}")
+        given, made = ("x".join(map(str, (input.shape[-n - 1], *each))) for each in (spatial, size))
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
+    return Sliding(spatial, Layout(kernel, tuple(size), stride, padding, dilation))
 
 
 def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[int, ...]:
-    shape = tuple(input.shape)
+    shape, several = tuple(input.shape), isinstance(output_size, (tuple, list))
+    if n > 1 and several and len(shape) <= n:
+        raise ValueError(f"Input dimension should be at least {n + 1}")
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(shape)}")
     for d in range(len(shape) - n - (len(shape) == n + 1), len(shape)):
         if shape[d] == 0:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
                                f"but input has sizes {list(shape)} with dimension {d} being empty")  # fmt: skip
-    sizes = (output_size,) * n if output_size is None or isinstance(output_size, (int, np.integer)) else tuple(output_size)
+    sizes = tuple(output_size) if several else (output_size,) * n
     if len(sizes) != n:
-        raise RuntimeError(f"{name}: output_size must be {n} numbers, but got {sizes}")
+        raise RuntimeError(f"{name}(): argument 'output_size' should contain {NUMBERS[n]} int{'s' * (n > 1)} (got {len(sizes)})")
     sizes = tuple(i if o is None else int(o) for o, i in zip(sizes, shape[-n:]))
     if min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {sizes}")
@@ -214,14 +223,15 @@ def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[
 # --- max pools --------------------------------------------------------------------------------------------------
 
 
-def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool) -> Any:
+def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+              return_indices: bool) -> Any:  # fmt: skip
     shape = _sliding(f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode)
     return _pooled(f"MaxPool{n}DWithIndicesBackward0", input, shape, return_indices)
 
 
 @op.composite(method=False)
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
     """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, L), or (C, L).
 
     >>> import pullback as torch
@@ -232,8 +242,8 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
     """Maxima of windows.
 
     Args:
@@ -246,7 +256,7 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         return_indices: also return where the maxima are: numbers in the plane, int64.
 
     Returns:
-        (N, C, H', W') with ``H' = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`` (``ceil_mode`` rounds up).
+        (N, C, H', W') with ``H' = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1``, or rounded up.
 
     Raises:
         RuntimeError: for options that make no sense, or if no window fits.
@@ -262,8 +272,8 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
     """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
@@ -274,8 +284,8 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 def _with_indices(n: int) -> Any:
-    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                 return_indices: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
+    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 ceil_mode: bool = False, return_indices: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d_with_indices"
@@ -291,14 +301,14 @@ def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: 
     spatial = tuple(input.shape[-n:])
     if all(o and i % o == 0 for i, o in zip(spatial, size)):
         kernel = tuple(i // o for i, o in zip(spatial, size))
-        shape: Any = Sliding(spatial, size, kernel, kernel, (0,) * n, (1,) * n)
+        shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
     else:
         elements = []
         for i, o in zip(spatial, size):
             window = np.arange(o)
             start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
             taps = np.arange(np.max(stop - start, initial=1))
-            elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])  # short windows repeat their last element
+            elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])  # short ones repeat their last
         shape = Scattered(spatial, tuple(elements))
     return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
 
@@ -320,7 +330,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
     Args:
         input: (N, C, H, W), or (C, H, W); real.
-        output_size: (H', W'), or one number for both; None keeps a size. Window i of H' is ``[floor(i * H / H'), ceil((i + 1) * H / H'))``.
+        output_size: (H', W'), or one number for both; None keeps a size. The i-th window of H' is
+            ``[floor(i * H / H'), ceil((i + 1) * H / H'))``.
         return_indices: also return where the maxima are: numbers in the plane, int64.
 
     >>> import pullback as torch
@@ -341,7 +352,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return _adaptive_max_pool(3, input, output_size, return_indices)
 
 
-def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any) -> Any:
+def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
+                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -352,7 +364,8 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = _each(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
-        raise RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}, for output size {size}")
+        raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
+                    f"the output size is {size}")  # fmt: skip
     if samples is None:
         samples = rand(1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1], n, dtype=input.dtype)
     at = samples.detach().numpy().reshape(-1, n)
@@ -398,25 +411,14 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = No
     return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                                       return_indices: bool = True, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
-    """:func:`fractional_max_pool2d` with ``return_indices=True``."""
-    return _fractional_max_pool(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
-
-
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                                       return_indices: bool = True, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
-    """:func:`fractional_max_pool3d` with ``return_indices=True``."""
-    return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
-
-
 # --- maxima back in their places --------------------------------------------------------------------------------
 
 
-def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Tensor:
+def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                output_size: Any) -> Tensor:  # fmt: skip
     name = f"max_unpool{n}d"
     kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride is None else _each(stride, n, name, "stride", "omitted, ")
+    stride = kernel if stride in (None, (), []) else _each(stride, n, name, "stride", "omitted, ")
     padding = _each(padding, n, name, "padding")
     usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(input.shape[-n:], stride, padding, kernel))
     size = usual if output_size is None else tuple(output_size)[-n:]
@@ -424,7 +426,8 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
     if len(input.shape) not in (n + 1, n + 2):
-        raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {len(input.shape)} dimensions")
+        raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, "
+                           f"but got a tensor with {len(input.shape)} dimensions")  # fmt: skip
     if indices.dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {op.type_name(indices.dtype)}")
     if tuple(indices.shape) != tuple(input.shape):
@@ -432,7 +435,8 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
                            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip
     wrong = indices[(indices < 0) | (indices >= math.prod(size))]
     if wrong.numel():
-        raise RuntimeError(f"Found an invalid max index: {wrong[0].item()} (output volumes are of size {'x'.join(map(str, size))})")
+        raise RuntimeError(f"Found an invalid max index: {wrong[0].item()} "
+                           f"(output volumes are of size {'x'.join(map(str, size))})")  # fmt: skip
     return place(input, indices, size, False, f"MaxUnpool{n}DBackward0")
 
 
@@ -489,7 +493,7 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
 
 @functools.lru_cache(256)
-def _sums(spatial: int, size: int, kernel: int, stride: int, padding: int) -> Line:
+def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Line:
     """The line that sums windows."""
     columns = np.arange(size) * stride - padding + np.arange(kernel)[:, None]
     rows = np.broadcast_to(np.arange(size), columns.shape)
@@ -497,20 +501,21 @@ def _sums(spatial: int, size: int, kernel: int, stride: int, padding: int) -> Li
     return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
 
 
-def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-              divisor_override: int | None) -> Tensor:  # fmt: skip
+def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+              count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
+    spatial, layout = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
     divisor: Any = divisor_override
     if divisor is None:
         lengths = []
-        for i, o, k, s, p in zip(*shape[:5]):
+        for i, k, o, s, p in zip(spatial, *layout[:4]):
+            border = p if count_include_pad else 0
             start = np.arange(o) * s - p
-            lengths.append(np.minimum(start + k, i + p) - start if count_include_pad else np.minimum(start + k, i) - np.maximum(start, 0))
+            lengths.append(np.minimum(start + k, i + border) - np.maximum(start, -border))
         divisor = functools.reduce(np.multiply.outer, lengths)
         divisor = int(divisor.flat[0]) if np.all(divisor == divisor.flat[0]) else divisor
-    return resample(input, list(map(_sums, *shape[:5])), None, divisor, f"AvgPool{n}DBackward0")
+    return resample(input, list(map(_sums, spatial, *layout[:4])), None, divisor, f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)
@@ -563,7 +568,7 @@ def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
 
 @op.composite(method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, L), or (C, L).
+    """Means of as many windows as asked for, those of :func:`adaptive_max_pool1d`. Input: (N, C, L), or (C, L).
 
     >>> import pullback as torch
     >>> torch.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 2.0]]), 2)
@@ -574,7 +579,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 @op.composite(method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, H, W), or (C, H, W).
+    """Means of as many windows as asked for, those of :func:`adaptive_max_pool2d`.
+
+    Input: (N, C, H, W), or (C, H, W).
 
     >>> import pullback as torch
     >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), (1, 2))
@@ -585,7 +592,9 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @op.composite(method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Means of as many windows as asked for; see :func:`adaptive_max_pool2d` for which. Input: (N, C, D, H, W), or (C, D, H, W).
+    """Means of as many windows as asked for, those of :func:`adaptive_max_pool3d`.
+
+    Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
     >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1).item()
@@ -618,7 +627,7 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """Norms of windows: ``sum(x ** p) ** (1 / p)``, where p is ``norm_type``.
 
-    A last window that ``ceil_mode`` cuts short counts as if its missing elements were the mean of the others, as in PyTorch.
+    Elements missing from a last window that ``ceil_mode`` cuts short count as the mean of the others, as in PyTorch.
 
     Args:
         input: (N, C, H, W), or (C, H, W).

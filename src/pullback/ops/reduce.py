@@ -64,6 +64,14 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     return dims if ndim else ()
 
 
+def one_dim(name: str, dim: Any, ndim: int) -> int:
+    """The one dimension that ``dim`` names (0 for a 0-d tensor), counted from the first."""
+    try:
+        return wrapped_dim(integer(dim), ndim)
+    except TypeError:
+        raise TypeError(f"{name}() received an invalid combination of arguments\n  dim must be int, not {type(dim).__name__}") from None
+
+
 def counted(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
     """How many elements are reduced to one."""
     return product([shape[d] for d in dims])
@@ -281,6 +289,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
+    if dim is None and dtype is None and input.dtype in ONES and input.flags.forc and not keepdim:
+        return add(input, None) / input.size
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     if OF_NUMPY[x.dtype].category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
@@ -335,18 +345,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     """
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
-    axis = None if dim is None else _one_dim("prod", dim, x.ndim)
-    out = np.multiply.reduce(widened(x), axis=axis, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
+    dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
+    out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
     return asarray(out).astype(d, copy=False)
-
-
-def _one_dim(name: str, dim: Any, ndim: int) -> Any:
-    """One dimension as NumPy's axis, which there is none of in 0-d arrays."""
-    try:
-        d = wrapped_dim(integer(dim), ndim)
-    except TypeError:
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(dim).__name__}), but 'dim' is one int") from None
-    return d if ndim else ()
 
 
 def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:

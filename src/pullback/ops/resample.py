@@ -1,13 +1,13 @@
 """Images of other sizes: interpolation, sampling at given points, and shuffled pixels.
 
-Interpolation is linear in the image, and separable: one small linear map along every row, then one along every column.
-Such a map is a :class:`Line`, and its derivative is the transposed line, so a single operation with a single rule serves
-all modes of ``interpolate`` and all average pools, to any order. Coordinates are PyTorch's: pixels are squares, and
-``align_corners`` says whether input and output have the centres of their outermost pixels in common, or those pixels'
-outer edges.
+Interpolation is linear in the image, and separable: one small linear map along every row, then one along every
+column. Such a map is a :class:`Line`, and its derivative is the transposed line, so a single operation with a
+single rule serves all modes of ``interpolate`` and all average pools, to any order. Coordinates are PyTorch's:
+pixels are squares, and ``align_corners`` says whether input and output have in common the centres of their outermost
+pixels, or those pixels' outer edges.
 
-The cubic kernel is that of Keys, "Cubic convolution interpolation for digital image processing" (1981), equation 4 in the
-form with a free slope a, here -0.75, and -0.5 (which is his equation 15) for ``antialias``.
+The cubic kernel is that of Keys, "Cubic convolution interpolation for digital image processing" (1981), with the
+slope a = -0.5 that he derives for ``antialias``, and a = -0.75 otherwise.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Line:
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
         least = max(rank.max() + 1, np.bincount(columns).max())
         group = distance if len(np.unique(distance)) <= least + 2 else rank
-        return [(_evenly(rows[k]), _evenly(columns[k]), self.weights[k][0] if np.ptp(self.weights[k]) == 0 else self.weights[k])
-                for k in (group == g for g in np.unique(group))]  # fmt: skip
+        parts = [(rows[k], columns[k], self.weights[k]) for k in (group == g for g in np.unique(group))]
+        return [(_evenly(r), _evenly(c), w[0] if np.all(w == w[0]) else w) for r, c, w in parts]
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
@@ -104,7 +104,7 @@ def _evenly(index: np.ndarray) -> slice | np.ndarray:
 
 @op.general(node=lambda input, lines, before, after, name: name, method=False)
 def resample(input: Tensor, lines: Sequence[Line], before: Any, after: Any, name: str) -> Tensor:
-    """Lines along the last dimensions, one each, of ``input / before``, and divided by ``after`` (None: not divided)."""
+    """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (None: not divided)."""
     dtype = input.dtype
     x = input.astype(np.float32) if OF_NUMPY[dtype].is_floating_point and dtype.itemsize == 2 else input
     if before is not None:
@@ -141,11 +141,12 @@ SMOOTH = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a
 
 
 @functools.lru_cache(256)
-def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool) -> Line:
-    """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 where ``single``."""
+def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool,
+                   single: bool) -> Line:  # fmt: skip
+    """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
-    step = (size - 1) / (into - 1) if align_corners and into > 1 else 0 if align_corners else 1 / scale if scale else size / into
+    step = (size - 1) / max(1, into - 1) if align_corners else 1 / scale if scale else size / into
     step, half = real(step), real(0.5)
     if mode.startswith("nearest"):
         columns, weights = np.floor(step * (o if mode == "nearest" else o + half))[None], np.ones((1, into))
@@ -169,12 +170,12 @@ def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: 
 
 @functools.lru_cache(256)
 def averaging(size: int, into: int) -> tuple[Line, np.ndarray]:
-    """Sums over the windows of adaptive pooling, ``[floor(o * size / into), ceil((o + 1) * size / into))``, and their lengths."""
+    """The line that sums windows ``[floor(o * size / into), ceil((o + 1) * size / into))``, and their lengths."""
     o = np.arange(into)
     start, stop = o * size // max(1, into), -(-(o + 1) * size // max(1, into))
-    taps = np.arange(np.max(stop - start, initial=0))[:, None]
-    columns = start + taps
-    return Line((into, size), np.broadcast_to(o, columns.shape), np.minimum(columns, size - 1), columns < stop), stop - start
+    columns = start + np.arange(np.max(stop - start, initial=0))[:, None]
+    rows = np.broadcast_to(o, columns.shape)
+    return Line((into, size), rows, np.minimum(columns, size - 1), columns < stop), stop - start
 
 
 def adaptive_average(input: Tensor, size: Sequence[int]) -> Tensor:
@@ -214,7 +215,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     n, spatial = len(input.shape) - 2, tuple(input.shape[2:])
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        raise ValueError("align_corners option can only be set with the interpolating modes: "
+                         "linear | bilinear | bicubic | trilinear")  # fmt: skip
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
@@ -222,18 +224,23 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if antialias and (mode not in SMOOTH or n != 2):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
+                         "and requires a 4-D tensor as input")  # fmt: skip
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
     if mode == "lanczos" and align_corners:
         raise ValueError("Lanczos mode does not support align_corners=True")
-    scales = None if scale_factor is None else _of_each(scale_factor, spatial, "scale_factor", "of shape", "(s1, s2, ...,sK)")
-    into = _of_each(size, spatial, "output size", "of", "(o1, o2, ...,oK)") if scales is None else tuple(
-        math.floor(i * s) for i, s in zip(spatial, scales))  # fmt: skip
-    if n not in (1, 2, 3) or mode not in ("nearest", "nearest-exact", "area", *DIMENSIONS) and (mode not in SMOOTH or n != 2):
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported "
-                                  f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
-                                  f"nearest-exact (got {mode})")  # fmt: skip
+    scales: tuple[Any, ...] = (None,) * n
+    if size is not None:
+        into = _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")
+    else:
+        scales = _of_each(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
+        into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))
+    of_any = mode in ("nearest", "nearest-exact", "area", *DIMENSIONS)
+    if n not in (1, 2, 3) or not of_any and (mode not in SMOOTH or n != 2):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: "
+                                  "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
+                                  f"(got {mode})")  # fmt: skip
     if DIMENSIONS.get(mode, n) != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
     if mode == "area":
@@ -242,7 +249,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {spatial} output {into}")
     if input.shape[1] == 0:
         raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
-    if recompute_scale_factor or scales is None:
+    if recompute_scale_factor:
         scales = (None,) * n
     bytes_wanted = input.dtype is uint8 and not mode.startswith("nearest")
     x = input.to(float32) if bytes_wanted else input
@@ -253,13 +260,14 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
 
 
-def _of_each(value: Any, spatial: tuple[int, ...], what: str, of: str, form: str) -> tuple[Any, ...]:
+def _of_each(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tuple[Any, ...]:
     if not isinstance(value, (tuple, list)):
         return (value,) * len(spatial)
     if len(value) != len(spatial):
-        raise ValueError(f"Input and {what.replace('output size', 'output')} must have the same number of spatial dimensions, but got "
-                         f"input with spatial dimensions of {list(spatial)} and {what} {of} {tuple(value)}. Please provide input tensor "
-                         f"in (N, C, d1, d2, ...,dK) format and {what} in {form} format.")  # fmt: skip
+        name = what.partition(" of")[0]
+        raise ValueError(f"Input and {name.partition(' ')[0]} must have the same number of spatial dimensions, but got "
+                         f"input with spatial dimensions of {list(spatial)} and {what} {tuple(value)}. Please provide "
+                         f"input tensor in (N, C, d1, d2, ...,dK) format and {name} in {form} format.")  # fmt: skip
     return tuple(value)
 
 
@@ -293,7 +301,7 @@ def _numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) ->
 
 @op.general(method=False)
 def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
-    """Elements of the planes that the last ``n`` dimensions make, by their numbers: (lead..., the index's last ``n``)."""
+    """Elements of planes (the last ``n`` dimensions), by their numbers: (lead..., the index's last ``n``)."""
     lead = input.shape[: input.ndim - n]
     numbers = _numbers(index, lead, n, math.prod(input.shape[input.ndim - n :]))
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
@@ -301,7 +309,7 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
 
 @op.general(node=lambda input, index, size, add, name: name, method=False)
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
-    """Planes of zeros of that size, with the input's elements at their numbers; of repeated ones, the sum or the last."""
+    """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
     n = len(size)
     lead = input.shape[: input.ndim - n]
     numbers = _numbers(index, lead, n, math.prod(size))
@@ -385,17 +393,20 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     tensor([[[[2.5000]]]])
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+                         f"but got: '{mode}'")  # fmt: skip
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
                          f"but got: '{padding_mode}'")  # fmt: skip
     n, sizes = len(input.shape) - 2, f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if n not in (2, 3) or len(grid.shape) != n + 2:
-        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of dimensions, but got {sizes}")
+        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
+                           f"dimensions, but got {sizes}")  # fmt: skip
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
     if grid.shape[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, "
+                           f"but got grid with sizes {list(grid.shape)}")  # fmt: skip
     for d, size in enumerate(input.shape[2:], 2):
         if size == 0:
             raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
@@ -408,7 +419,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
     spatial = input.shape[2:]
-    along = [_taps(at, size, mode, padding_mode, bool(align_corners)) for at, size in zip(unbind(grid, -1)[::-1], spatial)]
+    along = [_taps(at, size, mode, padding_mode, bool(align_corners))
+             for at, size in zip(unbind(grid, -1)[::-1], spatial)]  # fmt: skip
     total: Any = None
     for taps in itertools.product(*along):
         index, weight = taps[0]
@@ -420,7 +432,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
 
 @op.composite(method=False)
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                 align_corners: bool) -> Tensor:  # fmt: skip
     """:func:`grid_sample` with numbers for modes: 0, 1, 2 in the order in which it lists them.
 
     >>> import pullback as torch
@@ -450,7 +463,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         ValueError: if theta is not of floating-point type, or not of that shape.
 
     >>> import pullback as torch
-    >>> torch.nn.functional.affine_grid(torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=False)
+    >>> shift = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])
+    >>> torch.nn.functional.affine_grid(shift, (1, 1, 1, 2), align_corners=False)
     tensor([[[[0., 0.],
               [1., 0.]]]])
     """
@@ -458,10 +472,11 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n, size = len(size) - 2, tuple(size)
     if n not in (2, 3):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
-                                  f"Got size {size}.")  # fmt: skip
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+                                  f"respectively. Got size {size}.")  # fmt: skip
     if len(theta.shape) != 3 or tuple(theta.shape[1:]) != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
+                         f"Got {theta.shape}.")  # fmt: skip
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners is None:
@@ -504,8 +519,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     _check_image(input, "pixel_shuffle", r, "upscale_factor")
     *lead, c, h, w = input.shape
     if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-                           f"but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
     k = len(lead)
     parts = input.reshape(*lead, c // (r * r), r, r, h, w).transpose(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
     return parts.copy().reshape(*lead, c // (r * r), h * r, w * r)
@@ -513,7 +528,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @op.general(method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels laid out as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W), the inverse of :func:`pixel_shuffle`.
+    """Pixels laid out as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W), the inverse of ``pixel_shuffle``.
 
     Raises:
         RuntimeError: if r does not divide height and width.
@@ -538,7 +553,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @op.general(method=False)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels dealt out like cards: (N, groups * k, ...) read as (N, groups, k, ...) and written as (N, k, groups, ...).
+    """Channels dealt out like cards: (N, groups * k, ...) read as (N, groups, k, ...), written as (N, k, groups, ...).
 
     Raises:
         RuntimeError: if ``groups`` does not divide the channels.

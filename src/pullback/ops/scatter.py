@@ -20,7 +20,7 @@ from .cut import diagonal_window
 from .index import index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
-from .view import broadcast_tensors, expand, fresh, reshape, wrapped_dim
+from .view import broadcast_tensors, expand, reshape, wrapped_dim
 
 __all__ = [
     "argwhere", "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put",
@@ -61,7 +61,9 @@ def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) ->
     """An index tensor's array, which must be of int32 or int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.dtype.kind != "i" or array.itemsize < 4:
-        raise error(complaint)
+        if array.size:
+            raise error(complaint)
+        array = array.astype(np.int64)
     return array
 
 
@@ -83,11 +85,6 @@ def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exceptio
     return d, [WHOLE] * d + [array.reshape(-1)]
 
 
-def _as_1d(x: Any) -> Any:
-    """A 0-d tensor as one of one element, as functions of a dimension take it."""
-    return reshape(x, (1,)) if isinstance(x, Tensor) and not x._array.ndim else x
-
-
 @op.composite
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
     """Slices across ``dim``, in the order of ``index`` (1-d, int32 or int64), which may repeat them.
@@ -103,7 +100,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
-    result = take_at(_as_1d(input), [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
+    result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -124,7 +121,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     if a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                            f"{list(a.shape)} source.shape = {list(b.shape)}")  # fmt: skip
-    return _put_slices(put, input, source if alpha == 1 else source * alpha, at, True, "IndexAddBackward0")
+    return put(input, source if alpha == 1 else source * alpha, at, True, "IndexAddBackward0")
 
 
 @in_both_forms
@@ -143,7 +140,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     if b.ndim and a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
                            f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}.")  # fmt: skip
-    return _put_slices(put, input, source, at, False, "IndexCopyBackward0")
+    return put(input, source, at, False, "IndexCopyBackward0")
 
 
 @in_both_forms
@@ -157,20 +154,12 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     n = input._array.shape[wrapped_dim(dim, input._array.ndim)] if input._array.ndim else 1
     _, at = _slices(input, dim, index, "index_fill_()", IndexError, -n)
     _refuse_more_than_one(value, "index_fill_")
-    return _put_slices(put, input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
+    return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
 
 def _refuse_more_than_one(value: Any, name: str) -> None:
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
-
-
-def _put_slices(put: Callable, x: Tensor, value: Any, at: list[Any], accumulate: bool, name: str) -> Tensor:
-    """``put``, also into a 0-d tensor."""
-    if x._array.ndim:
-        return put(x, value, at, accumulate, name)
-    done = put(_as_1d(x), value, at, accumulate, name)
-    return x if put is write_at else fresh(done, (), name)
 
 
 @in_both_forms
@@ -247,7 +236,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     """
     array, d = _elements(input, dim, index, "gather", "input")
     if array.size:
-        result = take_at(_as_1d(input), along(array, d), "GatherBackward0")
+        result = take_at(input, along(array, d), "GatherBackward0")
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
     return result if out is None else op.write_out(out, result)
@@ -283,7 +272,7 @@ def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumul
     """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it says."""
     tensor = src if isinstance(src, Tensor) else None
     array, d = _places(x, dim, index, tensor)
-    return _put_slices(put, x, src if tensor is None else _cut_to(src, array.shape), along(array, d), accumulate, name)
+    return put(x, src if tensor is None else _cut_to(src, array.shape), along(array, d), accumulate, name)
 
 
 def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
@@ -295,7 +284,8 @@ def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.nda
 
 
 def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
-    src = _as_1d(src)
+    if not src._array.ndim:
+        return expand(src, shape)
     return src if src._array.shape == shape else look(src, (*[slice(n) for n in shape], ...), "SliceBackward0")
 
 
@@ -344,7 +334,7 @@ REDUCTIONS = {"sum": (np.add, 0), "mean": (np.add, 0), "prod": (np.multiply, 1),
 def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
     """The input, reduced at an advanced index with the elements of ``src``."""
     combine, neutral = REDUCTIONS[reduce]
-    out, index = input.copy(), tuple(at)
+    out, index = np.atleast_1d(input.copy()), tuple(at)
     if not include_self:
         if neutral is None:  # any of the new elements will do to begin with
             out[index] = src
@@ -354,23 +344,24 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
     if reduce == "mean":
         count = _counts(input, src, at, include_self)
         out = out // count if out.dtype.kind in "iu" else out / count
-    return out
+    return out.reshape(input.shape)
 
 
 def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
-    count = np.ones(input.shape, input.dtype)
+    """How many elements went into each result."""
+    count = np.ones(input.shape or (1,), input.dtype)
     if not include_self:
         count[tuple(at)] = 0
     np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
-    return count
+    return count.reshape(input.shape)
 
 
 @reduce_at.vjp_all
 def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], reduce: str, include_self: bool, name: str, out: Any) -> Any:
     """What each old element, and each new one, has in the results.
 
-    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others;
-    nonzero elements are multiplied apart from zeros, so that a single zero gets what the rest gives and two leave nothing.
+    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others,
+    found by division, or where an element is 0 by leaving it out. (Between two new zeros second derivatives are lost.)
     """
     take = lambda v: take_at(v, at)  # noqa: E731
     old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
@@ -381,11 +372,11 @@ def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], red
         share = g / _counts(a, b, at, include_self)
         of_old, of_new = lambda: share, lambda: take(share)
     elif reduce == "prod":
-        old_zeros, new_zeros = old(a == 0), b == 0
-        zeros = sum_at(new_zeros.astype(np.int64), at, a.shape) + old_zeros
-        x, y = where(a == 0, 1, input), where(new_zeros, 1, src)
-        rest = g * reduce_at(x, y, at, "prod", include_self, name)
-        of_old, of_new = lambda: where(zeros == old_zeros, rest / x, 0), lambda: where(take(zeros) == new_zeros, take(rest) / y, 0)
+        x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
+        of_old = lambda: rest(x, src) / x  # noqa: E731
+        zero = b == 0
+        only = zero & (take(sum_at(zero.astype(np.int64), at, a.shape)) == 1)
+        of_new = lambda: where(only, take(rest(input, where(only, 1, src))), take(g * out) / where(zero, 1, src))  # noqa: E731
     else:
         old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
         share = g / (old_ties + sum_at(new_ties, at, a.shape))
@@ -410,9 +401,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     array, d = _places(input, dim, index, src)
-    x, src = _as_1d(input), _cut_to(src, array.shape)
-    result = reduce_at(x, src, along(array, d), reduce, include_self, "ScatterReduceBackward0")
-    result = result if x is input else fresh(result, (), "ScatterReduceBackward0")
+    result = reduce_at(input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -433,9 +422,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the same scalar type")
     _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
-    x = _as_1d(input)
-    result = reduce_at(x, _as_1d(source), at, reduce, include_self, "IndexReduceBackward0")
-    result = result if x is input else fresh(result, (), "IndexReduceBackward0")
+    result = reduce_at(input, source, at, reduce, include_self, "IndexReduceBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -545,7 +532,7 @@ def _flat(shape: tuple[int, ...], index: Any, name: str) -> list[Any]:
     if array.size and (array.min() < -size or array.max() >= size):
         i = array[(array < -size) | (array >= size)].flat[0]
         raise IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
-    return list(np.unravel_index(np.where(array < 0, array + size, array), shape))
+    return list(np.unravel_index(np.where(array < 0, array + size, array), shape or (1,)))
 
 
 @op.composite
@@ -556,8 +543,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
-    x = _as_1d(input)
-    result = take_at(x, _flat(x._array.shape, index, "take()"), "TakeBackward0")
+    result = take_at(input, _flat(input._array.shape, index, "take()"), "TakeBackward0")
     return result if out is None else op.write_out(out, result)
 
 
@@ -576,8 +562,8 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     if index._array.size != source._array.size:
         raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
                          f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
-    at = [i.reshape(-1) for i in _flat(input._array.shape or (1,), index, "put_()")]
-    return _put_slices(put, input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
+    at = [i.reshape(-1) for i in _flat(input._array.shape, index, "put_()")]
+    return put(input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
 
 
 @op.composite

@@ -203,7 +203,7 @@ def odds(input: Tensor) -> Tensor:
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
 
 
-@op.composite(inplace=True)
+@op.composite
 def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
     """``log(input / (1 - input))``, the inverse of :func:`sigmoid`; NaN outside ``[0, 1]``.
 
@@ -342,7 +342,7 @@ op.offer(lambda self, n: polygamma(n, self), "polygamma")
 op.offer(lambda self, n: op.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
 
 
-@op.composite(inplace=True)
+@op.composite
 def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension ``p`` (DLMF 35.3.4).
 
@@ -593,7 +593,7 @@ def derived_airy(input: Tensor, order: int) -> Tensor:
 
 
 def _of_airy(g: Any, input: Any, order: int) -> Any:
-    return g * (input * derived_airy(input, 0) if order else derived_airy(input, 1))  # Ai'' = x Ai (DLMF 9.2.1)
+    return g * (input * derived_airy(input, 0) if order else derived_airy(input, 1))  # Ai'' = x Ai, DLMF 9.2
 
 
 derived_airy.vjp(input=_of_airy)
@@ -616,8 +616,8 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
 def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """The derivative of ``sin(x) / x`` of that order.
 
-    Near 0 its power series, whose terms are ``(-1)**k x**(2k-n) / ((2k-n)! (2k+1))``; elsewhere the recurrence
-    that differentiating ``x f(x) = sin(x)`` gives: ``x f_n + n f_(n-1) = sin(x + n pi/2)``.
+    Near 0 its power series, whose terms are ``(-1)**k x**(2k-n) / ((2k-n)! (2k+1))``; elsewhere the
+    recurrence that differentiating ``x f(x) = sin(x)`` gives: ``x f_n + n f_(n-1) = sin(x + n pi/2)``.
     """
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
@@ -669,7 +669,7 @@ sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) *
 
 
 def polynomial(evaluate: Callable) -> Callable[[Callable], Any]:
-    """Declare a polynomial given as ``evaluate(degree, x)`` on int64 and float64. It has no derivative here."""
+    """Declare a polynomial given as ``evaluate(degree, x)`` on int64 and float64. It gets no derivative."""
 
     def of(x: Any, n: Any) -> Any:
         degree = np.trunc(n).astype(np.int64)
@@ -818,6 +818,10 @@ def legendre_polynomial_p(input: Tensor, n: Tensor) -> Tensor:
     tensor([-0.5000,  1.0000])
     """
 
+
+# In place, the several parts of these two save a copy of the value that gets overwritten.
+op.offer(lambda self, eps=None: op.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
+op.offer(lambda self, p: op.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 
 # --- other names --------------------------------------------------------------------------------------------
 

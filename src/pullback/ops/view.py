@@ -43,11 +43,17 @@ def wrapped_dim(dim: int, ndim: int) -> int:
     raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
-def varargs(fn: Any, name: str) -> None:
+def varargs(fn: Any, name: str, keyword: str) -> None:
     """Offer ``fn(input, sizes)`` as a method that takes the sizes one by one, too."""
 
-    def method(self: Tensor, *sizes: Any) -> Any:
-        return fn(self, sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes)
+    def method(self: Tensor, *sizes: Any, **named: Any) -> Any:
+        if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+            return fn(self, sizes[0])
+        if not sizes:
+            if list(named) != [keyword]:
+                raise TypeError(f'{name}() missing 1 required positional arguments: "{keyword}"')
+            return fn(self, named[keyword])
+        return fn(self, sizes)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = fn.__doc__
@@ -60,18 +66,21 @@ def varargs(fn: Any, name: str) -> None:
 def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
     """NumPy's reshape with PyTorch's complaints."""
     try:
-        return array.reshape(shape)
+        out = array.reshape(shape)
+        if out.shape == shape or min(shape) >= -1:
+            return out
     except (ValueError, TypeError):
-        shape = [integer(n) for n in shape]
-        if shape.count(-1) > 1:
-            raise RuntimeError("only one dimension can be inferred") from None
-        for i, n in enumerate(shape):
-            if n < -1:
-                raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {shape}") from None
-        if not array.size and 0 in shape and -1 in shape:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension "
-                               "size -1 can be any value and is ambiguous") from None  # fmt: skip
-        raise RuntimeError(f"shape '{shape}' is invalid for input of size {array.size}") from None
+        pass
+    shape = [integer(n) for n in shape]
+    for i, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {shape}")
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if not array.size and 0 in shape and -1 in shape:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension "
+                           "size -1 can be any value and is ambiguous")  # fmt: skip
+    raise RuntimeError(f"shape '{shape}' is invalid for input of size {array.size}")
 
 
 @op.view(name="view", method=False)
@@ -91,15 +100,15 @@ def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
     return input.reshape(shape)
 
 
-@op.general(name="unsafe_view", node=lambda input, shape, name: name, method=False, holomorphic=False)
-def fresh(input: Tensor, shape: Sequence[int], name: str = "UnsafeViewBackward0") -> Tensor:
+@op.general(name="unsafe_view", method=False, holomorphic=False)
+def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
     """Another shape of a tensor that nobody else holds, and which is therefore no view."""
     return input.reshape(shape)
 
 
 same_memory.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 _alias.vjp(input=lambda g, input_shape: reshape(g, input_shape))
-fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+_fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
@@ -125,13 +134,13 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         return same_memory(input, shape)
     if owner_of(reshaped(array, shape)) is owner_of(array):
         return _alias(input, shape)
-    return fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
+    return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
 
 
-varargs(reshape, "reshape")
+varargs(reshape, "reshape", "shape")
 
 
-def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, ``x.view(2, -1)``, or read as another type, ``x.view(torch.int32)``.
 
     A view of another type has no history. Its last dimension grows or shrinks where elements differ in size.
@@ -145,7 +154,12 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
-    if isinstance(shape, (tuple, list)) and dtype is None and (shape or self._array.ndim):
+    elif not shape and size is not None:
+        shape = size
+    elif not shape and dtype is None:
+        raise TypeError("view() received an invalid combination of arguments - got (), but expected one of:\n"
+                        " * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
+    if dtype is None and isinstance(shape, (tuple, list)):
         return same_memory(self, shape)
     return _reinterpreted(self, dtype or shape)
 
@@ -365,7 +379,7 @@ def inverse(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 permute.vjp(input=lambda g, dims: permute(g, inverse(dims)))
-varargs(permute, "permute")
+varargs(permute, "permute", "dims")
 
 
 @op.composite
@@ -460,7 +474,7 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     if not input.ndim and input.dtype.kind != "V" and -1 not in size:
         return ndarray(size, input.dtype, input, 0, (0,) * len(size))
     try:
-        if min(size[: len(size) - input.ndim], default=0) >= 0:
+        if min(size, default=0) >= -1 and min(size[: len(size) - input.ndim], default=0) >= 0:
             return np.nditer((input,), *STRETCHING, size).itviews[0]
     except ValueError:
         pass
@@ -493,7 +507,7 @@ def _sum_to(g: Any, shape: Any) -> Any:
 
 
 expand.vjp(input=lambda g, input_shape: _sum_to(g, input_shape))
-varargs(expand, "expand")
+varargs(expand, "expand", "size")
 
 
 @op.composite

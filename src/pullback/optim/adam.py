@@ -200,7 +200,7 @@ class Adam(Optimizer):
                 if group["amsgrad"]:
                     largest = own["max_exp_avg_sq"]
                     largest = largest.view_as_real() if largest.is_complex() else largest
-                    v = largest.copy_(largest.maximum(v))
+                    v = largest.copy_(largest.clone().maximum(v.clone()))
                 root = (1 - beta2**step).sqrt()
                 p.sub_(lr / (1 - beta1**step) * m.clone() / (v.sqrt() / root + group["eps"]))
 

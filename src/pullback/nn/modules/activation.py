@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,13 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
-    "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus",
-    "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]  # fmt: skip
 
 
@@ -47,16 +49,6 @@ class ReLU(_Inplace):
     function = F.relu
 
 
-class ReLU6(_Inplace):
-    """``min(max(0, x), 6)``."""
-
-    function = F.relu6
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.min_val, self.max_val = 0.0, 6.0
-
-
 class SELU(_Inplace):
     """Scaled ELU (Klambauer et al. 2017)."""
 
@@ -75,19 +67,23 @@ class Mish(_Inplace):
     function = F.mish
 
 
-class Hardswish(_Inplace):
+class _SilentInplace(_Inplace):
+    """One that PyTorch prints without its setting."""
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_SilentInplace):
     """``x · relu6(x + 3) / 6`` (Howard et al. 2019)."""
 
     function = F.hardswish
 
 
-class Hardsigmoid(_Inplace):
+class Hardsigmoid(_SilentInplace):
     """``relu6(x + 3) / 6``."""
 
     function = F.hardsigmoid
-
-    def extra_repr(self) -> str:
-        return ""
 
 
 class _Plain(Module):
@@ -245,16 +241,34 @@ class Hardtanh(Module):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
+                 max_value: float | None = None) -> None:  # fmt: skip
         super().__init__()
-        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
-        assert max_val > min_val, "max_val must be larger than min_val"
+        for name, value in (("min_val", min_value), ("max_val", max_value)):
+            if value is not None:
+                warnings.warn(f"keyword argument `{name}ue` is deprecated and renamed to `{name}`", FutureWarning,
+                              stacklevel=2)  # fmt: skip
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
+        self.inplace = inplace
+        if self.max_val <= self.min_val:
+            raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class ReLU6(Hardtanh):
+    """``min(max(0, x), 6)``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
 
 
 class Threshold(Module):
@@ -343,6 +357,9 @@ class _AlongDim(Module):
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(input, self.dim, _stacklevel=5)
 
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
 
 class Softmax(_AlongDim):
     """``exp(x) / Σ exp(x)`` along ``dim``.
@@ -354,17 +371,11 @@ class Softmax(_AlongDim):
 
     function = F.softmax
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
 
 class LogSoftmax(_AlongDim):
     """Logarithm of softmax along ``dim``, without overflow."""
 
     function = F.log_softmax
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 class Softmin(_AlongDim):
@@ -372,5 +383,86 @@ class Softmin(_AlongDim):
 
     function = F.softmin
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+
+class MultiheadAttention(Module):
+    """Attention in several subspaces at once (Vaswani et al. 2017, eq. 1 and section 3.2.2).
+
+    Each head weighs the values by ``softmax(Q Kᵀ / √head_dim)``, Q, K and V being linear images of query, key and value;
+    the heads' results side by side go through ``out_proj``.
+
+    Args:
+        embed_dim: size of queries and results. num_heads: how many heads; divides it.
+        dropout: of the weights. bias: whether the projections have biases.
+        add_bias_kv: a learned key and value at the end of each sequence.
+        add_zero_attn: a key and value of zeros there.
+        kdim, vdim: sizes of keys and values; ``embed_dim`` if None.
+        batch_first: whether sequences are ``(N, L, E)``, not ``(L, N, E)``.
+
+    Shape:
+        ``forward(query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, ...)``: ``(L, N, E)``,
+        ``(S, N, kdim)``, ``(S, N, vdim)``, or all without N; masks ``(N, S)`` and ``(L, S)`` or ``(N·num_heads, L, S)``, True for
+        what to leave out or floats to add. Returns ``(L, N, E)`` and the weights ``(N, L, S)``, averaged over the heads
+        or, with ``average_attn_weights=False``, ``(N, num_heads, L, S)``; None for them with ``need_weights=False``.
+
+    >>> import pullback as torch
+    >>> attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = torch.randn(3, 5, 8)
+    >>> [t.shape for t in attention(x, x, x)]
+    [torch.Size([3, 5, 8]), torch.Size([3, 5, 5])]
+    """
+
+    __constants__ = ["batch_first"]
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
+                 add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                             f"num_heads={num_heads} instead")  # fmt: skip
+        if embed_dim % num_heads != 0:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = kdim if kdim is not None else embed_dim, vdim if vdim is not None else embed_dim
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        joint, n = self._qkv_same_embed_dim, embed_dim
+        shapes = {
+            "in_proj_weight": (3 * n, n) if joint else None,
+            "q_proj_weight": None if joint else (n, n),
+            "k_proj_weight": None if joint else (n, self.kdim),
+            "v_proj_weight": None if joint else (n, self.vdim),
+            "in_proj_bias": (3 * n,) if bias else None,
+            "bias_k": (1, 1, n) if add_bias_kv else None,
+            "bias_v": (1, 1, n) if add_bias_kv else None,
+        }
+        for name, shape in shapes.items():
+            self.register_parameter(name, None if shape is None else Parameter(empty(shape, device=device, dtype=dtype)))
+        self.out_proj = NonDynamicallyQuantizableLinear(n, n, bias, device, dtype)
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+                need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        swap = self.batch_first and query.dim() == 3
+        if swap:
+            swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}  # what was the same stays so
+            query, key, value = (swapped[id(x)] for x in (query, key, value))
+        out, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
+            key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
+            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal,
+        )  # fmt: skip
+        return out.transpose(0, 1) if swap else out, weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ...tensor import Tensor
 from .module import Module
@@ -41,12 +41,15 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: Any, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
-        if not isinstance(dim, (int, str)):
-            raise TypeError("invalid argument type for dim parameter")
-        if isinstance(unflattened_size, int) or not all(isinstance(n, int) for n in unflattened_size):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found {type(unflattened_size).__name__}")
+        if not isinstance(unflattened_size, (tuple, list)):
+            found = type(unflattened_size).__name__
+            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {found}")
+        for at, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError("unflattened_size must be tuple of ints, "
+                                f"but found element of type {type(size).__name__} at pos {at}")  # fmt: skip
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

@@ -1,0 +1,286 @@
+"""Largest and smallest elements, and where they are.
+
+NaN counts as larger than everything and smaller than everything: it is what a maximum and a minimum return, and of
+several the first is found. Of equal elements the first is found, too. Reductions to values alone share the gradient
+evenly between equal elements; where indices are returned as well, the element they point at gets all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..tensor import Tensor
+from .compare import isnan, refusing
+from .index import sum_at
+from .pointwise import maximum, minimum
+from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
+from .scatter import along
+from .view import reshape, wrapped_dim
+
+__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+
+HIGHEST, LOWEST = (np.maximum.reduce, np.argmax), (np.minimum.reduce, np.argmin)
+
+# --- shared by operations that return values and indices --------------------------------------------------------
+
+
+def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None, words: str = "") -> None:
+    """Refuse to choose among no elements: of all if ``dims`` is None, else along one of the dimensions.
+
+    Raises:
+        RuntimeError, IndexError: in PyTorch's words.
+    """
+    if dims is None:
+        if not x.size:
+            raise RuntimeError(words or f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                               "reduction dim with the 'dim' argument.")  # fmt: skip
+        return
+    for d in dims:
+        if not x.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
+    """The gradient of elements that ``indices`` chose along a dimension: zeros, and theirs where they came from."""
+    if not input_shape:
+        return g
+    d = wrapped_dim(dim, len(input_shape))
+    at = indices._array if isinstance(indices, Tensor) else np.asarray(indices)
+    if not keepdim:
+        g, at = reshape(g, kept(input_shape, (d,))), at.reshape(kept(input_shape, (d,)))
+    return sum_at(g, along(at, d), input_shape)
+
+
+def chosen(x: np.ndarray, indices: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
+    """The elements at ``indices`` (which have the reduced dimension) along a dimension."""
+    values = x[tuple(along(indices, d))]
+    return values if keepdim else values.reshape(values.shape[:d] + values.shape[d + 1 :])
+
+
+# --- values alone -----------------------------------------------------------------------------------------------
+
+
+def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) -> np.ndarray:
+    whole = dim is None or dim.__class__ in (tuple, list) and not dim
+    dims = dims_of(dim, x.ndim)
+    check_not_empty(x, name, None if whole else dims)
+    return reduce(x, axis=dims, keepdims=keepdim)
+
+
+def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+    dims = dims_of(dim, len(input.shape))
+    if not keepdim:
+        g, out = (reshape(v, kept(input.shape, dims)) for v in (g, out))
+    return evenly(g, input == out, dims)
+
+
+@op.general
+def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The largest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
+
+    Raises:
+        RuntimeError, IndexError: for the largest of no elements.
+
+    >>> import pullback as torch
+    >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), (0, 1))
+    tensor(5.)
+    """
+    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, np.maximum.reduce)
+
+
+@op.general
+def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The smallest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
+
+    Raises:
+        RuntimeError, IndexError: for the smallest of no elements.
+
+    >>> import pullback as torch
+    >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
+    tensor([1., 2.])
+    """
+    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, np.minimum.reduce)
+
+
+def real_only(x: np.ndarray, kernel: str) -> np.ndarray:
+    return refusing("c", f"\"{kernel}\" not implemented for '{{}}'")(lambda x: x)(x)
+
+
+amax.vjp(input=_to_extremes)
+amin.vjp(input=_to_extremes)
+
+
+@op.general(outputs="min max")
+def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """:func:`amin` and :func:`amax` at once, of all elements or along one dimension.
+
+    >>> import pullback as torch
+    >>> torch.aminmax(torch.tensor([3.0, 1.0]))
+    torch.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(3.))
+    """
+    x = real_only(input, "aminmax_cpu")
+    if dim is None:
+        check_not_empty(x, "aminmax", None, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    dims = dims_of(dim, x.ndim)
+    for d in dims:
+        if not x.shape[d]:
+            raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
+    return np.minimum.reduce(x, axis=dims, keepdims=keepdim), np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+
+
+@aminmax.vjp_all
+def _to_both(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
+    return (_to_extremes(g[0], input, min, dim, keepdim) + _to_extremes(g[1], input, max, dim, keepdim),)
+
+
+@op.general(node="MaxBackward1", method=False)
+def max_all(input: Tensor) -> Tensor:
+    check_not_empty(input, "max", None)
+    return np.maximum.reduce(real_only(input, "max_all"), axis=None)
+
+
+@op.general(node="MinBackward1", method=False)
+def min_all(input: Tensor) -> Tensor:
+    check_not_empty(input, "min", None)
+    return np.minimum.reduce(real_only(input, "min_all"), axis=None)
+
+
+def to_equal(g: Any, input: Any, out: Any) -> Any:
+    """The gradient of one element picked out of all, shared between those equal to it (NaN to NaN)."""
+    return evenly(g, isnan(input) if isnan(out) else input == out, tuple(range(len(input.shape))))
+
+
+max_all.vjp(input=to_equal)
+min_all.vjp(input=to_equal)
+
+# --- values and indices -----------------------------------------------------------------------------------------
+
+
+def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any) -> tuple[np.ndarray, np.ndarray]:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+    reduce, find = ways
+    d = one_dim(name, dim, x.ndim)
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    check_not_empty(x, name, (d,))
+    return reduce(x, axis=d, keepdims=keepdim), find(ordered(x), axis=d, keepdims=keepdim)
+
+
+def ordered(x: np.ndarray) -> np.ndarray:
+    """bfloat16 as float32, in whose comparisons NumPy heeds NaN."""
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
+@op.general(name="max", outputs="values indices", differentiable="values", method=False)
+def max_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return _extreme_along(input, "max", dim, keepdim, HIGHEST)
+
+
+@op.general(name="min", outputs="values indices", differentiable="values", method=False)
+def min_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return _extreme_along(input, "min", dim, keepdim, LOWEST)
+
+
+max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+
+
+def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+    if isinstance(dim, (Tensor, np.ndarray)):
+        other, dim = dim, None
+    if other is not None and dim is None:
+        return between(input, other, out=out)
+    if other is not None or dim is None and keepdim:
+        raise TypeError(f"{name}() received an invalid combination of arguments\n  It takes (input), (input, dim, keepdim) or (input, other).")
+    return whole(input, out=out) if dim is None else along(input, dim, keepdim, out=out)
+
+
+@op.composite
+@in_numpys_names
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element of all; the largest along one dimension and where they are; the larger of two tensors.
+
+    ``max(input)``, ``max(input, dim, keepdim=False)``, ``max(input, other)``.
+
+    Returns:
+        A tensor; with ``dim`` a named tuple ``(values, indices)``, of which the first of equal elements is found.
+
+    Raises:
+        RuntimeError, IndexError: for the largest of no elements.
+
+    Gradients: equal elements share it evenly in the first and third form, the element found gets it in the second.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([[1.0, 5.0], [3.0, 2.0]])
+    >>> x.max(), x.max(1).indices, torch.max(x, torch.tensor(2.5))
+    (tensor(5.), tensor([1, 0]), tensor([[2.5000, 5.0000],
+            [3.0000, 2.5000]]))
+    """
+    return _one_of_three("max", max_all, max_along, maximum, input, dim, keepdim, other, out)
+
+
+@op.composite
+@in_numpys_names
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element of all; the smallest along one dimension and where they are; the smaller of two tensors.
+
+    In the three forms of :func:`max`.
+
+    >>> import pullback as torch
+    >>> torch.min(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=0).values
+    tensor([1., 2.])
+    """
+    return _one_of_three("min", min_all, min_along, minimum, input, dim, keepdim, other, out)
+
+
+# --- indices alone ----------------------------------------------------------------------------------------------
+
+
+def _found(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.ndarray:
+    if x.dtype.kind in "cb":
+        raise RuntimeError(f"{name}(): does not support {'complex' if x.dtype.kind == 'c' else 'bool'} input")
+    if dim is None:
+        if not x.size:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        return find(ordered(x), axis=None, keepdims=keepdim)
+    d = one_dim(name, dim, x.ndim)
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    check_not_empty(x, name, (d,))
+    return find(ordered(x), axis=d, keepdims=keepdim)
+
+
+@op.general
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the largest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones is found.
+
+    Raises:
+        RuntimeError: for bool and complex tensors.
+        IndexError: for the largest of no elements.
+
+    >>> import pullback as torch
+    >>> torch.argmax(torch.tensor([[1.0, 5.0], [3.0, 2.0]])), torch.argmax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
+    (tensor(1), tensor([1, 0]))
+    """
+    return _found(input, "argmax", dim, keepdim, np.argmax)
+
+
+@op.general
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the smallest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones is found.
+
+    Raises:
+        RuntimeError: for bool and complex tensors.
+        IndexError: for the smallest of no elements.
+
+    >>> import pullback as torch
+    >>> torch.argmin(torch.tensor([3.0, 1.0, 2.0]))
+    tensor(1)
+    """
+    return _found(input, "argmin", dim, keepdim, np.argmin)

@@ -1,0 +1,646 @@
+"""Tensors put together, repeated, turned round, and padded.
+
+Joining mixes types by promotion. All results are copies, but for those of :func:`meshgrid`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import combinations as choices
+from itertools import combinations_with_replacement
+from operator import index as integer
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..device import contiguous_format
+from ..dtypes import OF_NUMPY, promote_types
+from ..tensor import Tensor
+from .cut import diagonal_window
+from .index import take_at
+from .memory import clone
+from .part import basic, look, place, read
+from .scatter import index_select
+from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, unsqueeze, varargs, wrapped_dim
+
+__all__ = [
+    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "constant_pad_nd", "diag",
+    "diag_embed", "diagflat", "dstack", "flip", "fliplr", "flipud", "hstack", "meshgrid", "repeat_interleave", "roll", "rot90",
+    "row_stack", "stack", "tile", "trace", "tril", "triu", "vstack",
+]  # fmt: skip
+__all_functional__ = ["pad"]
+
+
+# --- side by side -----------------------------------------------------------------------------------------------
+
+
+def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """The arrays in the type that theirs promote to."""
+    if all(a.dtype is arrays[0].dtype for a in arrays):
+        return arrays
+    d = reduce(promote_types, [OF_NUMPY[a.dtype] for a in arrays]).numpy
+    return [a.astype(d, copy=False) for a in arrays]
+
+
+@op.general(method=False, holomorphic=False)
+def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after the other along ``dim``; in the other dimensions they must agree.
+
+    Tensors of shape ``(0,)`` are passed over, whatever the shape of the others.
+
+    Raises:
+        RuntimeError: for sizes that do not match.
+
+    >>> import pullback as torch
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3.0])])
+    tensor([1., 2., 3.])
+    """
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    arrays = _of_one_type(tensors)
+    try:
+        return np.concatenate(arrays, dim)
+    except ValueError:
+        for i, a in enumerate(arrays):
+            if not a.ndim:
+                raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated") from None
+        full = [a for a in arrays if a.shape != (0,)]
+        if len(full) < len(arrays):
+            return cat(full, dim)
+        for i, a in enumerate(arrays):
+            if a.ndim != full[0].ndim:
+                raise RuntimeError(f"Tensors must have same number of dimensions: got {full[0].ndim} and {a.ndim}") from None
+            for d in range(a.ndim):
+                if d != dim % a.ndim and a.shape[d] != full[0].shape[d]:
+                    raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {full[0].shape[d]} but got "
+                                       f"size {a.shape[d]} for tensor number {i} in the list.") from None  # fmt: skip
+        raise
+
+
+@cat.vjp_all
+def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
+    d, start, out = dim % len(g.shape), 0, []
+    for wants, shape in zip(wanted, tensors_shape):
+        empty = shape == (0,)  # perhaps passed over
+        end = start if empty else start + shape[d]
+        piece = look(g, basic(d, slice(start, end)), "SliceBackward0") if wants else None
+        out.append(reshape(piece, shape) if wants and empty else piece)
+        start = end
+    return out
+
+
+@op.general(method=False, holomorphic=False)
+def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape as the slices across a new dimension.
+
+    >>> import pullback as torch
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shape = tensors[0].shape
+    for i, a in enumerate(tensors):
+        if a.shape != shape:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
+    d = wrapped_dim(dim, len(shape) + 1)
+    thin = shape[:d] + (1,) + shape[d:]
+    return np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d)
+
+
+@stack.vjp_all
+def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
+    d = dim % len(g.shape)
+    return [look(g, basic(d, i), "SelectBackward0") if wants else None for i, wants in enumerate(wanted)]
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+    """Another name of :func:`cat`."""
+    return cat(tensors, dim if axis is None else axis, out=out)
+
+
+concatenate = concat
+
+
+def _joined(name: str, doc: str, along: Callable, prepare: Callable) -> Callable:
+    def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+        if not tensors:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        ready = [prepare(x) for x in tensors]
+        return cat(ready, along(ready), out=out)
+
+    join.__name__ = join.__qualname__ = name
+    join.__doc__ = doc
+    return join
+
+
+hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", lambda xs: int(xs[0].ndim > 1), atleast_1d)
+vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", lambda xs: 0, atleast_2d)
+dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", lambda xs: 2, atleast_3d)
+column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", lambda xs: 1,
+                       lambda x: reshape(x, (x.numel(), 1)) if x.ndim <= 1 else x)  # fmt: skip
+row_stack = vstack
+
+
+@op.general(name="block_diag", method=False, holomorphic=False)
+def _blocks(tensors: list[Tensor]) -> Tensor:
+    tensors = _of_one_type(tensors)
+    shapes = [_block(a.shape) for a in tensors]
+    out = np.zeros([sum(n) for n in zip(*shapes)], tensors[0].dtype)
+    row = column = 0
+    for (m, n), a in zip(shapes, tensors):
+        out[row : row + m, column : column + n] = a
+        row, column = row + m, column + n
+    return out
+
+
+@_blocks.vjp_all
+def _of_blocks(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+    out, row, column = [], 0, 0
+    for wants, shape in zip(wanted, tensors_shape):
+        m, n = _block(shape)
+        part = (slice(row, row + m), slice(column, column + n), ...)
+        out.append(reshape(look(g, part, "SliceBackward0"), shape) if wants else None)
+        row, column = row + m, column + n
+    return out
+
+
+def _block(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape as rows and columns."""
+    return (1,) * (2 - len(shape)) + shape
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix of zeros with these tensors (2-d, or rows) down its diagonal.
+
+    >>> import pullback as torch
+    >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor(3))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    for i, x in enumerate(tensors):
+        if x.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
+    return _blocks(tensors) if tensors else op.wrap(np.zeros((1, 0), np.float32))
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinate grids: the i-th tensor, 1-d, laid along dimension i and expanded over the others.
+
+    Args:
+        indexing: ``"ij"``, or ``"xy"`` to exchange the first two dimensions.
+
+    >>> import pullback as torch
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+    (tensor([[1, 1],
+            [2, 2]]), tensor([[3, 4],
+            [3, 4]]))
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning,
+                      stacklevel=2)  # fmt: skip
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for x in tensors:
+        if x.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
+        if x.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    n = len(tensors)
+    order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
+    shape = [tensors[i].numel() for i in order]
+    return tuple(expand(reshape(x, [-1 if j == i else 1 for j in order]), shape) for i, x in enumerate(tensors))
+
+
+def _refuse_more_than_1d(x: Tensor) -> None:
+    if x.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to choose an element of each 1-d tensor, a row for each; one tensor alone is returned as it is.
+
+    >>> import pullback as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    for x in tensors:
+        _refuse_more_than_1d(x)
+    return tensors[0] if len(tensors) == 1 else stack([flatten(x) for x in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All ways to choose ``r`` elements of a 1-d tensor, in order, a row for each.
+
+    >>> import pullback as torch
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    _refuse_more_than_1d(input)
+    if r == 0:
+        return op.wrap(np.empty(0, input._array.dtype))
+    chosen = (combinations_with_replacement if with_replacement else choices)(range(input.numel()), r)
+    return take_at(input, [np.array(list(chosen), np.intp).reshape(-1, r)], "StackBackward0")
+
+
+# --- repeated ---------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, holomorphic=False)
+def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
+    """The tensor as a tile, laid ``repeats`` times along each dimension (new ones first).
+
+    >>> import pullback as torch
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    repeats = [integer(r) for r in repeats]
+    lead = len(repeats) - input.ndim
+    if lead < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = (1,) * lead + input.shape
+    result = [r * n for r, n in zip(repeats, shape)]
+    for n, r in zip(result, repeats):
+        if r < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {result}")
+    apart = input.reshape([n for pair in zip((1,) * len(shape), shape) for n in pair])
+    return np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair]).reshape(result)
+
+
+def _sum_of_tiles(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
+    from .reduce import sum
+
+    shape = (1,) * (len(repeats) - len(input_shape)) + input_shape
+    apart = reshape(g, [integer(n) for pair in zip(repeats, shape) for n in pair])
+    return reshape(sum(apart, tuple(range(0, 2 * len(shape), 2))) if shape else apart, input_shape)
+
+
+repeat.vjp(input=lambda g, input_shape, repeats: _sum_of_tiles(g, input_shape, repeats))
+varargs(repeat, "repeat", "repeats")
+
+
+def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """:func:`repeat <Tensor.repeat>`, where missing numbers are 1.
+
+    >>> import pullback as torch
+    >>> torch.tile(torch.tensor([[1], [2]]), (2,))
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    return repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
+
+
+varargs(tile, "tile", "dims")
+
+
+@op.composite
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each slice across ``dim`` (each element of the flattened input, without it) repeated.
+
+    Args:
+        repeats: how often, one number or one for each. Without it, ``input`` says how often each index is repeated.
+
+    >>> import pullback as torch
+    >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 3]))
+    tensor([5, 6, 6, 6])
+    """
+    if repeats is None:
+        return op.wrap(np.repeat(np.arange(input.numel()), input._array))
+    x, d = (flatten(input), 0) if dim is None else (input, wrapped_dim(dim, input.ndim))
+    n = x.shape[d]
+    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if (counts < 0).any():
+        raise RuntimeError("Repeats must be non-negative")
+    if not isinstance(repeats, Tensor) and not counts.ndim:
+        apart = unsqueeze(x, d + 1)
+        shape = apart.shape
+        return flatten(clone(expand(apart, shape[: d + 1] + (repeats,) + shape[d + 2 :]), contiguous_format), d, d + 1)
+    if counts.size not in (1, n):
+        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
+                           f"{counts.size} and input.size({d}) = {n}")  # fmt: skip
+    return index_select(x, d, op.wrap(np.repeat(np.arange(n), counts)))
+
+
+# --- turned round -----------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, holomorphic=False)
+def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """The order along these dimensions reversed.
+
+    >>> import pullback as torch
+    >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (1,))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    ways: list[Any] = [slice(None)] * (input.ndim or 1)
+    for dim in [dims] if isinstance(dims, int) else dims:
+        d = wrapped_dim(dim, input.ndim)
+        if ways[d].step:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        ways[d] = slice(None, None, -1)
+    return input[tuple(ways[: input.ndim])].copy()
+
+
+flip.vjp(input=lambda g, dims: flip(g, dims))
+varargs(flip, "flip", "dims")
+
+
+@op.composite
+def fliplr(input: Tensor) -> Tensor:
+    """Left and right exchanged: dimension 1 reversed."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@op.composite
+def flipud(input: Tensor) -> Tensor:
+    """Up and down exchanged: dimension 0 reversed."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@op.general(holomorphic=False)
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """Elements moved along dimensions (through the flattened tensor, without ``dims``); what leaves at one end enters at the other.
+
+    >>> import pullback as torch
+    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    shifts, dims = ((v,) if isinstance(v, int) else tuple(v) for v in (shifts, () if dims is None else dims))
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not dims:
+        return np.roll(input, shifts[0])
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    return np.roll(input, shifts, [wrapped_dim(d, input.ndim) for d in dims])
+
+
+roll.vjp(input=lambda g, shifts, dims: roll(g, -shifts if isinstance(shifts, int) else [-s for s in shifts], dims))
+
+
+@op.general(name="rot90", node="Rot90Backward0", holomorphic=False)
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """A quarter turn, ``k`` times, from the first of two dimensions towards the second.
+
+    >>> import pullback as torch
+    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    first, second = (wrapped_dim(d, input.ndim) for d in dims)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return np.rot90(input, k, (first, second)).copy()
+
+
+rot90.vjp(input=lambda g, k, dims: rot90(g, -k, dims))
+
+
+# --- triangles and diagonals ------------------------------------------------------------------------------------
+
+
+@op.general(holomorphic=False, inplace=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrices' lower triangles, up to and including a diagonal; 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.tril(torch.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return np.tril(input, diagonal)
+
+
+@op.general(holomorphic=False, inplace=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrices' upper triangles, from a diagonal on; 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.triu(torch.ones(2, 2), 1)
+    tensor([[0., 1.],
+            [0., 0.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
+    return np.triu(input, diagonal)
+
+
+tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
+triu.vjp(input=lambda g, diagonal: triu(g, diagonal))
+
+
+@op.composite
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices in two new dimensions, with the input's last dimension down a diagonal and 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.diag_embed(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    shape = input.shape
+    n = len(shape) + 1
+    d1, d2 = wrapped_dim(dim1, n), wrapped_dim(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = shape[-1] + abs(offset)
+    result = list(shape[:-1])
+    for d in sorted((d1, d2)):
+        result.insert(d, size)
+    return place(input, diagonal_window(result, offset, d1, d2), tuple(result), "DiagEmbedBackward0")
+
+
+@op.composite
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """A matrix with this diagonal for a 1-d tensor, a copy of its diagonal for a matrix.
+
+    >>> import pullback as torch
+    >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    if input.ndim == 1:
+        result = diag_embed(input, diagonal)
+    else:
+        result = read(input, diagonal_window(input.shape, diagonal, 0, 1), "DiagonalBackward0_copy")
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with the flattened input as a diagonal."""
+    return diag_embed(reshape(input, (-1,)), offset)
+
+
+@op.general(holomorphic=False)
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal.
+
+    >>> import pullback as torch
+    >>> torch.trace(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    wide = np.int64 if input.dtype.kind in "biu" else np.float32 if input.dtype.kind == "V" else None
+    return np.asarray(input.trace(dtype=wide)).astype(wide if input.dtype.kind in "biu" else input.dtype)
+
+
+def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:
+    part = diagonal_window(shape, 0, 0, 1)
+    return place(expand(g, part.shape), part, shape)
+
+
+trace.vjp(input=lambda g, input_shape: _down_the_diagonal(g, input_shape))
+
+
+# --- padded -----------------------------------------------------------------------------------------------------
+
+
+@op.general(name="constant_pad_nd", method=False, holomorphic=False)
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
+    """The tensor with a border of one value.
+
+    Args:
+        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
+
+    >>> import pullback as torch
+    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, -1), 7)
+    tensor([7, 1])
+    """
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+                           f"{len(pad)} while the input has {input.ndim} dimensions.")  # fmt: skip
+    shape, source, target = list(input.shape), [slice(None)] * input.ndim, [slice(None)] * input.ndim
+    for d, before, after in _sides(pad, input.ndim):
+        n = shape[d]
+        shape[d] = n + before + after
+        if n + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        source[d] = slice(max(-before, 0), n + min(after, 0))
+        target[d] = slice(max(before, 0), shape[d] - max(after, 0))
+    out = np.full(shape, value, input.dtype)
+    out[tuple(target)] = input[tuple(source)]
+    return out
+
+
+constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, [-n for n in pad]))
+
+
+def _sides(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
+    """Dimension, padding before and padding after, last dimension first."""
+    return [(ndim - 1 - i, integer(pad[2 * i]), integer(pad[2 * i + 1])) for i in range(len(pad) // 2)]
+
+
+def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Which of ``n`` slices stands at each place of the padded dimension."""
+    i = np.arange(-before, n + after)
+    if mode == "replicate":
+        return i.clip(0, n - 1)
+    if mode == "circular":  # of what is left after cutting
+        cut = max(-before, 0)
+        return cut + (i - cut) % (n - cut + min(after, 0))
+    i = abs(i)
+    return np.where(i < n, i, 2 * (n - 1) - i)
+
+
+@op.general(name="pad", node=lambda input, dim, before, after, mode, name: name, method=False, holomorphic=False)
+def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
+    """One dimension padded with slices of the tensor itself."""
+    return input.take(_border_index(input.shape[dim], before, after, mode), dim)
+
+
+@op.general(name="pad_backward", method=False, holomorphic=False)
+def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: str) -> Tensor:
+    """The padding's slices added to those that they are copies of."""
+    index = _border_index(n, before, after, mode)
+    lo, hi = max(before, 0), len(index) - max(after, 0)
+    out = np.zeros((*input.shape[:dim], n, *input.shape[dim + 1 :]), input.dtype)
+    if lo < hi:
+        out[basic(dim, slice(index[lo], index[lo] + hi - lo))] = input[basic(dim, slice(lo, hi))]
+    for k in [*range(lo), *range(hi, len(index))]:
+        out[basic(dim, index[k])] += input[basic(dim, k)]
+    return out
+
+
+_bordered.vjp(input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode))
+_unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
+
+MODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
+    """The tensor with a border.
+
+    Args:
+        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
+        mode: ``"constant"``: of one ``value`` (default 0). Or copies of the tensor's own slices, in all but the first one or two
+            dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the edge, ``"circular"``
+            goes on from the other end.
+
+    Raises:
+        RuntimeError: where there are too few slices to reflect, or to go round.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.pad(torch.tensor([[1, 2, 3]]), (2, 1), mode="reflect")
+    tensor([[3, 2, 1, 2, 3, 2]])
+    """
+    n, dims = input.ndim, len(pad) // 2
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if dims > n:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(pad)} and input of dimension {n}")  # fmt: skip
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if mode not in MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if dims not in (1, 2, 3) or n - dims not in (1, 2):
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {n}D input tensor.\n"
+                                  "Supported combinations for non-constant padding:\n"
+                                  "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+                                  "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+                                  "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")  # fmt: skip
+    shape = list(input.shape)
+    for d, before, after in _sides(pad, n):
+        most = max(before, after)
+        if mode == "reflect" and most >= shape[d]:
+            raise RuntimeError(f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but got: "
+                               f"padding ({before}, {after}) at dimension {d} of input {shape}")  # fmt: skip
+        if mode == "circular" and most > shape[d]:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if min(before, 0) + min(after, 0) + shape[d] <= 0:
+            raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {shape}")
+    for d, before, after in _sides(pad, n):
+        input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))
+    return input

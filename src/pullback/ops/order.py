@@ -1,0 +1,289 @@
+"""Order: sorting and ranks, distinct elements, places in sorted sequences.
+
+NaN comes after every number. Sorting keeps equal elements in their order, whether asked to or not. Values are
+differentiable, and hand their gradient to the elements that the indices point at; indices are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..tensor import Tensor
+from .extreme import check_not_empty, chosen, ordered, to_chosen
+from .reduce import in_numpys_names, kept, one_dim
+
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
+]  # fmt: skip
+
+# --- sorting ----------------------------------------------------------------------------------------------------
+
+
+def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
+    """The indices that sort along a dimension, equal elements in their order."""
+    x = ordered(x)
+    if not descending:
+        return np.argsort(x, axis=d, kind="stable")
+    return x.shape[d] - 1 - np.flip(np.argsort(np.flip(x, d), axis=d, kind="stable"), d)
+
+
+def _sortable(x: np.ndarray, name: str) -> np.ndarray:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f" {name} does not support complex dtypes on CPU")
+    return x
+
+
+@op.general(node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
+            outputs="values indices", differentiable="values")  # fmt: skip
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
+    """The elements along a dimension in ascending (or descending) order, and where they were.
+
+    >>> import pullback as torch
+    >>> torch.sort(torch.tensor([3.0, 1.0, 2.0]), descending=True)
+    torch.return_types.sort(
+    values=tensor([3., 2., 1.]),
+    indices=tensor([0, 2, 1]))
+    """
+    d = one_dim("sort", dim, _sortable(input, "Sort").ndim)
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    indices = in_order(input, d, descending)
+    return np.take_along_axis(input, indices, d), indices
+
+
+sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+
+
+@op.general
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort along a dimension in ascending (or descending) order.
+
+    >>> import pullback as torch
+    >>> torch.argsort(torch.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
+    d = one_dim("argsort", dim, _sortable(input, "Sort").ndim)
+    return in_order(input, d, descending) if input.ndim else np.zeros((), np.int64)
+
+
+@op.composite
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """The elements along the first dimension in ascending order.
+
+    >>> import pullback as torch
+    >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+    tensor([[2, 1],
+            [3, 4]])
+    """
+    values = sort(input, 0).values
+    return values if out is None else op.write_out(out, values)
+
+
+@op.general(outputs="values indices", differentiable="values")
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
+
+    Raises:
+        RuntimeError: if there are fewer than ``k``; for bool and complex tensors.
+
+    >>> import pullback as torch
+    >>> torch.topk(torch.tensor([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    torch.return_types.topk(
+    values=tensor([5., 4.]),
+    indices=tensor([4, 2]))
+    """
+    x = input if input.ndim else input.reshape(1)
+    d = one_dim("topk", dim, _sortable(input, "topk").ndim)
+    n = x.shape[d]
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range\n  k is {k}, dimension {d} has size {n}")
+    if x.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if 0 < k < n // 8:  # only the few need sorting
+        few = np.argpartition(ordered(x), n - k if largest else k - 1, axis=d)
+        few = np.sort(few.take(range(n - k, n) if largest else range(k), d), axis=d)
+        indices = np.take_along_axis(few, in_order(np.take_along_axis(x, few, d), d, largest), d)
+    else:
+        indices = in_order(x, d, largest).take(range(k), d)
+    values = np.take_along_axis(x, indices, d)
+    return (values, indices) if input.ndim or k != 1 else (values.reshape(()), indices.reshape(()))
+
+
+topk.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+
+
+@op.general(outputs="values indices", differentiable="values")
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The ``k``-th smallest element along a dimension, counted from 1, and where it is.
+
+    >>> import pullback as torch
+    >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2)
+    torch.return_types.kthvalue(
+    values=tensor(2.),
+    indices=tensor(2))
+    """
+    d = one_dim("kthvalue", dim, _sortable(input, "kthvalue").ndim)
+    if input.dtype.kind == "b":
+        raise NotImplementedError("\"kthvalue_cpu\" not implemented for 'Bool'")
+    if input.ndim:
+        check_not_empty(input, "kthvalue", (d,))
+    n = input.shape[d] if input.ndim else 1
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}\n  k is {k}, the dimension has size {n}")
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    indices = in_order(input, d).take([k - 1], d)
+    return chosen(input, indices, d, keepdim), indices if keepdim else indices.reshape(indices.shape[:d] + indices.shape[d + 1 :])
+
+
+kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+
+# --- distinct elements ------------------------------------------------------------------------------------------
+
+
+@op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
+def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    if dim is None:
+        values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
+        return values, inverse.reshape(input.shape), counts
+    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    return values, inverse.reshape(-1), counts
+
+
+@op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
+def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
+    n = x.shape[d]
+    rows = np.moveaxis(x, d, 0).reshape(n, -1)
+    begins = np.ones(n, bool)
+    begins[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    inverse = np.cumsum(begins) - 1
+    counts = np.diff(np.append(np.nonzero(begins)[0], n))
+    return x.compress(begins, d), inverse.reshape(input.shape) if dim is None else inverse, counts
+
+
+_unique.vjp()
+_unique_consecutive.vjp()
+
+
+def _wanted(results: Any, return_inverse: bool, return_counts: bool) -> Any:
+    output, inverse, counts = results
+    if not return_inverse and not return_counts:
+        return output
+    return (output, *((inverse,) if return_inverse else ()), *((counts,) if return_counts else ()))
+
+
+def _dim_of_rows(input: Tensor, dim: int | None, name: str) -> int | None:
+    if dim is None:
+        return None
+    shape = input._array.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = one_dim(name, dim, len(shape))
+    if 0 in shape[:d] + shape[d + 1 :]:
+        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
+    return d
+
+
+@op.composite
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements, or slices along ``dim``, in ascending order (whether ``sorted`` or not). NaNs are all distinct.
+
+    Returns:
+        The distinct elements; if asked for, with the index among them of each element, and how often each occurs.
+
+    >>> import pullback as torch
+    >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _wanted(_unique(input, _dim_of_rows(input, dim, "unique")), return_inverse, return_counts)
+
+
+@op.composite
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The elements, or slices along ``dim``, without those that equal the one before.
+
+    Returns:
+        As :func:`unique`.
+
+    >>> import pullback as torch
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    return _wanted(_unique_consecutive(input, _dim_of_rows(input, dim, "unique_consecutive")), return_inverse, return_counts)
+
+
+# --- places in sorted sequences ---------------------------------------------------------------------------------
+
+
+@op.composite(method=False)
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter: Tensor | None = None, out: Any = None) -> Tensor:  # fmt: skip
+    """Where to insert ``input`` into sorted sequences to keep them sorted.
+
+    Args:
+        sorted_sequence: ascending along the last dimension.
+        input: a tensor with the same leading dimensions, any tensor or number if the sequence is 1-d.
+        right: insert after equal elements rather than before; ``side="right"`` says the same.
+        sorter: the indices that sort the sequence, if it is not sorted.
+
+    Returns:
+        Indices of the shape of ``input``, int64 (or int32).
+
+    >>> import pullback as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    name = "torch.searchsorted(): "
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(f"{name}side and right can't be set to opposites, got side of left while right was True")
+    edges, values = sorted_sequence._array, input._array if isinstance(input, Tensor) else np.asarray(input)
+    if not edges.ndim:
+        raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
+    if edges.ndim > 1 and not values.ndim:
+        raise RuntimeError(f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+                           f"dim({edges.ndim}) and input value's dim(0) numel(1)")  # fmt: skip
+    if edges.ndim > 1 and (edges.ndim != values.ndim or edges.shape[:-1] != values.shape[:-1]):
+        raise RuntimeError(f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+                           f"tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}")  # fmt: skip
+    if sorter is not None:
+        order = sorter._array
+        if order.dtype != np.int64:
+            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}")
+        if order.shape != edges.shape:
+            raise RuntimeError(f"{name}boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)}"
+                               f"and got sorter tensor {list(order.shape)}")  # fmt: skip
+        if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
+            raise RuntimeError(f"{name}sorter index out of range")
+        edges = np.take_along_axis(edges, order, -1)
+    result = op.wrap(_places(ordered(edges), ordered(values), "right" if right or side == "right" else "left", np.int32 if out_int32 else np.int64))
+    return result if out is None else op.write_out(out, result)
+
+
+def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.ndarray:
+    if edges.ndim == 1:
+        places = np.asarray(np.searchsorted(edges, values, side))
+    else:
+        rows = zip(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))
+        places = np.array([np.searchsorted(e, v, side) for e, v in rows], np.int64).reshape(values.shape)
+    if values.dtype.kind == "f":
+        places = np.where(np.isnan(values), edges.shape[-1], places)
+    return places.astype(dtype)
+
+
+@op.composite(method=False)
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
+    """Which of the buckets between the sorted 1-d ``boundaries`` each element falls into: :func:`searchsorted` the other way round.
+
+    >>> import pullback as torch
+    >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
+    tensor([0, 1, 3])
+    """
+    if boundaries._array.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

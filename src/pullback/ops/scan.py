@@ -1,0 +1,346 @@
+"""Running sums, products and extremes along a dimension, and the differences and integrals that belong to them.
+
+The derivatives of running products and of running logarithms of sums solve a linear recurrence,
+``s[i] = b[i] + a[i] s[i + 1]``. It is solved by doubling (W. D. Hillis, G. L. Steele, Commun. ACM 29, 1986) with
+ordinary operations, so that zeros and infinities are no special cases and derivatives of any order follow.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
+from ..tensor import Tensor
+from .compare import logical_xor, refusing
+from .convert import cast
+from .extreme import real_only, to_chosen
+from .join import cat, flip
+from .part import basic, look
+from .pointwise import exp, logaddexp, where
+from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
+from .view import reshape, wrapped_dim
+
+__all__ = [
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp", "trapezoid", "trapz",
+]  # fmt: skip
+
+# --- sums -------------------------------------------------------------------------------------------------------
+
+
+def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+    """A running sum or product; in double precision for float32, as PyTorch's."""
+    d = one_dim(name, dim, x.ndim)
+    if dtype is not None:
+        x = cast(x, as_dtype(dtype).numpy)
+    kind, result = x.dtype.kind, x.dtype
+    if kind in "biu" and dtype is None:
+        result = INT64
+    inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
+    if not x.ndim:
+        return x.astype(result)
+    return ufunc.accumulate(x, axis=d, dtype=inner).astype(result, copy=False)
+
+
+@op.general(inplace=True, holomorphic=False)
+def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The running sum along a dimension; bools and integers are summed in int64, unless ``dtype`` says otherwise.
+
+    >>> import pullback as torch
+    >>> torch.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 3., 6.])
+    """
+    return _accumulated(np.add, "cumsum", input, dim, dtype)
+
+
+def cumsum_from_end(input: Any, dim: int) -> Any:
+    """The running sum that begins at the end."""
+    return flip(cumsum(flip(input, (dim,)), dim), (dim,)) if input.shape else input
+
+
+cumsum.vjp(input=lambda g, dim: cumsum_from_end(g, dim))
+
+# --- products ---------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, holomorphic=False)
+def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
+    """The elements moved ``by`` places along a dimension (backwards if negative), and ``fill`` where none came."""
+    out = np.full_like(input, fill)
+    n = input.shape[dim]
+    if -n < by < n:
+        to, source = (slice(by, None), slice(n - by)) if by > 0 else (slice(n + by), slice(-by, None))
+        out[basic(dim, to)] = input[basic(dim, source)]
+    return out
+
+
+shifted.vjp(input=lambda g, by, dim: shifted(g, -by, dim, 0))
+
+
+def solved_from_end(a: Any, b: Any, dim: int) -> Any:
+    """The ``s`` with ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, and 0 beyond the end."""
+    step = 1
+    while step < b.shape[dim]:
+        b = b + a * shifted(b, -step, dim, 0)
+        a = a * shifted(a, -step, dim, 0)
+        step *= 2
+    return b
+
+
+@op.general(inplace=True)
+def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The running product along a dimension; bools and integers are multiplied in int64, unless ``dtype`` says otherwise.
+
+    Its derivative is right at zeros, too, to any order.
+
+    >>> import pullback as torch
+    >>> torch.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 2., 6.])
+    """
+    return _accumulated(np.multiply, "cumprod", input, dim, dtype)
+
+
+def _of_running_product(g: Any, input: Any, out: Any, dim: int) -> Any:
+    if not input.shape:
+        return g
+    d = wrapped_dim(dim, len(input.shape))
+    if all(out != 0):
+        return cumsum_from_end(g * out, d) / input
+    return cumprod(shifted(input, 1, d, 1), d) * solved_from_end(shifted(input, -1, d, 0), g, d)
+
+
+cumprod.vjp(input=_of_running_product)
+
+
+def products_of_others(input: Any, dim: int) -> Any:
+    """For each element the product of the others along a dimension, without division."""
+    before = cumprod(shifted(input, 1, dim, 1), dim)
+    after = cumprod(flip(shifted(input, -1, dim, 1), (dim,)), dim)
+    return before * flip(after, (dim,))
+
+
+# --- logarithms of sums -----------------------------------------------------------------------------------------
+
+
+@op.general
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """``log(cumsum(exp(input)))`` along a dimension, without overflow.
+
+    Raises:
+        NotImplementedError: for bools and integers.
+
+    Derivative: 0 where all up to there are ``-inf`` (NaN in PyTorch).
+
+    >>> import pullback as torch
+    >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
+    tensor([1000.0000, 1000.6931])
+    """
+    x = refusing("biu", "\"logcumsumexp_out_cpu\" not implemented for '{}'")(widened)(input)
+    d = one_dim("logcumsumexp", dim, x.ndim)
+    if not x.ndim:
+        return input.copy()
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
+    step = 1
+    while step < x.shape[d]:
+        x = logaddexp(x, shifted(x, step, d, -inf))
+        step *= 2
+    return x
+
+
+def _of_running_logsumexp(g: Any, input: Any, out: Any, dim: int) -> Any:
+    if not input.shape:
+        return g
+    d = wrapped_dim(dim, len(input.shape))
+    level = where(out == -inf, 0, out)
+    # With T[i] the sum of g[k] exp(out[i] - out[k]) over k >= i, no exponent is ever positive.
+    return exp(input - level) * solved_from_end(exp(out - shifted(level, -1, d, inf)), g, d)
+
+
+logcumsumexp.vjp(input=_of_running_logsumexp)
+
+# --- extremes ---------------------------------------------------------------------------------------------------
+
+
+def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
+    d = one_dim(name, dim, real_only(x, name + "_cpu").ndim)
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    values = ufunc.accumulate(x, axis=d)
+    place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
+    there = (x == values) | (x != x)
+    return values, np.maximum.accumulate(np.where(there, place, 0), axis=d)
+
+
+@op.general(outputs="values indices", differentiable="values")
+def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """The largest element so far along a dimension, and where it is (the last of equal ones). After a NaN all is NaN.
+
+    >>> import pullback as torch
+    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).indices
+    tensor([0, 1, 1])
+    """
+    return _running_extreme(input, "cummax", dim, np.maximum)
+
+
+@op.general(outputs="values indices", differentiable="values")
+def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """The smallest element so far along a dimension, and where it is (the last of equal ones). After a NaN all is NaN.
+
+    >>> import pullback as torch
+    >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
+    return _running_extreme(input, "cummin", dim, np.minimum)
+
+
+cummax.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+cummin.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+
+# --- differences and integrals ----------------------------------------------------------------------------------
+
+
+def _slice(x: Any, dim: int, start: int | None, stop: int | None) -> Any:
+    return look(x, basic(dim, slice(start, stop)), "SliceBackward0")
+
+
+@op.composite
+@in_numpys_names
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
+         out: Any = None) -> Tensor:  # fmt: skip
+    """``n``-th differences of neighbours along a dimension; exclusive or for bools.
+
+    Args:
+        prepend, append: tensors joined to the input first.
+
+    >>> import pullback as torch
+    >>> torch.diff(torch.tensor([1, 3, 6]))
+    tensor([2, 3])
+    """
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = one_dim("diff", dim, len(shape))
+    for end in (prepend, append):
+        if end is None:
+            continue
+        if end._array.ndim != len(shape):
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for k, (a, b) in enumerate(zip(shape, end._array.shape)):
+            if a != b and k != d:
+                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except along the "
+                                   f"differencing dimension; input.size({k}) = {a}, but got tensor.size({k}) = {b}")  # fmt: skip
+    if n and (prepend is not None or append is not None):
+        input = cat([t for t in (prepend, input, append) if t is not None], d)
+    for _ in range(n):
+        later, earlier = _slice(input, d, 1, None), _slice(input, d, None, -1)
+        input = logical_xor(later, earlier) if input._array.dtype.kind == "b" else later - earlier
+    return input if out is None else op.write_out(out, input)
+
+
+def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
+    """The distances between sample points, shaped to multiply samples along dimension ``d``."""
+    points, shape = x._array.shape, y._array.shape
+    if (points[0] if len(points) == 1 and len(shape) > 1 else points[d] if len(points) == len(shape) else shape[d]) != shape[d]:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+    if len(points) == 1 and len(shape) > 1:
+        return reshape(diff(x), (-1,) + (1,) * (len(shape) - 1 - d))
+    return diff(x, dim=d - len(shape))
+
+
+def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
+    """Twice the area of the trapezoid over each interval, and the dimension."""
+    shape = y._array.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = one_dim(name, dim, len(shape))
+    for what, t in (("y", y), ("x", x)):
+        if isinstance(t, Tensor) and t._array.dtype.kind == "b":
+            raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}() received an invalid combination of arguments\n  Give x or dx, not both.")
+    step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
+    return (_slice(y, d, 1, None) + _slice(y, d, None, -1)) * step, d
+
+
+@op.composite(method=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The integral along a dimension of the function through the samples ``y``, straight between them.
+
+    Args:
+        x: where the samples are: 1-d, or shaped as ``y``.
+        dx: the distance between samples, if it is always the same. Default 1.
+
+    >>> import pullback as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), dx=2)
+    tensor(8.)
+    """
+    areas, d = _areas("trapezoid", y, x, dx, dim)
+    return sum(areas, d) / 2
+
+
+@op.composite(method=False)
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The running integrals that :func:`trapezoid` ends with: one for each sample but the first.
+
+    >>> import pullback as torch
+    >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(areas / 2, d)
+
+
+trapz = trapezoid
+
+
+def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
+    """The derivative along one dimension from samples at distances ``h``: one number, or an array of them (n - 1,)."""
+    part = lambda start, stop: _slice(input, d, start, stop)  # noqa: E731
+    if isinstance(h, Tensor):
+        column = lambda start, stop: reshape(_slice(h, 0, start, stop), (-1,) + (1,) * (input._array.ndim - 1 - d))  # noqa: E731
+        a, b = column(None, -1), column(1, None)
+        inner = part(None, -2) * (-b / (a * (a + b))) + part(1, -1) * ((b - a) / (a * b)) + part(2, None) * (a / (b * (a + b)))
+        first, second, last, before = column(0, 1), column(1, 2), column(-1, None), column(-2, -1)
+    else:
+        inner = (part(2, None) - part(None, -2)) / (2 * h)
+        first = second = last = before = h
+    if edge_order == 1:
+        left, right = (part(1, 2) - part(0, 1)) / first, (part(-1, None) - part(-2, -1)) / last
+    else:
+        left = (part(0, 1) * (-(2 * first + second) / (first * (first + second))) + part(1, 2) * ((first + second) / (first * second))
+                - part(2, 3) * (first / (second * (first + second))))  # fmt: skip
+        right = (part(-3, -2) * (last / (before * (before + last))) - part(-2, -1) * ((before + last) / (before * last))
+                 + part(-1, None) * ((2 * last + before) / (last * (before + last))))  # fmt: skip
+    return cat([left, inner, right], d)
+
+
+@op.composite(method=False)
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivative along each dimension of a function from its samples, by central differences of second order.
+
+    Args:
+        spacing: the distance between samples, one for each dimension in a sequence, or tensors of the coordinates of the samples.
+        dim: an int or several. Default: all.
+        edge_order: of the one-sided differences at the ends, 1 or 2.
+
+    >>> import pullback as torch
+    >>> torch.gradient(torch.tensor([1.0, 2.0, 4.0, 8.0]))
+    (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = dims_of(dim, input._array.ndim)
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+                           f"{input._array.ndim}', since dim argument was not given, but got a list of length {len(steps)}")  # fmt: skip
+    for d in dims:
+        if input._array.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order) for d, h in zip(dims, steps))
