@@ -1,34 +1,113 @@
-"""PyTorch's autograd without PyTorch: ``import pullback as torch``."""
+"""PyTorch's autograd without PyTorch: ``import pullback as torch``.
 
-import importlib as _importlib
+Tensors on NumPy arrays, the recorded graph, ``backward(gradient=...)``, ``autograd.Function``, ``nn`` and ``optim``, in
+PyTorch's names and with PyTorch's behaviour. ``python -m pullback run script.py`` runs an unmodified PyTorch script.
+"""
+
+from __future__ import annotations
+
+from math import e, inf, nan, pi
+from typing import Any
 
 import numpy as _np
 
 # Tensors follow IEEE arithmetic silently, as PyTorch's do: log(0) is -inf, not a warning.
 _np.seterr(all="ignore")
 
-from . import autograd
-from .tensor import Tensor
-from . import ops
-from .dtypes import NAMES as _NAMES, dtype, finfo, iinfo, get_default_dtype, set_default_dtype, promote_types
-from .device import (Layout as layout, MemoryFormat as memory_format, channels_last, channels_last_3d, contiguous_format, device,
-                     preserve_format, sparse_coo, strided)
+from . import autograd  # noqa: E402  (first: what it imports needs what is in it)
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .device import Layout as layout
+from .device import MemoryFormat as memory_format
+from .device import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    preserve_format,
+    sparse_coo,
+    strided,
+)
+from .dtypes import (
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .dtypes import NAMES as _NAMES
+from .ops.arithmetic import *
+from .ops.pointwise import *
+from .ops.compare import *
+from .ops.complex import *
+from .ops.special import *
+from .ops.view import *
+from .ops.memory import *
+from .ops.cut import *
+from .ops.index import *
+from .ops.scatter import *
+from .ops.join import *
+from .ops.reduce import *
+from .ops.extreme import *
+from .ops.statistics import *
+from .ops.order import *
+from .ops.scan import *
+from .ops.matmul import *
+from .ops.contract import *
+from .ops.activation import *
+from .ops.normalize import *
+from .ops.loss import *
+from .ops.margin import *
+from .ops.layer import *
+from .ops.convolution import *
+from .ops.pool import *
+from .ops.resample import *
+from .ops.create import *
+from .ops.convert import *
+from .ops.random import *
+from .ops.write import *
 from .shape import Size
-from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-globals().update(_NAMES)
-for _m in ("arithmetic", "pointwise", "compare", "view", "memory", "cut", "part", "reduce", "create", "convert", "write", "index", "join", "complex", "special", "scatter", "extreme", "statistics", "order", "scan", "matmul", "contract", "activation", "normalize", "cross_entropy", "loss", "margin", "layer", "attention", "convolution", "pool", "resample", "random"):
-    try:
-        _mod = _importlib.import_module(f".ops.{_m}", __name__)
-    except ModuleNotFoundError as _e:
-        if 'pullback.ops' not in str(_e): raise
-        continue
-    for _n in getattr(_mod, "__all__", None) or [n for n in vars(_mod) if not n.startswith("_")]:
-        if hasattr(_mod, _n): globals()[_n] = getattr(_mod, _n)
-from math import e, inf, nan, pi
-from .printing import set_printoptions
-from .run import install, uninstall
+from .tensor import Tensor
+
+globals().update(_NAMES)  # the short names too: float, double, long, ...
 __version__ = "0.1.0"
-def __getattr__(name):
-    if name in ("nn", "optim", "random", "func", "utils", "linalg"):
-        return _importlib.import_module("." + name, __name__)
-    raise AttributeError(name)
+
+_SUBMODULES = frozenset(("func", "linalg", "nn", "optim", "random", "special", "utils"))
+_LATER = {"set_printoptions": "printing", "install": "run", "uninstall": "run"}
+
+
+def __getattr__(name: str) -> Any:
+    """Submodules, and what only some programs need, are imported when asked for."""
+    from importlib import import_module
+
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    if name in _LATER:
+        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return value
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, globals(), 1)
+    hint = f" Did you mean: '{close[0]}'?" if close else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{hint}")

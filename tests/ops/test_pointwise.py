@@ -253,7 +253,7 @@ def test_fast_erf_of_large_single_precision_tensors() -> None:
 MANY = 5000
 
 
-WHERE_TYPES = ["float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128", "int64", "int8"]
+WHERE_TYPES = ["float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128", "int64"]
 
 
 @pytest.mark.parametrize("dtype", WHERE_TYPES)
@@ -513,9 +513,9 @@ VALUES = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3.7, -3.7, 1e-3, 1e30, -1e30, inf,
 BINARY = """maximum minimum fmax fmin atan2 hypot copysign nextafter xlogy eq ne lt le gt ge logical_and
     logical_xor heaviside isclose""".split()
 TESTS = "isnan isinf isfinite isposinf isneginf isreal signbit logical_not".split()
-UNARY = """abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad exp exp2 expm1 floor frac log log10 log1p
-    log2 nan_to_num rad2deg reciprocal relu round rsqrt sgn sigmoid sign sin sinh sqrt square tan tanh trunc
-    erf erfc erfinv lgamma logit angle""".split()
+UNARY = """abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad exp exp2 expm1 floor frac log log10
+    log1p log2 nan_to_num rad2deg reciprocal relu round rsqrt sgn sigmoid sign sin sinh sqrt square tan tanh
+    trunc erf erfc erfinv lgamma logit angle""".split()
 
 
 @pytest.mark.torch

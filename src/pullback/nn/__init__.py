@@ -1,10 +1,13 @@
 """Building blocks of models, at PyTorch's addresses."""
 
-from . import init, modules, parameter
-from .modules import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .parameter import Buffer, Parameter
+# ruff: noqa: F403
+
+from . import functional, init, modules, parameter, utils
+from .modules import *
+from .modules import __all__ as _layers
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList",
-    "Sequential", "init", "modules", "parameter",
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules", "parameter", "utils",
+    *_layers,
 ]  # fmt: skip

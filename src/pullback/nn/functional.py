@@ -2,9 +2,35 @@
 
 Each is an operation of :mod:`pullback.ops`; the modules of :mod:`pullback.nn` call them.
 """
-import importlib as _i
-for _m in ("pointwise", "join", "scatter", "contract", "matmul", "activation", "normalize", "cross_entropy", "loss", "margin", "layer", "attention", "convolution", "pool", "resample"):
-    try: _mod = _i.import_module("pullback.ops."+_m)
-    except ModuleNotFoundError: continue
-    for _n in getattr(_mod, "__all_functional__", ()):
-        globals()[_n] = getattr(_mod, _n)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..ops import (
+    activation,
+    attention,
+    contract,
+    convolution,
+    cross_entropy,
+    join,
+    layer,
+    loss,
+    margin,
+    normalize,
+    pool,
+    resample,
+)
+from ..ops.pointwise import sigmoid, tanh
+
+_FAMILIES = (activation, attention, contract, convolution, cross_entropy, join, layer, loss, margin, normalize, pool, resample)
+__all__ = ["sigmoid", "tanh"]
+for _family in _FAMILIES:
+    for _name in _family.__all_functional__:
+        globals()[_name] = getattr(_family, _name)
+        __all__.append(_name)
+__all__.sort()
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -19,10 +19,9 @@ from ..tensor import Tensor
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal", "gt", "is_nonzero", "is_same_size",
-    "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less",
-    "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal",
-    "signbit",
+    "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
 ]  # fmt: skip
 
 ndarray, asarray, wrap = np.ndarray, np.asarray, op.wrap
@@ -482,26 +481,6 @@ def isin(
     return result if out is None else op.write_out(out, result)
 
 
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is other than zero.
-
-    >>> import pullback as torch
-    >>> torch.is_nonzero(torch.tensor([0.0]))
-    False
-    """
-    return bool(input)
-
-
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape.
-
-    >>> import pullback as torch
-    >>> torch.is_same_size(torch.tensor([1, 2]), torch.tensor([1.0, 2.0]))
-    True
-    """
-    return input.shape == other.shape
-
-
 # --- other names, methods, Python's operators ---------------------------------------------------------------
 
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
@@ -511,7 +490,7 @@ for _alias, _name in _ALIASES.items():
     op.offer(getattr(Tensor, _name + "_"), _alias + "_")
 for _fn in (logical_not, bitwise_not):
     op.offer(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
-for _fn in (allclose, equal, is_nonzero, is_same_size):
+for _fn in (allclose, equal):
     op.offer(_fn, _fn.__name__)
 
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}

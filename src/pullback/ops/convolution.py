@@ -30,6 +30,7 @@ from .. import op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..tensor import Tensor
+from . import half
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
@@ -249,13 +250,7 @@ def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | No
         raise NotImplementedError("convolution is not implemented for 'Bool'")
 
 
-def _in_single(*halves: np.ndarray) -> Sequence[np.ndarray]:
-    """Half-precision arrays as float32, in which products are summed; others as they are."""
-    half = OF_NUMPY[halves[0].dtype].is_floating_point and halves[0].itemsize == 2
-    return [a.astype(np.float32) for a in halves] if half else halves
-
-
-@op.general(method=False)
+@half.general(method=False)
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                 padding: int | Ints = 0, dilation: int | Ints = 1, transposed: bool = False,
                 output_padding: int | Ints = 0, groups: int = 1) -> Tensor:  # fmt: skip
@@ -290,31 +285,30 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     output_padding = each(output_padding, n, "output_padding")
     _check_options(layout, transposed, output_padding)
     _check_operands(input, weight, bias, transposed, groups)
-    single = _in_single(input, weight)
     if transposed:
         size = [r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding)]
         if min(size) < 1:
             raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
                                f"{_by(size)}. Output size is too small")  # fmt: skip
-        out = _spread(*single, size, layout)
+        out = _spread(input, weight, size, layout)
     else:
         padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
         if any(e > i for e, i in zip(extent, padded)):
             raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
                                "Kernel size can't be greater than actual input size")  # fmt: skip
         size = [(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)]
-        out = _correlate(*single, layout._replace(size=size))
+        out = _correlate(input, weight, layout._replace(size=size))
     if bias is not None:
         out += bias.reshape(-1, *[1] * n)
-    return out.astype(input.dtype, copy=False)
+    return out
 
 
-@op.general(method=False)
+@half.general(method=False)
 def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
                        groups: int) -> Tensor:  # fmt: skip
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
     layout = Layout(kernel, output.shape[2:], stride, padding, dilation, groups)
-    return _correlate_weight(*_in_single(input, output), layout).astype(input.dtype, copy=False)
+    return _correlate_weight(input, output, layout)
 
 
 def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
@@ -576,7 +570,7 @@ def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, pad
     return blocks.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size))
 
 
-@op.general(name="col2im", node="Col2ImBackward0", method=False)
+@half.general(name="col2im", node="Col2ImBackward0", method=False)
 def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilation: int | Ints = 1,
          padding: int | Ints = 0, stride: int | Ints = 1) -> Tensor:  # fmt: skip
     """Images as the sum of sliding blocks, each given as a column ("col2im"): the transpose of :func:`unfold`.

@@ -303,12 +303,17 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset * n + address(owner_of(a)) - address(a)
     geometry = (a.strides, n, tuple(size), tuple(s * n for s in stride), offset)
-    try:
-        return _as_strided(input, geometry)
-    except ValueError:
-        extent = sum((m - 1) * s for m, s in zip(size, stride)) + 1 + (storage_offset or 0)
-        raise RuntimeError(f"setStorage: sizes {size}, strides {stride}, storage offset {storage_offset or 0}, and itemsize {n} requiring "
-                           f"a storage size of {extent * n} are out of bounds for storage of size {owner_of(a).nbytes}") from None  # fmt: skip
+    memory = owner_of(a)
+    check_extent(size, stride, (address(a) - address(memory) + offset) // n, n, memory.nbytes)
+    return _as_strided(input, geometry)
+
+
+def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
+    """Refuse a view that leaves the memory (``nbytes`` long)."""
+    end = 0 if 0 in size else (sum((m - 1) * s for m, s in zip(size, stride)) + 1 + offset) * itemsize
+    if end > nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+                           f"requiring a storage size of {end} are out of bounds for storage of size {nbytes}")  # fmt: skip
 
 
 @op.view

@@ -639,7 +639,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
                                f"padding ({before}, {after}) at dimension {d} of input {shape}")  # fmt: skip
         if mode == "circular" and most > shape[d]:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        if min(before, 0) + min(after, 0) + shape[d] <= 0:
+        left = shape[d] + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
+        if left <= 0 or not shape[d]:
             raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {shape}")
     for d, before, after in _sides(pad, n):
         input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))

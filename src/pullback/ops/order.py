@@ -157,9 +157,9 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     n = x.shape[d]
-    rows = np.moveaxis(x, d, 0).reshape(n, -1)
+    rows = np.moveaxis(x, d, 0)
     begins = np.ones(n, bool)
-    begins[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    begins[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
     inverse = np.cumsum(begins) - 1
     counts = np.diff(np.append(np.nonzero(begins)[0], n))
     return x.compress(begins, d), inverse.reshape(input.shape) if dim is None else inverse, counts
@@ -269,8 +269,9 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
     if edges.ndim == 1:
         places = np.asarray(np.searchsorted(edges, values, side))
     else:
-        rows = zip(edges.reshape(-1, edges.shape[-1]), values.reshape(-1, values.shape[-1]))
-        places = np.array([np.searchsorted(e, v, side) for e, v in rows], np.int64).reshape(values.shape)
+        places = np.empty(values.shape, np.int64)
+        for row in np.ndindex(edges.shape[:-1]):
+            places[row] = np.searchsorted(edges[row], values[row], side)
     if values.dtype.kind == "f":
         places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(dtype)

@@ -806,7 +806,7 @@ def relu(input: Tensor) -> Tensor:
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
-@op.general(inplace=True)
+@op.general(method=False, inplace=True)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
 

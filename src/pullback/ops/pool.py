@@ -22,6 +22,7 @@ from .. import op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, int64
 from ..tensor import Tensor
+from . import half
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
@@ -122,7 +123,7 @@ class Scattered(NamedTuple):
         return values, indices
 
 
-@op.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
+@half.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
 def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
     if input.dtype.kind in "bc":
@@ -130,10 +131,7 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     n = len(windows.spatial)
     lead = input.shape[: input.ndim - n]
     planes = input.reshape(math.prod(lead), *windows.spatial)
-    if planes.dtype.itemsize == 2 and OF_NUMPY[input.dtype].is_floating_point:
-        planes = planes.astype(np.float32)
-    values, indices = windows.maxima(planes)
-    return [a.reshape(*lead, *a.shape[1:]) for a in (values.astype(input.dtype, copy=False), indices)]
+    return tuple(a.reshape(*lead, *a.shape[1:]) for a in windows.maxima(planes))
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))
@@ -368,7 +366,7 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
                     f"the output size is {size}")  # fmt: skip
     if samples is None:
         samples = rand(1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1], n, dtype=input.dtype)
-    at = samples.detach().numpy().reshape(-1, n)
+    at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy().reshape(-1, n)
     elements = []
     for d, (i, o, k) in enumerate(zip(spatial, size, kernel)):
         # Pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2.

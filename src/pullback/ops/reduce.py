@@ -89,7 +89,8 @@ def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
 
 def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     """A gradient (of kept dimensions) shared between the chosen elements."""
-    return where(chosen, g / sum(chosen, dims, True, dtype=g.dtype), 0)
+    shares = cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype))
+    return where(chosen, g / shares, 0)
 
 
 def in_numpys_names(fn: Callable) -> Callable:

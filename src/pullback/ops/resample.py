@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import OF_NUMPY, float32, float64, int64, uint8
+from ..dtypes import float32, float64, int64, uint8
 from ..tensor import Tensor
+from . import half
 from .arithmetic import fmod
 from .complex import abs
 from .cut import unbind
@@ -102,19 +103,17 @@ def _evenly(index: np.ndarray) -> slice | np.ndarray:
     return slice(int(index[0]), int(index[-1]) + 1, step) if step > 0 and np.all(np.diff(index) == step) else index
 
 
-@op.general(node=lambda input, lines, before, after, name: name, method=False)
+@half.general(node=lambda input, lines, before, after, name: name, method=False)
 def resample(input: Tensor, lines: Sequence[Line], before: Any, after: Any, name: str) -> Tensor:
     """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (None: not divided)."""
     dtype = input.dtype
-    x = input.astype(np.float32) if OF_NUMPY[dtype].is_floating_point and dtype.itemsize == 2 else input
-    if before is not None:
-        x = x / np.asarray(before, x.dtype)
+    x = input if before is None else input / np.asarray(before, dtype)
     first = x.ndim - len(lines)
     for i, line in sorted(enumerate(lines), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
         x = line(x, first + i)
     if after is not None:
-        x = x / np.asarray(after, x.dtype)
-    return (np.trunc(x) if dtype.kind in "iu" else x).astype(dtype, copy=False)
+        x = x / np.asarray(after, dtype)
+    return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x
 
 
 resample.vjp(input=lambda g, lines, before, after, name:
@@ -307,7 +306,7 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
 
 
-@op.general(node=lambda input, index, size, add, name: name, method=False)
+@half.general(node=lambda input, index, size, add, name: name, method=False)
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
     n = len(size)
@@ -418,6 +417,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
+    if input.dtype.itemsize == 2:
+        return grid_sample(input.float(), grid.float(), mode, padding_mode, bool(align_corners)).to(input.dtype)
     spatial = input.shape[2:]
     along = [_taps(at, size, mode, padding_mode, bool(align_corners))
              for at, size in zip(unbind(grid, -1)[::-1], spatial)]  # fmt: skip

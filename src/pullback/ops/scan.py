@@ -104,9 +104,9 @@ def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 def _of_running_product(g: Any, input: Any, out: Any, dim: int) -> Any:
-    if not input.shape:
-        return g
     d = wrapped_dim(dim, len(input.shape))
+    if not input.shape or input.shape[d] == 1:
+        return g
     if all(out != 0):
         return cumsum_from_end(g * out, d) / input
     return cumprod(shifted(input, 1, d, 1), d) * solved_from_end(shifted(input, -1, d, 0), g, d)
@@ -144,11 +144,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         return input.copy()
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
-    step = 1
-    while step < x.shape[d]:
-        x = logaddexp(x, shifted(x, step, d, -inf))
-        step *= 2
-    return x
+    out = x.copy()
+    slices = np.moveaxis(out, d, 0)
+    for before, here in zip(slices, slices[1:]):  # one by one, for that decides the branch of the imaginary part
+        here[...] = logaddexp(before, here)
+    return out
 
 
 def _of_running_logsumexp(g: Any, input: Any, out: Any, dim: int) -> Any:
@@ -321,7 +321,7 @@ def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
 
 
 @op.composite(method=False)
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivative along each dimension of a function from its samples, by central differences of second order.
 
     Args:
@@ -336,6 +336,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = dims_of(dim, input._array.ndim)
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "

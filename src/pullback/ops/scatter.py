@@ -16,7 +16,7 @@ import numpy as np
 from .. import op
 from ..op import type_name
 from ..tensor import Tensor
-from .cut import diagonal_window
+from .cut import check_extent, diagonal_window
 from .index import index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
@@ -436,10 +436,23 @@ def _mask(mask: Any, complaint: str) -> np.ndarray:
     return array
 
 
+def as_type(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A number, or an array, in another type.
+
+    Raises:
+        RuntimeError: if the type can't hold a number.
+    """
+    result = np.asarray(value).astype(dtype)
+    if not isinstance(value, np.ndarray) and result != value and value == value and dtype.kind != "b":
+        if dtype.kind in "iu" and int(np.real(value)) != result or np.imag(value) and dtype.kind != "c" or np.isinf(result):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}{'_t' * (dtype.kind in 'iu')} without overflow")
+    return result
+
+
 @op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
             method=False, holomorphic=False)  # fmt: skip
 def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    return np.where(mask, np.asarray(value).astype(input.dtype), input)
+    return np.where(mask, as_type(value, input.dtype), input)
 
 
 _filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
@@ -669,7 +682,11 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 @op.composite
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A contiguous copy of the input in which ``as_strided(size, stride, storage_offset)`` is ``src``."""
-    shape = input._array.shape
+    """A contiguous copy of the input in which ``as_strided(size, stride, storage_offset)`` is ``src``.
+
+    (PyTorch 2.13 gives the input the gradients of the part, not those of the rest: it fails its own ``gradcheck``.)
+    """
+    shape, n = input._array.shape, input._array.itemsize
+    check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
     part = window_at(shape, steps(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
     return _replaced(input, src, part, size, "AsStridedScatterBackward0", "slice")

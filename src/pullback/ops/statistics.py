@@ -486,8 +486,8 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
 def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
-    if low == high and x.size:
-        low, high = x.min(), x.max()
+    if low == high:
+        low, high = (x.min(), x.max()) if x.size else (0, 1)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
@@ -499,9 +499,9 @@ def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
 
 
 def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    if x.dtype.kind != "f" or x.itemsize == 2:
+    if x.dtype.kind not in "fV":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
-    return x
+    return widened(x)
 
 
 @op.general
@@ -519,7 +519,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     low, high = x.dtype.type(low), x.dtype.type(high)
     x = x[(x >= low) & (x <= high)]
     places = np.minimum(((x - low) * bins / (high - low)).astype(np.int64), bins - 1)
-    return np.bincount(places, minlength=bins).astype(x.dtype)
+    return np.bincount(places, minlength=bins).astype(input.dtype)
 
 
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
@@ -545,12 +545,14 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
     dims = points.shape[1]
     if isinstance(bins, int):
         bins = [bins] * dims
+    if len(bins) != dims:
+        raise RuntimeError(f"{name}: The size of bins must be equal to the innermost dimension of the input.\n  They are {len(bins)} and {dims}.")
     if isinstance(bins[0], (Tensor, np.ndarray)):
         return [b._array if isinstance(b, Tensor) else b for b in bins]
     made = []
     for k, n in enumerate(bins):
         if n <= 0:
-            raise RuntimeError(f"{name}(): bins must be > 0, but got {n} for dimension {k}")
+            raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
         low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
         made.append(np.linspace(low, high, n + 1, dtype=points.dtype))
     return made
@@ -576,7 +578,7 @@ def histogramdd(input: Tensor, bins: Any, range: Sequence[float] | None = None, 
     """
     x = _floats_only(input._array, "histogramdd")
     points = x.reshape(-1, x.shape[-1])
-    edges = _edges(points, bins, range, "torch.histogramdd")
+    edges = _edges(points, bins, range, "histogramdd")
     return HistogramDD(op.wrap(_histogram(points, edges, None if weight is None else weight._array, density)), tuple(map(op.wrap, edges)))
 
 
@@ -599,7 +601,7 @@ def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None,
     tensor([2., 1.])
     """
     points = _floats_only(input._array, "histogramdd").reshape(-1, 1)
-    (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "torch.histogram")
+    (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "histogram")
     result = Histogram(op.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)), op.wrap(edges))
     return result if out is None else op.write_out(out, result)
 

@@ -67,7 +67,7 @@ def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
     """NumPy's reshape with PyTorch's complaints."""
     try:
         out = array.reshape(shape)
-        if out.shape == shape or min(shape) >= -1:
+        if out.shape == shape or min(shape, default=0) >= -1:
             return out
     except (ValueError, TypeError):
         pass

@@ -1,0 +1,647 @@
+"""Activation functions: the curves of ``torch.nn.functional``, and softmax and its kin.
+
+At a kink the derivative is that of one side, PyTorch's choice; formulas that grow exponentially are evaluated only
+where they are needed, so that derivatives of any order stay finite. ``inplace=True`` writes the result into the
+input.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..dtypes import BOOL, COMPLEX, FLOATING, OF_NUMPY, as_dtype, finfo
+from ..tensor import Tensor
+from . import half, pointwise
+from .complex import abs
+from .convert import cast
+from .cut import narrow
+from .pointwise import exp, sigmoid, tanh, where
+from .random import default_generator
+from .reduce import sum, total
+from .special import ndtr
+from .view import reshape, wrapped_dim
+
+__all__ = ["celu", "celu_", "hardshrink", "log_softmax", "prelu", "rrelu", "rrelu_", "selu", "selu_", "softmax"]
+__all_functional__ = [
+    *__all__, "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
+    "leaky_relu_", "logsigmoid", "mish", "relu", "relu6", "relu_", "silu", "softmin", "softplus", "softshrink", "softsign",
+    "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
+
+
+def _given_back(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
+    """The result, written into the input if that was asked for."""
+    return op.assign(input, name, result) if inplace else result
+
+
+def _in_place(fn: Any) -> Any:
+    """``fn_``: the same with ``inplace=True``."""
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return fn(input, *args, inplace=True, **kwargs)
+
+    call.__name__ = call.__qualname__ = fn.__name__ + "_"
+    call.__doc__ = f"In-place version of :func:`{fn.__name__}`."
+    return call
+
+
+def floats(kernel: str, highest: int = FLOATING) -> Any:
+    """A check that refuses the types that PyTorch has no kernel for."""
+
+    def check(input: Any, *options: Any) -> None:
+        d = OF_NUMPY[input._array.dtype if isinstance(input, Tensor) else input.dtype]
+        if not FLOATING <= d.category <= highest:
+            raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(d)}'"),
+                        "It takes floating-point tensors; convert with input.float().")  # fmt: skip
+
+    return check
+
+
+# --- straight pieces --------------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``. Derivative: 0 at 0.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return _given_back(pointwise.relu(input), input, "relu_", inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``input`` where it is above ``threshold``, ``value`` elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.threshold(torch.tensor([0.5, 1.5]), 1.0, -7.0)
+    tensor([-7.0000,  1.5000])
+    """
+    return _given_back(pointwise.threshold(input, threshold, value), input, "threshold_", inplace)
+
+
+def _check_clipped(input: Any, low: float, high: float) -> None:
+    d = OF_NUMPY[input._array.dtype]
+    if d.category == COMPLEX:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if d.category == BOOL:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+
+
+@op.elementwise(name="hardtanh", method=False, check=_check_clipped)
+def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
+    of_type = input.dtype.type
+    return np.minimum(np.maximum(input, of_type(low)), of_type(high))
+
+
+_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), 0, g))
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` limited to ``[min_val, max_val]``. Derivative: 1 strictly inside, else 0.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _given_back(_hardtanh(input, min_val, max_val), input, "hardtanh_", inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input`` limited to ``[0, 6]``. Derivative: 1 strictly inside, else 0.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.relu6(torch.tensor([-1.0, 3.0, 7.0]))
+    tensor([0., 3., 6.])
+    """
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+@op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
+def _hardsigmoid(input: Tensor) -> Tensor:
+    return np.clip(input + 3, 0, 6) / 6
+
+
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, 0, g / 6))
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
+    return _given_back(_hardsigmoid(input), input, "hardsigmoid_", inplace)
+
+
+@op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
+def _hardswish(input: Tensor) -> Tensor:
+    return input * np.clip(input + 3, 0, 6) / 6
+
+
+def _of_hardswish(g: Any, input: Any) -> Any:
+    return where(input <= -3, 0, where(input < 3, g * (input / 3 + 0.5), g))
+
+
+_hardswish.vjp(input=_of_hardswish)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6`` (Howard et al., *Searching for MobileNetV3*, 2019).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 3.0]))
+    tensor([-0.,  3.])
+    """
+    return _given_back(_hardswish(input), input, "hardswish_", inplace)
+
+
+@op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
+def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
+    return np.where(input > 0, input, input * negative_slope)
+
+
+_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope))
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``negative_slope * input`` elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    return _given_back(_leaky_relu(input, negative_slope), input, "leaky_relu_", inplace)
+
+
+@op.elementwise(name="prelu_kernel", node="PreluKernelBackward0", method=False)
+def _prelu(input: Tensor, weight: Tensor) -> Tensor:
+    return np.where(input > 0, input, weight * input)
+
+
+_prelu.vjp(
+    input=lambda g, input, weight: where(input > 0, g, g * weight),
+    weight=lambda g, input: where(input > 0, 0, g * input),
+)
+
+
+@op.composite
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``input`` where positive, ``weight * input`` elsewhere, the weight learnt.
+
+    Args:
+        input: ``(batch, channels, ...)``, or without channels.
+        weight: one element, or one a channel.
+
+    >>> import pullback as torch
+    >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
+    rank, n = len(input.shape), math.prod(weight.shape)
+    if n != 1:
+        if rank == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if rank > 1 else 1
+        if channels != n:
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                               f"{n} and channel size = {channels}.")  # fmt: skip
+    return _prelu(input, reshape(weight, (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]))
+
+
+@op.elementwise(name="rrelu_with_noise", node="RreluWithNoiseBackward0", method=False, check=floats("leaky_relu_cpu"))
+def _scaled(input: Tensor, noise: Tensor) -> Tensor:
+    return input * noise
+
+
+_scaled.vjp(input=lambda g, noise: g * noise, noise=lambda g, input: g * input)
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+          inplace: bool = False) -> Tensor:  # fmt: skip
+    """``input`` where positive, elsewhere times a slope: drawn from ``[lower, upper)`` in training, else the mean.
+
+    >>> import pullback as torch
+    >>> torch.rrelu(torch.tensor([-2.0, 2.0]), 0.25, 0.75)
+    tensor([-1.,  2.])
+    """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
+    x = input._array
+    noise = np.ones_like(x)
+    negative = x <= 0
+    noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
+    return _given_back(_scaled(input, op.wrap(noise)), input, "rrelu_", inplace)
+
+
+@op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
+def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
+    return np.where(np.abs(input) <= lambd, np.zeros((), input.dtype), input)
+
+
+_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
+
+
+@op.composite
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` where its size is above ``lambd``, else 0.
+
+    >>> import pullback as torch
+    >>> torch.hardshrink(torch.tensor([-0.2, 2.0]))
+    tensor([0., 2.])
+    """
+    return _hardshrink(input, lambd)
+
+
+@op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
+def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
+    return input - np.clip(input, -lambd, lambd)
+
+
+_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` moved towards 0 by ``lambd``, not beyond.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.softshrink(torch.tensor([-0.2, 2.0]))
+    tensor([0.0000, 1.5000])
+    """
+    if lambd < 0:
+        d = OF_NUMPY[input._array.dtype]
+        raise RuntimeError(f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {op.type_name(d)}, but found {lambd:g}")
+    return _softshrink(input, lambd)
+
+
+# --- exponential pieces -----------------------------------------------------------------------------------------
+
+
+def _below_zero(x: Any) -> Any:
+    """Negative values as they are, 0 for the others: safe to exponentiate."""
+    return where(x < 0, x, 0)
+
+
+@op.elementwise(name="elu", method=False, check=floats("elu_cpu"))
+def _elu(input: Tensor, alpha: Tensor) -> Tensor:
+    return np.where(input > 0, input, alpha * np.expm1(input))
+
+
+_elu.vjp(input=lambda g, input, alpha: g * where(input <= 0, alpha * exp(_below_zero(input)), 1))
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al. 2015).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    return _given_back(_elu(input, alpha), input, "elu_", inplace)
+
+
+@op.elementwise(name="celu", method=False, check=floats("elu_cpu"))
+def _celu(input: Tensor, alpha: Tensor) -> Tensor:
+    return np.where(input > 0, input, alpha * np.expm1(input / alpha))
+
+
+_celu.vjp(input=lambda g, input, alpha: g * where(input <= 0, exp(_below_zero(input) / alpha), 1))
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere (Barron 2017): smooth for any alpha.
+
+    >>> import pullback as torch
+    >>> torch.celu(torch.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _given_back(_celu(input, alpha), input, "celu_", inplace)
+
+
+ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@op.elementwise(name="selu", node="EluBackward0", method=False, check=floats("elu_cpu"))
+def _selu(input: Tensor) -> Tensor:
+    return SCALE * np.where(input > 0, input, ALPHA * np.expm1(input))
+
+
+_selu.vjp(input=lambda g, input: g * where(input <= 0, SCALE * ALPHA * exp(_below_zero(input)), SCALE))
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al., *Self-Normalizing Networks*, 2017).
+
+    >>> import pullback as torch
+    >>> torch.selu(torch.tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
+    return _given_back(_selu(input), input, "selu_", inplace)
+
+
+@op.elementwise(name="softplus", method=False, check=floats("softplus_cpu"))
+def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
+    scaled = input * beta
+    return np.where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
+
+
+_softplus.vjp(
+    input=lambda g, input, beta, threshold: g * where(input * beta > threshold, 1, sigmoid(input * beta))
+)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input`` is above ``threshold``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.softplus(torch.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
+    return _softplus(input, beta, threshold)
+
+
+@op.elementwise(name="log_sigmoid", method=False, check=floats("log_sigmoid_cpu"))
+def _logsigmoid(input: Tensor) -> Tensor:
+    return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
+
+
+_logsigmoid.vjp(input=lambda g, input: g * sigmoid(-input))
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """``log(sigmoid(input))``, exact for large negative inputs, too.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.logsigmoid(torch.tensor([0.0, -1000.0]))
+    tensor([-6.9315e-01, -1.0000e+03])
+    """
+    return _logsigmoid(input)
+
+
+@op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
+def _silu(input: Tensor) -> Tensor:
+    return input / (1 + np.exp(-input))
+
+
+def _of_silu(g: Any, input: Any) -> Any:
+    s = sigmoid(input)
+    return g * (s * (1 + input * (1 - s)))
+
+
+_silu.vjp(input=_of_silu)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``, also called swish.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.silu(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
+    return _given_back(_silu(input), input, "silu_", inplace)
+
+
+@op.elementwise(name="mish", method=False, check=floats("mish_cpu"))
+def _mish(input: Tensor) -> Tensor:
+    return input * np.tanh(np.log1p(np.exp(input)))
+
+
+def _of_mish(g: Any, input: Any) -> Any:
+    t = tanh(_softplus(input, 1, 20))
+    return g * (t + input * ((1 - t * t) * sigmoid(input)))
+
+
+_mish.vjp(input=_of_mish)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))`` (Misra 2019).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.mish(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
+    """
+    return _given_back(_mish(input), input, "mish_", inplace)
+
+
+@op.elementwise(name="gelu", method=False, check=floats("GeluKernelImpl"))
+def _gelu(input: Tensor) -> Tensor:
+    return input * ndtr(input)
+
+
+def _of_gelu(g: Any, input: Any) -> Any:
+    """Phi(x) + x phi(x), for the cumulative and the density of the normal distribution."""
+    return g * (ndtr(input) + input * (exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))))
+
+
+_gelu.vjp(input=_of_gelu)
+
+
+ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715
+
+
+@op.elementwise(name="gelu_tanh", node="GeluBackward0", method=False, check=floats("GeluKernelImpl"))
+def _gelu_tanh(input: Tensor) -> Tensor:
+    return input * (0.5 * (1 + np.tanh(ROOT * (input * (1 + CUBIC * (input * input))))))
+
+
+def _of_gelu_tanh(g: Any, input: Any) -> Any:
+    square = input * input
+    t = tanh(ROOT * (input * (1 + CUBIC * square)))
+    return g * (0.5 * (1 + t + input * ((1 - t * t) * (ROOT * (1 + 3 * CUBIC * square)))))
+
+
+_gelu_tanh.vjp(input=_of_gelu_tanh)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """``input * Phi(input)``, with the normal distribution's cumulative function (Hendrycks and Gimpel 2016).
+
+    Args:
+        input: any shape.
+        approximate: ``"none"``, or ``"tanh"`` for ``0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.gelu(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _gelu(input) if approximate == "none" else _gelu_tanh(input)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + abs(input))``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+    return input / (abs(input) + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.tanhshrink(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
+    return input - tanh(input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2016).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.glu(torch.tensor([3.0, 0.0]))
+    tensor([1.5000])
+    """
+    rank = len(input.shape)
+    if rank == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrapped_dim(dim, rank)
+    n = input.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
+    return narrow(input, dim, 0, n // 2) * sigmoid(narrow(input, dim, n // 2, n // 2))
+
+
+elu_, celu_, relu_, selu_, rrelu_ = map(_in_place, (elu, celu, relu, selu, rrelu))
+hardtanh_, leaky_relu_, threshold_ = map(_in_place, (hardtanh, leaky_relu, threshold))
+
+
+# --- softmax ----------------------------------------------------------------------------------------------------
+
+
+def largest(x: np.ndarray, dim: int) -> np.ndarray:
+    """The maximum along a dimension, which is kept; NaN if there is one."""
+    if dim != x.ndim - 1 or x.size < 512 or not x.flags.c_contiguous:
+        return np.maximum.reduce(x, dim, keepdims=True)
+    n = x.shape[-1]  # argmax is vectorized along rows, which maximum.reduce is not
+    at = x.reshape(-1, n).argmax(1)
+    at += np.arange(0, x.size, n)
+    return x.reshape(-1).take(at).reshape(*x.shape[:-1], 1)
+
+
+@half.general(name="softmax", method=False)
+def _softmax(input: Tensor, dim: int) -> Tensor:
+    if input.size == 0:
+        return input.copy()
+    dims = (dim,) if input.ndim else ()
+    e = np.subtract(input, largest(input, dim), out=np.empty_like(input))
+    np.exp(e, out=e)
+    e /= total(e, dims, True)
+    return e
+
+
+def _of_softmax(g: Any, out: Any, dim: int) -> Any:
+    weighted = g * out
+    return weighted - out * sum(weighted, dim, True)
+
+
+_softmax.vjp(input=_of_softmax)
+
+
+@half.general(name="log_softmax", method=False)
+def _log_softmax(input: Tensor, dim: int) -> Tensor:
+    if input.size == 0:
+        return input.copy()
+    dims = (dim,) if input.ndim else ()
+    shifted = np.subtract(input, largest(input, dim), out=np.empty_like(input))
+    shifted -= np.log(total(np.exp(shifted), dims, True))
+    return shifted
+
+
+_log_softmax.vjp(input=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+
+
+def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:
+    """The input in the type to compute in, and the dimension."""
+    rank = len(input.shape)
+    if dim is None:
+        warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                      "argument.", UserWarning, stacklevel=3)  # fmt: skip
+        dim = 0 if rank in (0, 1, 3) else 1
+    if dtype is not None:
+        d = as_dtype(dtype).numpy
+        input = cast(input, d) if input._array.dtype != d else input
+    floats(f"{name.replace('softmin', 'softmax')}_lastdim_kernel_impl")(input)
+    return input, wrapped_dim(dim, rank)
+
+
+@op.composite
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3,
+            out: Any = None) -> Tensor:  # fmt: skip
+    """``exp(input) / sum(exp(input))`` along a dimension.
+
+    The maximum is subtracted first, which changes nothing but keeps the exponentials finite.
+
+    Args:
+        input: any shape, floating-point.
+        dim: the dimension whose elements sum to 1.
+        dtype: convert to this type first.
+
+    >>> import pullback as torch
+    >>> torch.softmax(torch.tensor([0.0, 0.0, 1000.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
+    return _softmax(*_prepared(input, dim, dtype, "softmax"), out=out)
+
+
+@op.composite
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3,
+                out: Any = None) -> Tensor:  # fmt: skip
+    """``log(softmax(input, dim))``, without the loss of the logarithm of a rounded number.
+
+    >>> import pullback as torch
+    >>> torch.log_softmax(torch.tensor([0.0, 1000.0]), dim=0)
+    tensor([-1000.,     0.])
+    """
+    return _log_softmax(*_prepared(input, dim, dtype, "log_softmax"), out=out)
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+    """``softmax(-input, dim)``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    input, dim = _prepared(input, dim, dtype, "softmin")
+    return _softmax(-input, dim)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Samples from a relaxed categorical distribution (Jang et al. 2016; Maddison et al. 2016).
+
+    Args:
+        logits: unnormalized log-probabilities.
+        tau: temperature.
+        hard: one-hot samples, whose gradient is that of the soft ones.
+        dim: the dimension of the categories.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.gumbel_softmax(torch.tensor([0.0, 100.0]), hard=True)
+    tensor([0., 1.])
+    """
+    d = logits._array.dtype
+    gumbel = op.wrap(-np.log(default_generator.exponential(logits._array.shape, d)))
+    soft = softmax((logits + gumbel) / tau, dim)
+    if not hard:
+        return soft
+    chosen = np.zeros_like(soft._array)
+    np.put_along_axis(chosen, soft._array.argmax(dim, keepdims=True), 1, dim)
+    return op.wrap(chosen) - soft.detach() + soft

@@ -1,0 +1,289 @@
+"""Attention: weighted means of values, the weights a softmax of the products of queries and keys.
+
+Vaswani et al., *Attention Is All You Need*, 2017, equation 1 and section 3.2.2.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..dtypes import FLOATING
+from ..tensor import Tensor
+from .activation import softmax
+from .cut import chunk
+from .join import cat, pad
+from .layer import dropout, linear
+from .matmul import CPP_NAMES, matmul
+from .pointwise import where
+from .reduce import mean
+from .view import permute, reshape, squeeze, transpose, unsqueeze
+
+__all_functional__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:  # fmt: skip
+    """``softmax(query @ key.mT * scale + mask) @ value``.
+
+    Args:
+        query: ``(..., heads, n, d)``.
+        key: ``(..., heads, m, d)``.
+        value: ``(..., heads, m, e)``.
+        attn_mask: broadcasts to ``(..., n, m)``: bool, where True takes part, or numbers to add. A query that may look
+            nowhere gives zeros.
+        dropout_p: probability with which weights are dropped.
+        is_causal: query i sees keys up to i only.
+        scale: ``1 / sqrt(d)`` unless given.
+        enable_gqa: keys and values may have fewer heads, a divisor, each used for several heads of the query.
+
+    Returns:
+        ``(..., heads, n, e)``.
+
+    Raises:
+        RuntimeError: for shapes, types and options that do not fit.
+
+    >>> import pullback as torch
+    >>> q = torch.zeros(1, 2, 4); v = torch.tensor([[[1.0], [3.0]]])
+    >>> torch.nn.functional.scaled_dot_product_attention(q, q, v, is_causal=True)
+    tensor([[[1.],
+             [2.]]])
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, value = (_repeated(query, x) for x in (key, value))
+    n, m = query.shape[-2], key.shape[-2]
+    scores = matmul(query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale), key.mT)
+    if is_causal:
+        attn_mask = op.wrap(np.tri(n, m, dtype=bool))
+    if attn_mask is not None:
+        allowed = attn_mask._array if attn_mask.dtype.category < FLOATING else None
+        scores = scores + attn_mask if allowed is None else where(attn_mask, scores, -math.inf)
+    weights = _weights(scores) if attn_mask is not None and not is_causal else softmax(scores, -1)
+    return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _weights(scores: Tensor) -> Tensor:
+    """Softmax of the scores; zeros for a query whose scores are all minus infinity."""
+    nowhere = op.wrap((scores._array == -math.inf).all(-1, keepdims=True))
+    if not nowhere._array.any():
+        return softmax(scores, -1)
+    return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1))
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    ranks = [len(x.shape) for x in (query, key, value)]
+    types = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (query, key, value)]
+    if len(set(types)) > 1:
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: {types[1]} "
+                           f"and value.dtype: {types[2]} instead.")  # fmt: skip
+    if min(ranks) < 2:
+        raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} "
+                           f"key.dim: {ranks[1]} and value.dim: {ranks[2]} instead.")  # fmt: skip
+    if mask is None:
+        return
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if mask.dtype.name not in ("bool", "float32", query.dtype.name):
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                           f"{CPP_NAMES.get(mask.dtype.name, mask.dtype.name)} and  query.dtype: {types[0]} instead.")  # fmt: skip
+
+
+def _repeated(query: Tensor, x: Tensor) -> Tensor:
+    """Keys or values, each head used for as many heads of the query as there are more."""
+    heads, own = query.shape[-3], x.shape[-3]
+    if own == 0 or heads % own:
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
+    lead, rest = x.shape[:-3], x.shape[-2:]
+    return reshape(unsqueeze(x, -3).expand(*lead, own, heads // own, *rest), [*lead, heads, *rest])
+
+
+# --- several heads ----------------------------------------------------------------------------------------------
+
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+                                 in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+                                 bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+                                 out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+                                 need_weights: bool = True, attn_mask: Tensor | None = None,
+                                 use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+                                 k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+                                 static_k: Tensor | None = None, static_v: Tensor | None = None,
+                                 average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Attention of several heads, between linear maps: what ``nn.MultiheadAttention`` computes.
+
+    Args:
+        query: ``(n, batch, width)`` or ``(n, width)``.
+        key, value: ``(m, batch, ...)`` or ``(m, ...)``.
+        embed_dim_to_check: width, which ``num_heads`` divides.
+        in_proj_weight, in_proj_bias: of the maps of query, key and value, stacked: ``(3 * width, width)``, ``(3 * width,)``.
+            With ``use_separate_proj_weight`` the weights are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``.
+        bias_k, bias_v: one more key and value, ``(1, 1, width)``.
+        add_zero_attn: and yet one more, of zeros.
+        dropout_p: probability with which attention weights are dropped in training.
+        out_proj_weight, out_proj_bias: of the last map.
+        key_padding_mask: ``(batch, m)`` or ``(m,)``: bool, where True is left out, or numbers to add.
+        attn_mask: ``(n, m)`` or ``(batch * num_heads, n, m)``, of the same kinds.
+        need_weights: also return the attention weights.
+        static_k, static_v: ``(batch * num_heads, m, width / num_heads)``, instead of mapped keys and values.
+        average_attn_weights: return their mean over heads.
+        is_causal: a hint that ``attn_mask`` is the causal one.
+
+    Returns:
+        The output, of query's shape, and the weights ``(batch, n, m)`` (``(batch, num_heads, n, m)`` unless averaged) or None.
+
+    Raises:
+        AssertionError, RuntimeError: for shapes and masks that do not fit.
+
+    >>> import pullback as torch
+    >>> x, w = torch.zeros(2, 1, 4), torch.zeros(12, 4)
+    >>> out, weights = torch.nn.functional.multi_head_attention_forward(
+    ...     x, x, x, 4, 2, w, None, None, None, False, 0.0, torch.zeros(4, 4), None)
+    >>> weights
+    tensor([[[0.5000, 0.5000],
+             [0.5000, 0.5000]]])
+    """
+    batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    itself = query is key is value
+    if not batched:
+        query, key, value = (unsqueeze(x, 1) for x in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
+    n, batch, width = query.shape
+    m = key.shape[0]
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                           "`generate_square_subsequent_mask` to create this mask.")  # fmt: skip
+    mixed = key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype
+    if mixed:
+        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
+                      UserWarning, stacklevel=2)  # fmt: skip
+    by_hint = is_causal and key_padding_mask is None and not need_weights
+    padding = _as_numbers(key_padding_mask, "key_padding_mask", query)
+    mask = None if by_hint else _as_numbers(attn_mask, "attn_mask", query)
+    _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight, mask)
+    mask = unsqueeze(mask, 0) if mask is not None and len(mask.shape) == 2 else mask
+
+    if use_separate_proj_weight:
+        weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
+        for name, w in zip("qkv", weights):
+            if w is None:
+                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        q, k, v = _mapped((query, key, value), weights, in_proj_bias)
+    elif in_proj_weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    elif itself:
+        q, k, v = chunk(linear(query, in_proj_weight, in_proj_bias), 3, -1)
+    else:
+        q, k, v = _mapped((query, key, value), chunk(in_proj_weight, 3), in_proj_bias)
+
+    more = 0  # keys beside those given, which nobody masks
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
+    if bias_k is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
+        k, v = (cat([x, b.expand(1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
+        more += 1
+    q, k, v = (_by_head(x, batch * num_heads) for x in (q, k, v))
+    k, v = (_static(name, own, x) for name, own, x in (("static_k", static_k, k), ("static_v", static_v, v)))
+    if add_zero_attn:
+        k, v = (cat([x, x.new_zeros((batch * num_heads, 1, x.shape[2]))], 1) for x in (k, v))
+        more += 1
+    if more:
+        mask, padding = (None if x is None else pad(x, (0, more)) for x in (mask, padding))
+    m = k.shape[1]
+    if padding is not None:
+        for dim, size in enumerate((batch, m)):
+            if padding.shape[dim] != size:
+                raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}")
+        padding = reshape(reshape(padding, (batch, 1, 1, m)).expand(-1, num_heads, -1, -1), (batch * num_heads, 1, m))
+        mask = padding if mask is None else mask + padding
+
+    dropout_p = dropout_p if training else 0.0
+    if need_weights:
+        scores = matmul(q * math.sqrt(1 / q.shape[2]), transpose(k, 1, 2))
+        weights = softmax(scores if mask is None else scores + mask, -1)
+        weights = dropout(weights, dropout_p) if dropout_p else weights
+        out = transpose(matmul(weights, v), 0, 1)
+        weights = reshape(weights, (batch, num_heads, n, m))
+        weights = mean(weights, 1) if average_attn_weights else weights
+    else:
+        weights = None
+        if mask is not None:
+            mask = unsqueeze(mask, 0) if mask.shape[0] == 1 else reshape(mask, (batch, num_heads, -1, m))
+        q, k, v = (reshape(x, (batch, num_heads, *x.shape[1:])) for x in (q, k, v))
+        out = permute(scaled_dot_product_attention(q, k, v, mask, dropout_p, by_hint), (2, 0, 1, 3))
+    out = reshape(linear(reshape(out, (n * batch, width)), out_proj_weight, out_proj_bias), (n, batch, -1))
+    if batched:
+        return out, weights
+    return squeeze(out, 1), None if weights is None else squeeze(weights, 0)
+
+
+def _mapped(inputs: Any, weights: Any, biases: Tensor | None) -> list[Tensor]:
+    """Query, key and value, each by its own linear map."""
+    return [linear(x, w, b) for x, w, b in zip(inputs, weights, (None,) * 3 if biases is None else chunk(biases, 3))]
+
+
+def _by_head(x: Tensor, heads: int) -> Tensor:
+    """``(length, batch, width)`` as ``(batch * heads, length, width / heads)``."""
+    return transpose(reshape(x, (x.shape[0], heads, -1)), 0, 1)
+
+
+def _static(name: str, given: Tensor | None, x: Tensor) -> Tensor:
+    """Keys or values given by head already, or the mapped ones."""
+    if given is None:
+        return x
+    for dim in (0, 2):
+        if given.shape[dim] != x.shape[dim]:
+            raise AssertionError(f"expecting {name}.size({dim}) of {x.shape[dim]}, but got {given.shape[dim]}")
+    return given
+
+
+def _as_numbers(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
+    """A mask to be added: minus infinity where a bool mask leaves out."""
+    if mask is None or mask.dtype.is_floating_point:
+        return mask
+    if mask.dtype.name != "bool":
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return op.wrap(np.where(mask._array, -math.inf, 0).astype(query._array.dtype))
+
+
+def _check_ranks(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int) -> bool:
+    """Whether there is a batch; refuses what does not go together."""
+    rank = len(query.shape)
+    if rank not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+    kind = f"For {'batched (3-D)' if rank == 3 else 'unbatched (2-D)'} `query`, expected"
+    if len(key.shape) != rank or len(value.shape) != rank:
+        raise AssertionError(f"{kind} `key` and `value` to be {rank}-D but found {len(key.shape)}-D and {len(value.shape)}-D tensors "
+                             "respectively")  # fmt: skip
+    if padding is not None and len(padding.shape) != rank - 1:
+        raise AssertionError(f"{kind} `key_padding_mask` to be `None` or {rank - 1}-D but found {len(padding.shape)}-D tensor instead")
+    if mask is not None:
+        if len(mask.shape) not in (2, 3):
+            raise AssertionError(f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {len(mask.shape)}-D tensor instead")
+        expected = (heads, query.shape[0], key.shape[0])
+        if rank == 2 and len(mask.shape) == 3 and tuple(mask.shape) != expected:
+            raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {mask.shape}")
+    return rank == 3
+
+
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, separate: bool, mask: Tensor | None) -> None:
+    n, batch, own = query.shape
+    if own != width:
+        raise AssertionError(f"was expecting embedding dimension of {width}, but got {own}")
+    if own % heads:
+        raise AssertionError(f"embed_dim {own} not divisible by num_heads {heads}")
+    if separate and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not separate and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    if mask is not None:
+        rank, m = len(mask.shape), key.shape[0]
+        expected = (n, m) if rank == 2 else (batch * heads, n, m)
+        if tuple(mask.shape) != expected:
+            raise RuntimeError(f"The shape of the {rank}D attn_mask is {mask.shape}, but should be {expected}.")

@@ -1,0 +1,35 @@
+"""Half precision: float16 and bfloat16 are for storing; operations that sum compute in float32 and round once.
+
+Elementwise operations get this from the framework. The others are declared with :func:`general`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..dtypes import FLOAT32, bfloat16, float16
+
+HALVES = frozenset((float16.numpy, bfloat16.numpy))
+
+
+def general(**options: Any) -> Callable[[Callable], Any]:
+    """Like ``op.general``; the forward function is handed float32 for half precision, its (first) result rounded back."""
+
+    def declare(impl: Callable) -> Any:
+        def computed(input: np.ndarray, *args: Any) -> Any:
+            half = input.dtype
+            if half not in HALVES:
+                return impl(input, *args)
+            wide = [a.astype(FLOAT32) if isinstance(a, np.ndarray) and a.dtype == half else a for a in args]
+            out = impl(input.astype(FLOAT32), *wide)
+            if isinstance(out, tuple):
+                return out[0].astype(half), *out[1:]
+            return np.asarray(out).astype(half)
+
+        return op.general(by=computed, **options)(impl)
+
+    return declare

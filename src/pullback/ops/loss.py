@@ -1,0 +1,423 @@
+"""Loss functions.
+
+Each compares an input with a target and reduces by ``reduction``: ``"none"`` keeps the shape, ``"sum"`` adds,
+``"mean"`` averages. What a training loop calls at every step is one operation with its reduction; the rest are made of
+others. Losses of classes are in :mod:`pullback.ops.cross_entropy`, those with a margin in :mod:`pullback.ops.margin`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..complaint import noted
+from ..dtypes import FLOATING, OF_NUMPY
+from ..tensor import Tensor
+from . import half
+from .activation import logsigmoid
+from .complex import abs
+from .pointwise import clamp, clamp_min, exp, log, sigmoid, sign, where
+from .reduce import mean, sum
+from .special import xlogy
+from .view import broadcast_tensors, unsqueeze
+
+__all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
+__all_functional__ = [*__all__, "binary_cross_entropy", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss",
+                      "smooth_l1_loss", "soft_margin_loss"]  # fmt: skip
+
+NONE, MEAN, SUM = "none", "mean", "sum"
+
+
+# --- reductions -------------------------------------------------------------------------------------------------
+
+
+def chosen(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """The reduction asked for, by name or by the two old flags.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = NONE if reduce is False else MEAN if size_average is not False else SUM
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+                      UserWarning, stacklevel=3)  # fmt: skip
+    if reduction not in (NONE, MEAN, SUM):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduced(losses: Any, reduction: str) -> Any:
+    """Tensors of losses, one an element, reduced."""
+    return losses if reduction == NONE else mean(losses) if reduction == MEAN else sum(losses)
+
+
+def _reduced(losses: np.ndarray, reduction: str) -> Any:
+    """The same for arrays."""
+    if reduction == NONE:
+        return losses
+    total = np.add.reduce(losses, None)
+    return total / losses.size if reduction == MEAN else total
+
+
+def share(g: Any, input: Any, reduction: str) -> Any:
+    """The gradient for each element's loss."""
+    return g * (1 / max(math.prod(input.shape), 1)) if reduction == MEAN else g
+
+
+def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
+    """Input and target, broadcast (with a warning) and of one type."""
+    if input.shape != target.shape:
+        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
+                      "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                      UserWarning, stacklevel=stacklevel)  # fmt: skip
+        input, target = broadcast_tensors(input, target)
+    if input._array.dtype is not target._array.dtype and input.dtype is not target.dtype:
+        common = dtypes.result_type_of((input._array, target._array))
+        input, target = input.to(common), target.to(common)
+    if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(input.dtype)}'")
+    return input, target
+
+
+def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """Losses times weights, one an element; their mean is by weight."""
+    if weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+    losses = losses * weight
+    return sum(losses) / sum(weight) if reduction == MEAN else reduced(losses, reduction)
+
+
+# --- distances of numbers ---------------------------------------------------------------------------------------
+
+
+@half.general(name="mse_loss", method=False)
+def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    apart = input - target
+    if reduction == NONE:
+        return apart * apart
+    flat = apart.reshape(-1)
+    total = flat.dot(flat)
+    return total / flat.size if reduction == MEAN else total
+
+
+_mse.vjp(
+    input=lambda g, input, target, reduction: (input - target) * share(2 * g, input, reduction),
+    target=lambda g, input, target, reduction: (target - input) * share(2 * g, input, reduction),
+)
+
+
+def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+             reduction: str = MEAN, weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    """``(input - target) ** 2``.
+
+    Args:
+        input, target: of one shape; others broadcast, with a warning.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        weight: of the same shape; the mean is then by weight.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]))
+    tensor(2.5000)
+    """
+    if size_average is not None or reduce is not None or reduction is not MEAN:
+        reduction = chosen(reduction, size_average, reduce)
+    input, target = _pair(input, target, "mse_cpu")
+    if weight is not None:
+        return _weighted(_mse(input, target, NONE), input, weight, reduction)
+    return _mse(input, target, reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+            reduction: str = MEAN, weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    """``abs(input - target)``. Derivative: 0 where they are equal.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]))
+    tensor(1.5000)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    input, target = _pair(input, target)
+    losses = abs(input - target)
+    return reduced(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
+
+
+@half.general(name="smooth_l1_loss", method=False)
+def _smooth_l1(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
+    apart = np.abs(input - target)
+    return _reduced(np.where(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta), reduction)
+
+
+def _of_smooth_l1(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
+    apart = input - target
+    return where(abs(apart) < beta, apart / beta, sign(apart)) * share(g, input, reduction)
+
+
+_smooth_l1.vjp(
+    input=_of_smooth_l1,
+    target=lambda g, input, target, beta, reduction: -_of_smooth_l1(g, input, target, beta, reduction),
+)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                   reduction: str = MEAN, beta: float = 1.0) -> Tensor:  # fmt: skip
+    """``d ** 2 / (2 beta)`` where ``d = abs(input - target)`` is below ``beta``, else ``d - beta / 2`` (Girshick 2015).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 5.0]), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    input, target = _pair(input, target)
+    return _smooth_l1(input, target, beta, reduction) if beta else reduced(abs(input - target), reduction)
+
+
+@half.general(name="huber_loss", method=False)
+def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tensor:
+    apart = np.abs(input - target)
+    return _reduced(np.where(apart <= delta, 0.5 * apart * apart, delta * (apart - 0.5 * delta)), reduction)
+
+
+_huber.vjp(
+    input=lambda g, input, target, delta, reduction: clamp(input - target, -delta, delta) * share(g, input, reduction),
+    target=lambda g, input, target, delta, reduction: clamp(target - input, -delta, delta) * share(g, input, reduction),
+)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: float = 1.0,
+               weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    """``d ** 2 / 2`` where ``d = abs(input - target)`` is at most ``delta``, else ``delta * (d - delta / 2)`` (Huber 1964).
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 5.0]), reduction="none", delta=2.0)
+    tensor([0.1250, 4.0000])
+    """
+    reduction = chosen(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    input, target = _pair(input, target)
+    if weight is None:
+        return _huber(input, target, delta, reduction)
+    if weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+    return reduced(_huber(input, target, delta, NONE) * weight, reduction)
+
+
+# --- probabilities of two classes -------------------------------------------------------------------------------
+
+
+@half.general(name="binary_cross_entropy", method=False)
+def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
+    if not ((input >= 0) & (input <= 1)).all():
+        raise noted(RuntimeError("all elements of input should be between 0 and 1"),
+                    f"they lie between {input.min()} and {input.max()}; for logits, binary_cross_entropy_with_logits")  # fmt: skip
+    losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _per_loss(g: Any, input: Any, weight: Any, reduction: str) -> Any:
+    g = share(g, input, reduction)
+    return g if weight is None else g * weight
+
+
+_bce.vjp(
+    input=lambda g, input, target, weight, reduction: (
+        _per_loss(g, input, weight, reduction) * (input - target) / clamp_min(input * (1 - input), 1e-12)
+    ),
+    target=lambda g, input, weight, reduction: (
+        _per_loss(g, input, weight, reduction) * (clamp_min(log(1 - input), -100) - clamp_min(log(input), -100))
+    ),
+)
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms held above -100.
+
+    Args:
+        input: probabilities.
+        target: probabilities, of the same shape and type.
+        weight: broadcasts to that shape.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Raises:
+        RuntimeError: for an input outside ``[0, 1]``.
+        ValueError: for differing shapes.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 1.0]), torch.tensor([1.0, 1.0]), reduction="sum")
+    tensor(0.6931)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+                         "Please ensure they have the same size.")  # fmt: skip
+    if target.dtype is not input.dtype:
+        raise RuntimeError(f"Found dtype {op.type_name(target.dtype)} but expected {op.type_name(input.dtype)}")
+    if weight is not None:
+        weight = weight.expand(input.shape)
+    return _bce(input, target, weight, reduction)
+
+
+@half.general(name="binary_cross_entropy_with_logits", method=False)
+def _bce_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
+                reduction: str = MEAN) -> Tensor:  # fmt: skip
+    loss_if_true = np.log1p(np.exp(-np.abs(input))) - np.minimum(input, 0)  # softplus(-input)
+    if pos_weight is None:
+        losses = (1 - target) * input + loss_if_true
+    else:
+        losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * loss_if_true
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _of_logits(g: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
+    p = sigmoid(input)
+    slope = p - target if pos_weight is None else (pos_weight * target + (1 - target)) * p - pos_weight * target
+    return slope * _per_loss(g, input, weight, reduction)
+
+
+def _of_logits_target(g: Any, input: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
+    slope = -input if pos_weight is None else -input - (pos_weight - 1) * logsigmoid(input)
+    return slope * _per_loss(g, input, weight, reduction)
+
+
+_bce_logits.vjp(input=_of_logits, target=_of_logits_target)
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                     size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN,
+                                     pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    """:func:`binary_cross_entropy` of ``sigmoid(input)``, exact for inputs of any size.
+
+    Args:
+        input: logits.
+        target: probabilities, of the same shape.
+        weight: broadcasts to that shape.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        pos_weight: factor of the loss of positive targets; broadcasts.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 1000.0]), torch.tensor([1.0, 0.0]), reduction="none")
+    tensor([6.9315e-01, 1.0000e+03])
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if OF_NUMPY[target._array.dtype].category < FLOATING:
+        a, b = (op.type_name(x.dtype) for x in (input, target))
+        raise noted(RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()")
+    return _bce_logits(input, target, weight, pos_weight, reduction)
+
+
+@half.general(name="soft_margin_loss", method=False)
+def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    return _reduced(np.logaddexp(0, -target * input).astype(input.dtype, copy=False), reduction)
+
+
+_soft_margin.vjp(
+    input=lambda g, input, target, reduction: -target * sigmoid(-target * input) * share(g, input, reduction),
+    target=lambda g, input, target, reduction: -input * sigmoid(-target * input) * share(g, input, reduction),
+)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                     reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``log(1 + exp(-target * input))``, for targets 1 and -1.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+    tensor(0.6931)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    return _soft_margin(*broadcast_tensors(input, target), reduction)
+
+
+# --- distributions ----------------------------------------------------------------------------------------------
+
+
+def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN,
+           log_target: bool = False) -> Tensor:  # fmt: skip
+    """Kullback-Leibler divergence ``target * (log(target) - input)``, 0 where the target is.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or their logarithms with ``log_target``.
+        reduction: ``"none"``, ``"batchmean"`` (the divergence proper: the sum by the batch), ``"mean"`` or ``"sum"``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 0.0]]), reduction="batchmean")
+    tensor(0.6931)
+    """
+    by_batch = reduction == "batchmean"
+    reduction = chosen(SUM if by_batch else reduction, size_average, reduce)
+    if reduction == MEAN:
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+                      "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+                      UserWarning, stacklevel=2)  # fmt: skip
+    losses = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
+    result = reduced(losses, reduction)
+    return result / input.shape[0] if by_batch and input.shape else result
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+                     eps: float = 1e-8, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """Negative log-likelihood of counts: ``exp(input) - target * input``.
+
+    Args:
+        input: logarithms of the rates; rates themselves without ``log_input``: ``input - target * log(input + eps)``.
+        target: counts.
+        full: add Stirling's approximation of ``log(target!)`` for targets above 1.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([3.0]))
+    tensor(1.)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        stirling = target * log(target) - target + 0.5 * log(2 * math.pi * target)
+        losses = losses + where(target > 1, stirling, 0)
+    return reduced(losses, reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
+                      reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """Negative log-likelihood of normal distributions: ``(log(var) + (input - target) ** 2 / var) / 2``.
+
+    Args:
+        input: expectations.
+        target: samples.
+        var: variances: of input's shape, or with a last dimension of size 1, or without it; or a number. Held above
+            ``eps``, which does not change their gradients.
+        full: add the constant ``log(2 pi) / 2``.
+
+    Raises:
+        ValueError: for negative variances, or of another shape.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
+    """
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = op.wrap(np.full(input.shape, var, input._array.dtype))
+    elif (var._array < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = unsqueeze(var, -1)
+        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in (NONE, MEAN, SUM):
+        raise ValueError(f"{reduction} is not valid")
+    lift = np.maximum(var._array, eps) - var._array
+    var = var + op.wrap(lift.astype(lift.dtype, copy=False)) if lift.any() else var
+    losses = 0.5 * (log(var) + (input - target) ** 2 / var)
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

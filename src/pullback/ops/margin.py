@@ -1,0 +1,241 @@
+"""Losses that ask for a margin, and the distances of vectors that some of them compare.
+
+A loss is 0 once one score, or distance, leads another by the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..dtypes import FLOATING
+from ..tensor import Tensor
+from .activation import logsigmoid
+from .index import put_at, take_at
+from .loss import MEAN, chosen, reduced
+from .pointwise import clamp_min, minimum, relu, where
+from .reduce import sum, vector_norm
+from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
+
+__all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",
+           "triplet_margin_loss"]  # fmt: skip
+__all_functional__ = [*__all__, "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+                      "triplet_margin_with_distance_loss"]  # fmt: skip
+
+# --- scores -----------------------------------------------------------------------------------------------------
+
+
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: class indices, ``(batch,)`` or ``()``.
+        p: 1 or 2.
+        margin: by how much the target's score should lead.
+        weight: ``(classes,)``: a factor for each target.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([0.0, 0.5]), torch.tensor(1))
+    tensor(0.2500)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    sizes = list(input.shape)
+    classes = sizes[-1] if sizes else 1
+    if list(target.shape) not in (sizes[:-1], [1] if len(sizes) < 2 else None):
+        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+                           f"Expected target size {sizes[:1]}, but got {list(target.shape)}. Input has shape {sizes}.")  # fmt: skip
+    if weight is not None and list(weight.shape) != [classes]:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    scores, chosen_class = reshape(input, [-1, classes]), target._array.reshape(-1)
+    if ((chosen_class < 0) | (chosen_class >= classes)).any():
+        raise RuntimeError("target out of range")
+    at = [np.arange(len(chosen_class)), chosen_class]
+    short = relu(margin - unsqueeze(take_at(scores, at), 1) + scores)
+    losses = put_at(short if p == 1 else short * short, 0, at)
+    if weight is not None:
+        losses = losses * unsqueeze(take_at(weight, [chosen_class]), 1)
+    losses = reshape(sum(losses, 1), target.shape if sizes[:-1] else ()) / classes
+    return reduced(losses, reduction)
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                           reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: class indices, of the same shape; a row counts up to its first -1.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 0.0]), torch.tensor([0, -1]))
+    tensor(0.2500)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    classes = input.shape[-1] if input.shape else 1
+    labels = target._array.reshape(-1, classes)
+    if ((labels < -1) | (labels >= classes)).any():
+        raise RuntimeError("argument #2 'target' is out of range")
+    scores = reshape(input, [-1, classes])
+    listed = np.logical_and.accumulate(labels >= 0, 1)
+    safe, batch = np.where(listed, labels, 0), np.arange(len(labels))[:, None]
+    is_target = np.zeros(labels.shape, bool)
+    np.logical_or.at(is_target, (batch, safe), listed)
+    pairs = listed[:, :, None] & ~is_target[:, None, :]
+    short = relu(1 - unsqueeze(take_at(scores, [batch, safe]), 2) + unsqueeze(scores, 1))
+    losses = reshape(sum(where(op.wrap(pairs), short, 0), (1, 2)), input.shape[:-1]) / classes
+    return reduced(losses, reduction)
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                                reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """Mean over the last dimension of ``-(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor(0.6931)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    dim = wrapped_dim(-1, len(input.shape))
+    return reduced(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.2]), torch.tensor([1, -1]), reduction="none")
+    tensor([0.2000, 0.8000])
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    near, far = target._array == 1, target._array == -1
+    losses = where(op.wrap(~near), clamp_min(margin - input, 0), 0) + where(op.wrap(~far), input, 0)
+    return reduced(losses, reduction)
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                        reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``max(0, -target * (input1 - input2) + margin)``: a target of 1 says that ``input1`` should be the larger.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+    tensor(2.)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if not len(input1.shape) == len(input2.shape) == len(target.shape):
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
+                           f"input2: {input2.shape}, target: {target.shape} ")  # fmt: skip
+    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+
+
+# --- distances of vectors ---------------------------------------------------------------------------------------
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """``sum(x1 * x2) / (max(norm(x1), eps) * max(norm(x2), eps))`` along a dimension.
+
+    >>> import pullback as torch
+    >>> torch.cosine_similarity(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0]), dim=0)
+    tensor(0.9600)
+    """
+    common = dtypes.result_type_of((x1._array, x2._array))
+    if common.category < FLOATING:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {op.type_name(common)}")
+    x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
+    first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
+    return sum(first * second, dim)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of ``x1 - x2 + eps`` along the last dimension.
+
+    >>> import pullback as torch
+    >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 0.0]]))
+    tensor([5.0000])
+    """
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                          reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1; cos is the cosine of the two inputs.
+
+    Args:
+        input1, input2: ``(batch, n)`` or ``(n,)``.
+        target: ``(batch,)`` or ``()``.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0]), torch.tensor(1))
+    tensor(0.0400)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    rank = len(target.shape)
+    if rank > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not len(input1.shape) == len(input2.shape) == rank + 1:
+        raise RuntimeError(f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
+                           f"{list(input1.shape)} and {list(input2.shape)}.")  # fmt: skip
+    small = 1e-12
+    product, square1, square2 = (sum(a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
+    cosine = product / ((square1 + small) * (square2 + small)) ** 0.5
+    near, far = (op.wrap(target._array == t) for t in (1, -1))
+    return reduced(where(near, 1 - cosine, 0) + where(far, clamp_min(cosine - margin, 0), 0), reduction)
+
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
+                        reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """``max(0, distance(anchor, positive) - distance(anchor, negative) + margin)`` (Balntas et al. 2016).
+
+    Args:
+        anchor, positive, negative: ``(batch, n)`` or ``(n,)``.
+        margin: positive.
+        p, eps: of :func:`pairwise_distance`.
+        swap: use the distance from positive to negative where that is smaller.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.triplet_margin_loss(torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
+    tensor(1.)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    ranks = [len(x.shape) for x in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+                           f"anchor {ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs")  # fmt: skip
+    return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
+                                             distance_function=lambda a, b: pairwise_distance(a, b, p, eps))  # fmt: skip
+
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+                                      distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+                                      swap: bool = False, reduction: str = MEAN) -> Tensor:  # fmt: skip
+    """:func:`triplet_margin_loss` with any distance of two tensors (default: :func:`pairwise_distance`).
+
+    >>> import pullback as torch
+    >>> distance = lambda a, b: (a - b).abs().sum(-1)
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(
+    ...     torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), distance_function=distance)
+    tensor(1.)
+    """
+    reduction = chosen(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced(clamp_min(near - far + margin, 0), reduction)

@@ -1,0 +1,502 @@
+"""Products of vectors, matrices and batches of matrices.
+
+``matmul`` is the primitive: vectors gain a dimension where they need one and leading (batch) dimensions
+broadcast, as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; what
+broadcasting repeated is summed by the engine, or folded into one product where a single matrix met a batch.
+Products of other patterns (``einsum``, ``tensordot``) are in :mod:`pullback.ops.contract`.
+
+Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); half precision is summed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
+from ..tensor import Tensor
+from . import half
+from .complex import abs, conj
+from .pointwise import sign, where
+from .reduce import sum
+from .view import expand, reshape, unsqueeze, wrapped_dim
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "cross", "dot", "ger", "matmul", "mm", "mv",
+           "outer", "vdot"]  # fmt: skip
+
+
+# --- matmul -----------------------------------------------------------------------------------------------------
+
+
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The matrix product of arrays on NumPy's shortest path: ``dot`` checks less than ``matmul``, and one large
+    product beats a batch of small ones."""
+    d = x.dtype
+    if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
+        return product(x.astype(FLOAT32), y.astype(FLOAT32)).astype(d)
+    if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
+        return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[-1])
+    return x.dot(y) if 0 < x.ndim <= 2 and 0 < y.ndim <= 2 else np.matmul(x, y)
+
+
+def _node_name(input: Any, other: Any) -> str:
+    a, b = input.ndim, other.ndim
+    return ("DotBackward0" if a == 1 else "MvBackward0") if b == 1 else "MmBackward0" if a <= 2 == b else "BmmBackward0"
+
+
+@op.general(node=_node_name)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product; the operator ``@``.
+
+    Args:
+        input: ``(..., n, k)``, or a vector ``(k,)``.
+        other: ``(..., k, m)``, or a vector ``(k,)``, of the same dtype. Leading dimensions broadcast.
+
+    Returns:
+        ``(..., n, m)``, without ``n`` (or ``m``) where ``input`` (or ``other``) is a vector.
+
+    Raises:
+        RuntimeError: for shapes that do not fit, 0-d tensors and differing dtypes.
+        NotImplementedError: for bool.
+
+    >>> import pullback as torch
+    >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
+    tensor([21., 43.])
+    """
+    if input.dtype is not other.dtype and input.dtype != other.dtype:
+        raise types_differ(input, other)
+    if input.dtype is BOOLEAN:
+        kernel = {1: "dot" if input.ndim == 1 else "addmv_impl_cpu", 2: "addmm_impl_cpu_"}.get(other.ndim, "bmm")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    try:
+        return product(input, other)
+    except ValueError:
+        raise shapes_differ(input, other) from None
+
+
+def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
+    n, m = len(input_shape), len(other.shape)
+    if m == 1:
+        return g * other if n == 1 else unsqueeze(g, -1) * other
+    if n == 1:
+        return other @ g if m == 2 else (other @ unsqueeze(g, -1))[..., 0]
+    return g @ other.mT
+
+
+def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
+    n, m = len(input.shape), len(other_shape)
+    if n == 1:
+        return g * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
+    if n > 2 >= m:  # one matrix met a batch: its gradient is one product of all the rows
+        rows = math.prod(input.shape[:-1])
+        input, g = reshape(input, (rows, input.shape[-1])), reshape(g, (rows, *other_shape[1:]))
+    return input.mT @ g
+
+
+matmul.vjp(input=_of_input, other=_of_other)
+
+
+def _from_left(self: Tensor, other: Any) -> Any:
+    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else NotImplemented
+
+
+Tensor.__matmul__ = _from_left  # type: ignore[attr-defined]
+Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
+
+CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+             "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+
+def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
+    """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
+    a, b = OF_NUMPY[x.dtype], OF_NUMPY[y.dtype]
+    found = f"found {op.type_name(a)} and {op.type_name(b)}"
+    if x.ndim == y.ndim == 1:
+        message = f"dot : expected both vectors to have same dtype, but {found}"
+    elif min(x.ndim, y.ndim) > 2:
+        message = f"expected scalar type {op.type_name(a)} but found {op.type_name(b)}"
+    else:
+        message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES.get(a.name, a.name)} != {CPP_NAMES.get(b.name, b.name)}"
+    return noted(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
+
+
+def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
+    """The error for factors whose shapes do not fit, in the words of the kernel that PyTorch would have chosen."""
+    if not x.ndim or not y.ndim:
+        return RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
+    k, inner = x.shape[-1], y.shape[max(y.ndim - 2, 0)]
+    rows = math.prod(x.shape[:-1])
+    if k == inner:
+        return op.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
+    if x.ndim == y.ndim == 1:
+        message = (f"inconsistent tensor size, expected tensor [{k}] and src [{inner}] to have the same number of elements, "
+                   f"but got {k} and {inner} elements respectively")  # fmt: skip
+    elif y.ndim == 1:
+        message = f"size mismatch, got input ({rows}), mat ({rows}x{k}), vec ({inner})"
+    elif min(x.ndim, y.ndim) > 2:
+        batch = max(math.prod(x.shape[:-2]), math.prod(y.shape[:-2]))
+        message = (f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {k}] "
+                   f"but got: [{batch}, {inner}].")  # fmt: skip
+    else:
+        message = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{k} and {inner}x{y.shape[-1]})"
+    error = noted(RuntimeError(message), f"matmul(input, other): input.shape[-1] is {k} but other.shape[{-min(y.ndim, 2)}] is {inner}.")
+    for name, a, fits in (("other", y, y.ndim > 1 and y.shape[-1] == k), ("input", x, x.ndim > 1 and x.shape[-2] == inner)):
+        if fits:
+            turned = "T" if a.ndim == 2 else "mT"
+            noted(error, f"Did you mean {name}.{turned}?  Its shape would be {(*a.shape[:-2], a.shape[-1], a.shape[-2])}.")
+    return error
+
+
+# --- by the number of dimensions --------------------------------------------------------------------------------
+
+
+@op.composite
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """Product of two matrices, ``(n, k)`` and ``(k, m)``; no broadcasting.
+
+    >>> import pullback as torch
+    >>> torch.mm(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
+    tensor([[11.]])
+    """
+    for name, t in (("self", input), ("mat2", mat2)):
+        if len(t.shape) != 2:
+            raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(t.shape)}; torch.matmul takes any")
+    return matmul(input, mat2, out=out)
+
+
+def _check_batches(batch1: Any, batch2: Any) -> None:
+    for name, t in (("batch1", batch1), ("batch2", batch2)):
+        if len(t.shape) != 3:
+            raise noted(RuntimeError(f"{name} must be a 3D tensor"), f"its shape is {list(t.shape)}; torch.matmul takes any")
+
+
+def _check_chain(batch1: Any, batch2: Any) -> None:
+    _check_batches(batch1, batch2)
+    b, _, k = batch1.shape
+    if batch2.shape[:2] != (b, k):
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: {list(batch2.shape[:2])}.")
+
+
+@op.composite
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """Products of the matrices of two batches, ``(b, n, k)`` and ``(b, k, m)``; no broadcasting.
+
+    >>> import pullback as torch
+    >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[[3.]],
+    <BLANKLINE>
+            [[3.]]])
+    """
+    _check_chain(input, mat2)
+    return matmul(input, mat2, out=out)
+
+
+@op.composite
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
+    """Product of a matrix ``(n, k)`` and a vector ``(k,)``.
+
+    >>> import pullback as torch
+    >>> torch.mv(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+    tensor([3., 7.])
+    """
+    if len(input.shape) != 2 or len(vec.shape) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(input.shape)}, {len(vec.shape)}")
+    return matmul(input, vec, out=out)
+
+
+@op.composite
+def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
+    """Sum of the products of the elements of two vectors. Complex numbers are not conjugated: see :func:`vdot`.
+
+    >>> import pullback as torch
+    >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
+    tensor(7)
+    """
+    if len(input.shape) != 1 or len(tensor.shape) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(input.shape)}D and {len(tensor.shape)}D tensors")
+    return matmul(input, tensor, out=out)
+
+
+@op.composite
+def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Inner product of two vectors: the conjugate of the first times the second.
+
+    >>> import pullback as torch
+    >>> torch.vdot(torch.tensor([1 + 2j]), torch.tensor([1 + 2j]))
+    tensor(5.+0.j)
+    """
+    return dot(conj(input), other, out=out)
+
+
+@op.composite
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """All products of the elements of two vectors: ``(n,)`` and ``(m,)`` give ``(n, m)``.
+
+    >>> import pullback as torch
+    >>> torch.outer(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
+    """
+    for name, t in (("self", input), ("vec2", vec2)):
+        if len(t.shape) != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(t.shape)}-D")
+    result = unsqueeze(input, 1) * vec2
+    return result if out is None else op.write_out(out, result)
+
+
+ger = outer
+op.offer(outer, "ger")
+
+
+# --- a product added to something -------------------------------------------------------------------------------
+
+
+def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+    """``beta * input + alpha * made``, input expanded; where ``beta`` is 0 even NaN in ``input`` does not count."""
+    if input.dtype != made.dtype:
+        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
+    input = expand(input, made.shape)
+    total = made if alpha == 1 else made * alpha
+    if beta != 0:
+        total = total + (input if beta == 1 else input * beta)
+    return total.astype(made.dtype, copy=False)
+
+
+@half.general(inplace=True)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``.
+
+    Args:
+        input: expands to ``(n, m)``.
+        mat1, mat2: matrices ``(n, k)`` and ``(k, m)`` of input's dtype.
+        beta, alpha: numbers. Where ``beta`` is 0, ``input`` is not looked at.
+
+    >>> import pullback as torch
+    >>> torch.addmm(torch.tensor([1.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]), alpha=2)
+    tensor([[23.]])
+    """
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {t.ndim}-D tensor")
+    return added(input, matmul(mat1, mat2), beta, alpha)
+
+
+addmm.vjp(
+    input=lambda g, beta: g if beta == 1 else g * beta,
+    mat1=lambda g, mat2, alpha: g @ mat2.mT if alpha == 1 else g @ mat2.mT * alpha,
+    mat2=lambda g, mat1, alpha: mat1.mT @ g if alpha == 1 else mat1.mT @ g * alpha,
+)
+
+
+@half.general(inplace=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``, for a matrix ``(n, k)`` and a vector ``(k,)``.
+
+    >>> import pullback as torch
+    >>> torch.addmv(torch.tensor([1.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([3.0, 4.0]))
+    tensor([12.])
+    """
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or input.size not in (1, mat.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    return added(input, matmul(mat, vec), beta, alpha)
+
+
+addmv.vjp(
+    input=lambda g, beta: g * beta,
+    mat=lambda g, vec, alpha: unsqueeze(g, 1) * (vec * alpha),
+    vec=lambda g, mat, alpha: mat.mT @ g * alpha,
+)
+
+
+@op.composite(inplace=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``.
+
+    >>> import pullback as torch
+    >>> torch.addr(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
+    """
+    for name, t in (("vec1", vec1), ("vec2", vec2)):
+        if len(t.shape) != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
+    made = outer(vec1, vec2) * alpha
+    input = expand(input, made.shape)
+    result = made + (input * beta if beta != 0 else where(np.False_, input, 0))
+    return result if out is None else op.write_out(out, result)
+
+
+@half.general(inplace=True)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha *`` the sum of the products of two batches, ``(b, n, k)`` and ``(b, k, m)``.
+
+    >>> import pullback as torch
+    >>> torch.addbmm(torch.zeros(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    _check_batches(batch1, batch2)
+    if len(batch1) != len(batch2):
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {len(batch1)} and {len(batch2)}")
+    (_, n, k), (_, inner, m) = batch1.shape, batch2.shape
+    if k != inner:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{k} and {inner}x{m})")
+    return added(input, matmul(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+
+
+addbmm.vjp(
+    input=lambda g, beta: g * beta,
+    batch1=lambda g, batch2, alpha: g @ batch2.mT * alpha,
+    batch2=lambda g, batch1, alpha: batch1.mT @ g * alpha,
+)
+
+
+@half.general(inplace=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * bmm(batch1, batch2)``.
+
+    >>> import pullback as torch
+    >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
+    tensor([[[4.]]])
+    """
+    _check_chain(batch1, batch2)
+    return added(input, matmul(batch1, batch2), beta, alpha)
+
+
+baddbmm.vjp(
+    input=lambda g, beta: g * beta,
+    batch1=lambda g, batch2, alpha: g @ batch2.mT * alpha,
+    batch2=lambda g, batch1, alpha: batch1.mT @ g * alpha,
+)
+
+
+# --- products of three-dimensional vectors, and distances -------------------------------------------------------
+
+
+@op.general(method=False)
+def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """Vector product along a dimension of size 3: ``torch.linalg.cross``.
+
+    Args:
+        input, other: same number of dimensions; the others broadcast.
+
+    Raises:
+        RuntimeError: if the dimension is not of size 3 in both.
+
+    >>> import pullback as torch
+    >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
+    if input.ndim != other.ndim:
+        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{input.ndim} and {other.ndim}")
+    dim = wrapped_dim(dim, input.ndim)
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    if input.dtype != other.dtype:
+        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
+        raise RuntimeError(f"expected scalar type {a} but found {b}")
+    next_, last = [1, 2, 0], [2, 0, 1]
+    return input.take(next_, dim) * other.take(last, dim) - input.take(last, dim) * other.take(next_, dim)
+
+
+linalg_cross.vjp(
+    input=lambda g, other, dim: linalg_cross(other, g, dim),
+    other=lambda g, input, dim: linalg_cross(g, input, dim),
+)
+
+
+@op.composite
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """Vector product along a dimension of size 3: the first such, unless given.
+
+    >>> import pullback as torch
+    >>> torch.cross(torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]]), dim=1)
+    tensor([[0., 0., 1.]])
+    """
+    if dim is None:
+        if 3 not in input.shape:
+            raise noted(RuntimeError("no dimension of size 3 in input"), f"its shape is {list(input.shape)}")
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+                      "or simply use torch.linalg.cross.", UserWarning, stacklevel=2)  # fmt: skip
+        dim = list(input.shape).index(3)
+    return linalg_cross(input, other, dim, out=out)
+
+
+@half.general(name="cdist", method=False)
+def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
+    if by_product:
+        squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
+        return np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0))
+    apart = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
+    if p == 0:
+        return (apart != 0).sum(-1, dtype=apart.dtype)
+    if p == math.inf:
+        return apart.max(-1, initial=0)
+    if p == 2:
+        return np.sqrt((apart * apart).sum(-1))
+    return apart.sum(-1) if p == 1 else (apart**p).sum(-1) ** (1 / p)
+
+
+@_distances.vjp_all
+def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
+    """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
+    same = out == 0
+    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
+    if by_product:
+        return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
+    apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
+    if p == 2:
+        each = apart * share
+    elif p in (0, 1):
+        each = sign(apart) * (p * share)
+    elif p == math.inf:
+        each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
+    else:
+        each = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1) * share)
+    return sum(each, -2), -sum(each, -3)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """Distances between all points of two sets, in the p-norm.
+
+    Args:
+        x1, x2: ``(..., n, d)`` and ``(..., m, d)``: n and m points; leading dimensions broadcast.
+        p: not negative; may be infinite.
+        compute_mode: for ``p=2``, ``'use_mm_for_euclid_dist'`` computes ``|a|^2 - 2 a.b + |b|^2`` with a matrix product,
+            fast but inexact where points are close; ``'donot_use_mm_for_euclid_dist'`` does not; the default does for
+            more than 25 points.
+
+    Returns:
+        ``(..., n, m)``. The derivative is 0 where two points coincide.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions, differing ``d``, a negative ``p``, and types that are not floats.
+
+    >>> import pullback as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
+    for name, x in (("X1", x1), ("X2", x2)):
+        if len(x.shape) < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(x.shape)}D")
+        if not x.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {op.type_name(x.dtype)}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {op.type_name(x1.dtype)} but found {op.type_name(x2.dtype)}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    necessary = "use_mm_for_euclid_dist_if_necessary"
+    if compute_mode not in (None, necessary, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
+    return _distances(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))

@@ -1,0 +1,343 @@
+"""Normalization by statistics of the input, and by a norm.
+
+Batch, layer, group, instance and RMS normalization are one primitive: subtract the mean over some dimensions, divide
+by the standard deviation, then scale and shift. They differ in the dimensions (Ioffe and Szegedy 2015; Ba et al.
+2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, which
+is why its derivative can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op, storage
+from ..complaint import noted
+from ..dtypes import FLOATING, OF_NUMPY
+from ..tensor import Tensor
+from . import half
+from .matmul import CPP_NAMES, matmul
+from .pointwise import clamp, rsqrt
+from .reduce import sum, sum_to, total, vector_norm
+from .view import expand_as, reshape
+
+__all__ = ["group_norm", "layer_norm", "rms_norm"]
+__all_functional__ = [*__all__, "batch_norm", "instance_norm", "local_response_norm", "normalize"]
+
+Shape = Sequence[int]
+
+
+@half.general(name="standardize", outputs="out mean var", method=False, node=lambda *args: args[-1])
+def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, dims: Shape = (),
+                 shape: Shape = (), eps: float = 1e-5, centre: bool = True, node: str = "") -> Any:  # fmt: skip
+    """``(input - mean) / sqrt(var + eps) * weight + bias``, with the mean and the (biased) variance over ``dims``.
+
+    Args:
+        dims: not negative. They stay in ``mean`` and ``var``, with size 1.
+        shape: that of weight and bias as they broadcast with the input.
+        centre: False takes 0 for the mean, and the mean square for the variance.
+        node: the name of the graph's node.
+    """
+    n = math.prod([input.shape[d] for d in dims])
+    mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
+    out = input - mean
+    var = total(out * out, dims, True) / n
+    out *= 1 / np.sqrt(var + eps)
+    if weight is not None:
+        out *= weight.reshape(shape)
+    if bias is not None:
+        out += bias.reshape(shape)
+    return out, mean, var
+
+
+@_standardize.vjp_all
+def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: Any, dims: Shape, shape: Shape, eps: float,
+                    centre: bool, mean: Any, var: Any) -> Any:  # fmt: skip
+    """With z the standardized input, u the gradient at it, s the standard deviation and n the number of elements:
+
+    ``(u - mean(u) - z * mean(u * z)) / s + g_mean / n + 2 g_var (x - mean) / n``
+    """
+    g, g_mean, g_var = g
+    n = math.prod([input.shape[d] for d in dims])
+    scale = rsqrt(var + eps)
+    z = (input - mean) * scale
+    # A weight that is the same for all that is normalized together is taken out of the sums, which are then those
+    # that the gradients of weight and bias need.
+    w = 1 if weight is None else reshape(weight, shape)
+    apart = any(shape[d] != 1 for d in dims)
+    u, w = (g * w, 1) if apart else (g, w)
+    total = sum(u, dims, True)
+    along = sum(u * z, dims, True)
+    of_weight = of_bias = None
+    if wanted[1]:
+        of_weight = reshape(sum_to(g * z if apart else along, shape), weight.shape)
+    if wanted[2]:
+        of_bias = reshape(sum_to(g if apart else total, shape), bias_shape)
+    if not wanted[0]:
+        return None, of_weight, of_bias
+    w = w * scale
+    of_input = u * w - z * ((w * along - g_var * (2 * scale * (var + eps))) / n)
+    return of_input - (w * total - g_mean) / n if centre else of_input, of_weight, of_bias
+
+
+def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
+    d = OF_NUMPY[input._array.dtype]
+    if d.category != FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(d)}'")
+    for p in parameters:
+        if p is not None and p.dtype is not d and not (d.itemsize == 2 and p.dtype is dtypes.float32):
+            raise noted(RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {op.type_name(d)}"),
+                        f"it has {op.type_name(OF_NUMPY[p._array.dtype])}")  # fmt: skip
+
+
+# --- layer, RMS and group ---------------------------------------------------------------------------------------
+
+
+def _trailing(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None) -> tuple[Shape, Shape]:
+    """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
+    if isinstance(normalized_shape, int):
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+    normalized, rank = list(normalized_shape), len(input.shape)
+    if not normalized:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
+                           "got normalized_shape = []")  # fmt: skip
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and list(p.shape) != normalized:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} "
+                               f"and normalized_shape = {normalized}")  # fmt: skip
+    if list(input.shape[rank - len(normalized) :]) != normalized or len(normalized) > rank:
+        raise RuntimeError(f"Given normalized_shape={normalized}, expected input with shape [*, {str(normalized)[1:-1]}], but got "
+                           f"input of size{list(input.shape)}")  # fmt: skip
+    return tuple(range(rank - len(normalized), rank)), (1,) * (rank - len(normalized)) + tuple(normalized)
+
+
+def layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5, cudnn_enable: bool = True) -> Tensor:  # fmt: skip
+    """Each sample to mean 0 and variance 1 over its last dimensions, then ``* weight + bias``.
+
+    Args:
+        input: ``(..., *normalized_shape)``.
+        normalized_shape: the sizes of the last dimensions.
+        weight, bias: of that shape.
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+
+    >>> import pullback as torch
+    >>> torch.layer_norm(torch.tensor([[1.0, 3.0], [0.0, 10.0]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
+    dims, shape = _trailing(input, normalized_shape, weight, bias)
+    _require_floats(input, "LayerNormKernelImpl", weight, bias)
+    return _standardize(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
+
+
+def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions.
+
+    Args:
+        input: ``(..., *normalized_shape)``.
+        normalized_shape: the sizes of the last dimensions.
+        weight: of that shape.
+        eps: machine epsilon unless given (float32's for half precision).
+
+    >>> import pullback as torch
+    >>> torch.rms_norm(torch.tensor([[3.0, 4.0, 0.0, 0.0]]), (4,))
+    tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
+    """
+    dims, shape = _trailing(input, normalized_shape, weight, None)
+    _require_floats(input, "rms_norm", weight)
+    eps = dtypes.finfo(dtypes.promote_types(input.dtype, dtypes.float32)).eps if eps is None else eps
+    return _standardize(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5, cudnn_enabled: bool = True) -> Tensor:  # fmt: skip
+    """Groups of channels of each sample to mean 0 and variance 1, then ``* weight + bias`` a channel.
+
+    Args:
+        input: ``(batch, channels, ...)``.
+        num_groups: divides the number of channels.
+        weight, bias: ``(channels,)``.
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: for shapes that do not fit.
+        ValueError: if a group has one element only.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 0.0, 10.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
+    sizes = list(input.shape)
+    if len(sizes) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
+    batch, channels, *spatial = sizes
+    if batch * (channels // num_groups) * math.prod(spatial) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {sizes}")
+    if num_groups <= 0 or channels % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{sizes} and num_groups={num_groups}")  # fmt: skip
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != (channels,):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                               f"shape {list(p.shape)} and input of shape {sizes}")  # fmt: skip
+    _require_floats(input, "GroupNormKernelImpl", weight, bias)
+    grouped = (batch, num_groups, channels // num_groups, *spatial)
+    shape = (1, num_groups, channels // num_groups, *[1] * len(spatial))
+    dims = tuple(range(2, len(grouped)))
+    return reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+
+
+# --- batch and instance, with running statistics ----------------------------------------------------------------
+
+
+def _check_channels(channels: int, **parameters: Tensor | None) -> None:
+    for name, p in parameters.items():
+        if p is not None and math.prod(p.shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(p.shape)}")
+
+
+def _track(running: Tensor | None, new: np.ndarray, momentum: float) -> None:
+    """Move a running statistic towards a new value, in place."""
+    if running is not None:
+        running._array[...] = (1 - momentum) * running._array + momentum * new.reshape(running._array.shape)
+        storage.written(running._array)
+
+
+def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    shape = [1, input.shape[1], *[1] * (len(input.shape) - 2)]
+    scale = rsqrt(var.detach() + eps)
+    scale = scale if weight is None else scale * weight
+    shift = -mean.detach() * scale
+    shift = shift if bias is None else shift + bias
+    return (input * reshape(scale, shape) + reshape(shift, shape)).to(input.dtype)
+
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Tensor:  # fmt: skip
+    """Each channel to mean 0 and variance 1, then ``* weight + bias``.
+
+    Args:
+        input: ``(batch, channels, ...)``.
+        running_mean, running_var: ``(channels,)``. In training they move towards this batch's statistics (the unbiased
+            variance), in place; otherwise they are used instead of them.
+        weight, bias: ``(channels,)``.
+        training: use this batch's statistics.
+        momentum: the share of the new value in the running statistics.
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: for shapes that do not fit, and without running statistics in evaluation.
+        ValueError: if training sees one value a channel only.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    sizes = list(input.shape)
+    channels = sizes[1] if len(sizes) > 1 else 0
+    n = math.prod(sizes[:1] + sizes[2:])
+    if training and n == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in evaluation mode")
+    _check_channels(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _require_floats(input, "batch_norm", weight, bias)
+    if not training:
+        return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
+    if not math.prod(sizes):
+        return input.clone()
+    dims = (0, *range(2, len(sizes)))
+    shape = (1, channels, *[1] * (len(sizes) - 2))
+    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    _track(running_mean, mean._array, momentum)
+    _track(running_var, var._array * (n / (n - 1)), momentum)
+    return out
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+    """Each channel of each sample to mean 0 and variance 1, then ``* weight + bias``.
+
+    Args:
+        input: ``(batch, channels, ...)``.
+        running_mean, running_var: ``(channels,)``, moved in place towards the mean of the samples' statistics, or used
+            instead of them.
+        weight, bias: ``(channels,)``.
+        use_input_stats: False uses the running statistics.
+        momentum: the share of the new value in the running statistics.
+        eps: added to the variance.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [0.0, 10.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
+    sizes = list(input.shape)
+    n = math.prod(sizes[2:])
+    if use_input_stats and n == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    _check_channels(sizes[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _require_floats(input, "batch_norm", weight, bias)
+    if not use_input_stats:
+        return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
+    dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
+    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    _track(running_mean, mean._array.mean(0), momentum)
+    _track(running_var, var._array.mean(0) * (n / (n - 1) if n > 1 else 1), momentum)
+    return out
+
+
+# --- by neighbours, by a norm -----------------------------------------------------------------------------------
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """``input / (k + alpha * mean of squares of neighbouring channels) ** beta`` (Krizhevsky et al. 2012).
+
+    Args:
+        input: ``(batch, channels, ...)``, at least 3-d.
+        size: the number of neighbouring channels; beyond the ends there are zeros.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.local_response_norm(torch.ones(1, 1, 1), 1, alpha=3.0, beta=1.0)
+    tensor([[[0.2500]]])
+    """
+    sizes = list(input.shape)
+    if len(sizes) < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {len(sizes)} dimensions)")
+    if not math.prod(sizes):
+        return input
+    channels = sizes[1]
+    offset = np.arange(channels) - np.arange(channels)[:, None]
+    near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
+    squares = matmul(op.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
+    return input / (reshape(squares, sizes) * alpha + k) ** beta
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """``input / max(norm(input, p, dim), eps)``: vectors of norm 1.
+
+    Args:
+        input: any shape.
+        p: the exponent of the norm.
+        dim: the dimension(s) of the vectors.
+        eps: keeps the zero vector from being divided by zero.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    length = clamp(vector_norm(input, p, dim, True), min=eps)
+    result = input / expand_as(length, input)
+    return result if out is None else op.write_out(out, result)
