@@ -178,6 +178,8 @@ def test_imports_give_the_same_module_objects(tmp_path):
 
 
 def test_install_and_uninstall(without_pytorch):
+    pullback.install()
+    pullback.uninstall()  # both names are loaded by now
     before = dict(vars(pullback)), dict(vars(pullback.nn))
     pullback.install()
     pullback.install()

@@ -586,6 +586,8 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
     if not found and (not op.listed or args[0]):
+        if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
+            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
     try:
         value = op.impl(*values)
@@ -633,12 +635,14 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     """Make the node that goes with a result (or a list of results) and hang it on."""
     one = results.__class__ is not list
     first = results if one else results[0]
-    node = new(op.node_type(name, first._array.dtype.kind == "c"))
+    d = first._array.dtype
+    node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c")()
     node._edges = edges
-    mask = 0
-    for i, e in enumerate(edges):
+    mask, bit = 0, 1
+    for e in edges:
         if e is not None:
-            mask |= 1 << i
+            mask += bit
+        bit += bit
     if op.listed:
         mask = -1
     saved = []
@@ -656,7 +660,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     node._saved = tuple(saved)
     node._hooks = None
     if one:
-        node._shape, node._dtype = first._array.shape, first._array.dtype
+        node._shape, node._dtype = first._array.shape, d
         first._fn = node
     elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
         node._shape, node._dtype = first._array.shape, first._array.dtype

@@ -60,19 +60,21 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def written(array: np.ndarray) -> None:
-    """Note that ``array``'s memory was written into just now."""
+def written(*arrays: np.ndarray) -> None:
+    """Note that the memory of these arrays was written into just now."""
     global last_write
-    owner = owner_of(array)
-    write = _writes.get(id(owner))
-    if write is None:
-        write = _writes[id(owner)] = Write(owner)
-    write.count += 1
-    write.seq = last_write = clock()
-    write.recent.append(last_write)
     frame = user_frame(sys._getframe(1))
-    if frame is not None:
-        write.code, write.lasti = frame.f_code, frame.f_lasti
+    code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+    last_write = clock()
+    for array in arrays:
+        owner = owner_of(array)
+        write = _writes.get(id(owner))
+        if write is None:
+            write = _writes[id(owner)] = Write(owner)
+        write.count += 1
+        write.seq = last_write
+        write.recent.append(last_write)
+        write.code, write.lasti = code, lasti
 
 
 def wrote(x: Any) -> None:
@@ -170,7 +172,7 @@ def refuse_repeats(array: np.ndarray) -> None:
     Raises:
         RuntimeError: naming the way out.
     """
-    if 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
+    if 0 in array.strides and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                            "Please clone() the tensor before performing the operation.")  # fmt: skip
 

@@ -46,12 +46,12 @@ def test_every_program_is_recorded(table):
 def test_a_member_read_once_is_found_at_once():
     """After the first read a member is an attribute of the instance, until it changes."""
     m = net(pullback)
-    assert "first" not in m.__dict__
-    assert m.first is m._modules["first"]
-    assert m.__dict__["first"] is m.first
-    m.first = lin(pullback)
-    assert "first" not in m.__dict__
-    assert m.first is m._modules["first"]
+    assert "second" not in m.__dict__
+    assert m.second is m._modules["second"]
+    assert m.__dict__["second"] is m.second
+    m.second = lin(pullback)
+    assert "second" not in m.__dict__
+    assert m.second is m._modules["second"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
+from .. import ops, storage
 from ..op import wrap
 from . import errors, graph, modes
 from .graph import FREED, AccumulateGrad, Node, Output
@@ -312,20 +312,18 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     Raises:
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
-    from ..ops.complex import real
-    from ..ops.convert import cast
-    from ..ops.reduce import sum_to
-
     a = g._array if create else g
+    if a.dtype is dtype and a.shape[1:] == shape and not create:
+        return ops.reduce.total(a, (0,))  # the usual case: a bias, added to every row
     if a.shape != shape:
         if not broadcasts(shape, a.shape):
             raise errors.wrong_shape(node, a.shape, shape)
-        g = sum_to(g, shape)
+        g = ops.reduce.sum_to(g, shape)
         a = g._array if create else g
     if a.dtype != dtype:
         if a.dtype.kind == "c" and dtype.kind != "c":
-            g = real(g)
-        g = cast(g, dtype)
+            g = ops.complex.real(g)
+        g = ops.convert.cast(g, dtype)
     return g
 
 

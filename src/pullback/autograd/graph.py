@@ -34,24 +34,25 @@ clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
 
 # Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's own.
 USERS: set[str] = set()
+OURS: set[str] = set()
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_users(filename: str) -> bool:
     """Whether a source file is the user's (as the package's demo programs are)."""
-    if filename in USERS:
-        return True
-    if filename.startswith(ROOT) and not filename.startswith(ROOT + "demos"):
-        return False
-    USERS.add(filename)
-    return True
+    ours = filename.startswith(ROOT) and not filename.startswith(ROOT + "demos")
+    (OURS if ours else USERS).add(filename)
+    return not ours
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame from here outwards that is the user's."""
-    while frame is not None and not is_users(frame.f_code.co_filename):
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name in USERS or name not in OURS and is_users(name):
+            return frame
         frame = frame.f_back
-    return frame
+    return None
 
 
 def line_of(code: CodeType | None, lasti: int) -> tuple[str, int] | None:

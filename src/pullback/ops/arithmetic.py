@@ -248,8 +248,13 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-@op.elementwise(by=_power, inplace=True, node="PowBackward1")
-def pow(input: Tensor, exponent: Tensor) -> Tensor:
+@op.elementwise(by=_power, name="pow", method=False, node="PowBackward1")
+def power(input: Tensor, exponent: Tensor) -> Tensor:
+    """``input ** exponent``."""
+
+
+@op.composite(inplace=True)
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input`` to the power ``exponent``, element by element; the operator ``**``.
 
     Derivatives: ``exponent * input ** (exponent - 1)``, 0 where the exponent is 0; ``log(input) * out``, 0 where the
@@ -259,6 +264,7 @@ def pow(input: Tensor, exponent: Tensor) -> Tensor:
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
+    return power(input, exponent, out=out)
 
 
 def _of_base(g: Any, input: Any, exponent: Any) -> Any:
@@ -286,7 +292,7 @@ def _not_negative(exponent: Any) -> Any:
     return (real(exponent) if is_complex(exponent) else exponent) >= 0
 
 
-pow.vjp(input=_of_base, exponent=_of_exponent)
+power.vjp(input=_of_base, exponent=_of_exponent)
 
 
 @op.composite(method=False)
@@ -332,7 +338,7 @@ def _inplace(name: str, operator: Any) -> Any:
 
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": pow}.items():
+for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": power}.items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.operator if _name in ("add", "mul") else _reverse(_fn))
     setattr(Tensor, f"__i{_name}__", _inplace(_fn.op.name + "_", _fn.op.operator))

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import op
 from ..tensor import Tensor
-from .compare import isnan, refusing
+from .compare import isnan, not_implemented
 from .index import sum_at
 from .pointwise import maximum, minimum
 from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
@@ -54,10 +54,14 @@ def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keep
     return sum_at(g, along(at, d), input_shape)
 
 
-def chosen(x: np.ndarray, indices: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
-    """The elements at ``indices`` (which have the reduced dimension) along a dimension."""
-    values = x[tuple(along(indices, d))]
-    return values if keepdim else values.reshape(values.shape[:d] + values.shape[d + 1 :])
+def taken(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
+    """The elements where ``indices``, of as many dimensions, point along a dimension."""
+    return x[tuple(along(indices, d))]
+
+
+def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
+    """An array without its dimension ``d``, of size 1, unless that is to be kept."""
+    return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
 
 
 # --- values alone -----------------------------------------------------------------------------------------------
@@ -105,8 +109,11 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, np.minimum.reduce)
 
 
-def real_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    return refusing("c", f"\"{kernel}\" not implemented for '{{}}'")(lambda x: x)(x)
+def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
+    """Refuse complex arrays, or those of other NumPy kinds."""
+    if x.dtype.kind in kinds:
+        raise not_implemented(kernel, x)
+    return x
 
 
 amax.vjp(input=_to_extremes)

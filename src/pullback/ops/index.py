@@ -206,64 +206,82 @@ def index_array(item: Any) -> np.ndarray:
 
 def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
     """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or None)."""
-    if index.__class__ is list and len(index) < 32 and any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
-        index = tuple(index)  # PyTorch's old rule
-    items = list(index) if isinstance(index, tuple) else [index]
-    taken = 0  # dimensions that the index speaks of
+    items = index
+    if index.__class__ is not tuple:
+        items = (index,)
+        if index.__class__ is list and len(index) < 32:  # PyTorch's old rule
+            if any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
+                items = tuple(index)
+    for item in items:
+        if not (item.__class__ is int or item.__class__ is slice or item is None or item is ...):
+            return parsed_advanced(shape, items)
+    name = named_step(shape, items) or ("SliceBackward0" if index.__class__ is slice else "AliasBackward0")
+    if ... not in items:
+        return (*items, ...), name, None
+    first = items.index(...)  # another one stands for nothing
+    return (*items[: first + 1], *[i for i in items[first + 1 :] if i is not ...]), name, None
+
+
+def named_step(shape: tuple[int, ...], items: Sequence[Any]) -> str:
+    """The node's name of the last step of a basic index that does anything."""
+    name = ""
     for k, item in enumerate(items):
-        if item is None or item is ... or item is True or item is False:
-            continue
-        if not isinstance(item, (int, slice, np.integer)):
+        if item.__class__ is slice:
+            step = item.step
+            if step is not None and step <= 0:
+                raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
+            if item.start or step not in (None, 1) or item.stop is not None and item.stop != _size_of(shape, items, k):
+                name = "SliceBackward0"
+        elif item is None:
+            name = "UnsqueezeBackward0"
+        elif item is not ...:
+            name = "SelectBackward0"
+    return name
+
+
+def _size_of(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int | None:
+    """The size of the dimension that the k-th item of a basic index speaks of."""
+    before = items[:k]
+    d = sum(i is not None for i in before) if ... not in before else len(shape) - sum(i is not None for i in items[k:])
+    return shape[d] if 0 <= d < len(shape) else None
+
+
+def parsed_advanced(shape: tuple[int, ...], items: Sequence[Any]) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
+    """The same for an index with more in it than integers, slices, None and Ellipsis."""
+    steps: list[Any] = []
+    taken = 0  # dimensions that the index speaks of
+    for item in items:
+        if not (item is None or item is ... or item is True or item is False or isinstance(item, (int, slice, np.integer))):
             item = index_array(item)
             if item.ndim == 0:
                 item = bool(item) if item.dtype.kind == "b" else int(item)
-            items[k] = item
-            if item is True or item is False:
-                continue
-        taken += item.ndim if item.__class__ is ndarray and item.dtype.kind == "b" else 1
+        steps.append(item)
+        if not (item is None or item is ... or item is True or item is False):
+            taken += item.ndim if item.__class__ is ndarray and item.dtype.kind == "b" else 1
     if taken > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     part: list[Any] = []
     at: list[Any] = []
-    name, d = "", 0
-    for item in items:
+    for item in steps:
         if item is ...:
-            skipped = len(shape) - taken
+            rest = [WHOLE] * (len(shape) - taken)
             taken = len(shape)  # another Ellipsis stands for nothing
-            part += [WHOLE] * skipped
-            at += [WHOLE] * skipped
-            d += skipped
-        elif item is None:
-            part.append(None)
-            at.append(WHOLE)
-            name = "UnsqueezeBackward0"
+            part += rest
+            at += rest
         elif item is True or item is False:
             part.append(None)
             at.append(np.array([item]))
-            name = "UnsqueezeBackward0"
-        elif isinstance(item, slice):
-            step = 1 if item.step is None else item.step
-            if step <= 0:
-                raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-            if step != 1 or item.start not in (None, 0) or not (item.stop is None or item.stop == shape[d]) or item is index:
-                name = "SliceBackward0"
-            part.append(item)
-            at.append(WHOLE)
-            d += 1
         elif item.__class__ is ndarray:
-            n = item.ndim if item.dtype.kind == "b" else 1
-            part += [WHOLE] * n
+            part += [WHOLE] * (item.ndim if item.dtype.kind == "b" else 1)
             at.append(item)
-            d += n
         else:
             part.append(item)
-            name = "SelectBackward0"
-            d += 1
-    advanced = any(i.__class__ is ndarray for i in at)
-    while advanced and at[-1].__class__ is slice:
+            if item is None or item.__class__ is slice:
+                at.append(WHOLE)
+    name = named_step(shape, part)
+    while at and at[-1].__class__ is slice:
         at.pop()
-    whole = advanced and not name
-    return None if whole else (*part, ...), name or "AliasBackward0", at if advanced else None
+    return (*part, ...) if name or not at else None, name or "AliasBackward0", at or None
 
 
 # --- x[index] ---------------------------------------------------------------------------------------------------
@@ -276,7 +294,8 @@ def get(self: Tensor, index: Any) -> Tensor:
         IndexError: for an index out of bounds, or more of them than dimensions.
         ValueError: for a slice with a negative step.
     """
-    if index.__class__ is int:
+    kind = index.__class__
+    if kind is int:
         return look(self, (index, ...), "SelectBackward0")
     if modes.special:
         from ..overrides import NOT_OVERRIDDEN, dispatch
@@ -284,6 +303,8 @@ def get(self: Tensor, index: Any) -> Tensor:
         result = dispatch(get, (self, index), {})
         if result is not NOT_OVERRIDDEN:
             return result
+    if kind is Tensor and index._array.ndim:
+        return take_at(self, [index_array(index)])
     part, name, at = parsed(self._array.shape, index)
     x = self if part is None else look(self, part, name)
     return x if at is None else take_at(x, at)
@@ -319,8 +340,10 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
     except IndexError as error:
         raise in_torchs_words(error, x._array, part) from None
     storage.refuse_repeats(target)
+    if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
+        given = given.real
     try:
-        target[...] = np.real(given) if np.iscomplexobj(given) and target.dtype.kind != "c" else given
+        target[...] = given
     except ValueError:
         raise RuntimeError(cannot_expand(np.asarray(given), list(target.shape))) from None
     if x._view is None or edges is None:

@@ -104,7 +104,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     result = op.wrap(out)
     edge_of = storage.edge_of
     edges = edge_of(input), edge_of(weight), edge_of(bias)
-    if edges != (None, None, None) and modes.is_grad_enabled():
+    if not (edges[0] is None is edges[1] and edges[2] is None) and modes.is_grad_enabled():
         op.record(_linear.op, "AddmmBackward0", edges, (x, w, b), (out,), result, 1)
     return result
 

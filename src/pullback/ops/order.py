@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import op
 from ..tensor import Tensor
-from .extreme import check_not_empty, chosen, ordered, to_chosen
-from .reduce import in_numpys_names, kept, one_dim
+from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
+from .reduce import one_dim
 
 __all__ = [
     "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
@@ -50,8 +50,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     d = one_dim("sort", dim, _sortable(input, "Sort").ndim)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    indices = in_order(input, d, descending)
-    return np.take_along_axis(input, indices, d), indices
+    values = np.sort(ordered(input), axis=d).astype(input.dtype, copy=False)
+    return np.flip(values, d) if descending else values, in_order(input, d, descending)
 
 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
@@ -105,10 +105,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if 0 < k < n // 8:  # only the few need sorting
         few = np.argpartition(ordered(x), n - k if largest else k - 1, axis=d)
         few = np.sort(few.take(range(n - k, n) if largest else range(k), d), axis=d)
-        indices = np.take_along_axis(few, in_order(np.take_along_axis(x, few, d), d, largest), d)
+        indices = taken(few, in_order(taken(x, few, d), d, largest), d)
     else:
         indices = in_order(x, d, largest).take(range(k), d)
-    values = np.take_along_axis(x, indices, d)
+    values = taken(x, indices, d)
     return (values, indices) if input.ndim or k != 1 else (values.reshape(()), indices.reshape(()))
 
 
@@ -126,8 +126,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     indices=tensor(2))
     """
     d = one_dim("kthvalue", dim, _sortable(input, "kthvalue").ndim)
-    if input.dtype.kind == "b":
-        raise NotImplementedError("\"kthvalue_cpu\" not implemented for 'Bool'")
+    real_only(input, "kthvalue_cpu", "b")
     if input.ndim:
         check_not_empty(input, "kthvalue", (d,))
     n = input.shape[d] if input.ndim else 1
@@ -136,7 +135,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     indices = in_order(input, d).take([k - 1], d)
-    return chosen(input, indices, d, keepdim), indices if keepdim else indices.reshape(indices.shape[:d] + indices.shape[d + 1 :])
+    return dropped(taken(input, indices, d), d, keepdim), dropped(indices, d, keepdim)
 
 
 kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
@@ -260,7 +259,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                                f"and got sorter tensor {list(order.shape)}")  # fmt: skip
         if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
             raise RuntimeError(f"{name}sorter index out of range")
-        edges = np.take_along_axis(edges, order, -1)
+        edges = taken(edges, order, order.ndim - 1)
     result = op.wrap(_places(ordered(edges), ordered(values), "right" if right or side == "right" else "left", np.int32 if out_int32 else np.int64))
     return result if out is None else op.write_out(out, result)
 

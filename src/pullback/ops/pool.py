@@ -50,7 +50,8 @@ BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
 def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The maxima over arrays of one shape, and from which array each is; at least from the one ``first`` says."""
     count = np.uint8 if len(views) <= 256 else np.int32
-    values, taps = views[0].copy(), np.array(np.broadcast_to(first, views[0].shape), count)
+    values, taps = views[0].copy(), np.empty(views[0].shape, count)
+    taps[...] = first
     for tap, view in enumerate(views[1:], 1):
         np.maximum(taps, np.multiply(view > values, count(tap), dtype=count), out=taps)
         np.maximum(values, view, out=values)

@@ -20,10 +20,10 @@ import numpy as np
 
 from .. import op
 from ..tensor import Tensor
-from .join import cat
+from .join import cat, stack
 from .pointwise import sigmoid, tanh
 from .reduce import sum
-from .view import transpose
+from .view import reshape, transpose
 
 __all__ = ["elman", "gru", "lstm"]
 
@@ -31,18 +31,23 @@ Spans = Sequence[tuple[int, int]]
 expit, concatenate = sigmoid.__wrapped__, np.concatenate
 
 
+def _gates(rows: np.ndarray, count: int) -> np.ndarray:
+    """Rows of gates as (gates, rows, size), for the arithmetic on each gate to go straight through memory."""
+    return rows.reshape(len(rows), count, -1).transpose(1, 0, 2)
+
+
+def _in_order(parts: list[tuple[int, Any]]) -> Any:
+    """The parts, each with the row that it begins at, as one."""
+    return parts[0][1] if len(parts) == 1 else cat([part for _, part in sorted(parts, key=lambda part: part[0])])
+
+
 def _before(states: Any, first: Any, spans: Spans) -> Any:
     """The states that went into each row, in the order of the rows."""
     parts, now = [], first
     for a, b in spans:
         parts.append((a, now[: b - a]))
-        now = states[a:b] if b - a == len(first) else cat([states[a:b], now[b - a :]])
+        now = _renewed(now, states[a:b])
     return _in_order(parts)
-
-
-def _in_order(parts: list[tuple[int, Any]]) -> Any:
-    """The parts, each of which begins at some row, as one."""
-    return cat([part for _, part in sorted(parts, key=lambda at: at[0])])
 
 
 def _renewed(states: Any, new: Any) -> Any:
@@ -50,7 +55,7 @@ def _renewed(states: Any, new: Any) -> Any:
     return new if len(new) == len(states) else cat([new, states[len(new) :]])
 
 
-def nothing(states: Any) -> np.ndarray:
+def _nothing(states: Any) -> np.ndarray:
     """A gradient of zero to begin with; what is added decides its type."""
     return np.zeros(states.shape, bool)
 
@@ -68,11 +73,10 @@ def elman(x: Tensor, hidden: Tensor, weight: Tensor, spans: Spans, relu: bool = 
     Returns:
         the states after each step, ``(rows, H)``.
     """
-    out, w = np.empty(x.shape, x.dtype), weight.T
+    out, w = np.empty(x.shape, x.dtype), np.ascontiguousarray(weight.T)
     for a, b in spans:
         h = out[a:b]
-        np.matmul(hidden[: b - a], w, h)
-        np.add(h, x[a:b], h)
+        np.add(hidden[: b - a].dot(w), x[a:b], h)
         np.maximum(h, 0, h) if relu else np.tanh(h, h)
         hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
     return out
@@ -81,7 +85,7 @@ def elman(x: Tensor, hidden: Tensor, weight: Tensor, spans: Spans, relu: bool = 
 @elman.vjp_all
 def _of_elman(g: Any, wanted: Any, hidden: Any, weight: Any, spans: Spans, relu: bool, out: Any) -> Any:
     slope = out > 0 if relu else 1 - out * out
-    carried, parts = nothing(hidden), []
+    carried, parts = _nothing(hidden), []
     for a, b in reversed(spans):
         dz = (g[a:b] + carried[: b - a]) * slope[a:b]
         parts.append((a, dz))
@@ -103,16 +107,19 @@ def gru(x: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None = None, s
     Returns:
         the states after each step, ``(rows, H)``.
     """
-    size, w = hidden.shape[1], weight.T
-    out = np.empty((len(x), size), x.dtype)
+    out, w = np.empty((len(x), hidden.shape[1]), x.dtype), np.ascontiguousarray(weight.T)
+    x_r_z, x_n = _gates(x, 3)[:2], _gates(x, 3)[2]
     for a, b in spans:
-        h, now, x_now = out[a:b], hidden[: b - a], x[a:b]
-        y = now @ w
+        h, now = out[a:b], hidden[: b - a]
+        y = now.dot(w)
         if bias is not None:
             np.add(y, bias, y)
-        rz = expit(x_now[:, : 2 * size] + y[:, : 2 * size])
-        n = np.tanh(x_now[:, 2 * size :] + rz[:, :size] * y[:, 2 * size :])
-        np.add(n, rz[:, size:] * (now - n), h)
+        y = _gates(y, 3)
+        r, z = expit(np.add(x_r_z[:, a:b], y[:2], order="C"))
+        n = np.multiply(r, y[2], r)
+        n = np.tanh(np.add(n, x_n[a:b], n), n)
+        np.subtract(now, n, h)
+        np.add(np.multiply(h, z, h), n, h)
         hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
     return out
 
@@ -128,11 +135,11 @@ def _of_gru(g: Any, wanted: Any, x: Any, hidden: Any, weight: Any, bias: Any, sp
     y_n = y[:, 2 * size :]
     n = tanh(x[:, 2 * size :] + r * y_n)
     by_n = (1 - z) * (1 - n * n)
-    by_y = cat([by_n * y_n * r * (1 - r), (before - n) * z * (1 - z), by_n * r], 1)
-    carried, states, parts = nothing(hidden), [], []
+    by_y = stack([by_n * y_n * r * (1 - r), (before - n) * z * (1 - z), by_n * r], 1)
+    carried, states, parts = _nothing(hidden), [], []
     for a, b in reversed(spans):
         dh = g[a:b] + carried[: b - a]
-        dy = cat([dh, dh, dh], 1) * by_y[a:b]
+        dy = reshape(dh[:, None] * by_y[a:b], (b - a, 3 * size))
         states.append((a, dh))
         parts.append((a, dy))
         carried = _renewed(carried, dy @ weight + dh * z[a:b])
@@ -156,21 +163,18 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Te
     Returns:
         the states h and c after each step, ``(rows, P)`` and ``(rows, H)``.
     """
-    size, w = cell.shape[1], weight.T
-    output, cells = np.empty((len(x), hidden.shape[1]), x.dtype), np.empty((len(x), size), x.dtype)
+    output, cells = np.empty((len(x), hidden.shape[1]), x.dtype), np.empty((len(x), cell.shape[1]), x.dtype)
+    xs, w = _gates(x, 4), np.ascontiguousarray(weight.T)
     for a, b in spans:
         h, c = output[a:b], cells[a:b]
-        z = hidden[: b - a] @ w
-        np.add(z, x[a:b], z)
-        i_g = np.tanh(z[:, 2 * size : 3 * size])
-        z = expit(z)  # of g, too: one call costs less than the three that spare it
-        np.multiply(i_g, z[:, :size], i_g)
-        np.multiply(z[:, size : 2 * size], cell[: b - a], c)
-        np.add(c, i_g, c)
-        if projection is None:
-            np.multiply(np.tanh(c), z[:, 3 * size :], h)
-        else:
-            np.matmul(np.tanh(c) * z[:, 3 * size :], projection.T, h)
+        z = np.add(xs[:, a:b], _gates(hidden[: b - a].dot(w), 4), order="C")
+        new = np.tanh(z[2])
+        i, f, _, o = expit(z)  # also of the third gate, since one call costs less than two
+        np.multiply(f, cell[: b - a], c)
+        np.add(c, np.multiply(new, i, new), c)
+        m = np.tanh(c, new)
+        np.multiply(m, o, m)
+        h[...] = m if projection is None else m.dot(projection.T)
         hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
         cell = c if b - a == len(cell) else concatenate((c, cell[b - a :]))
     return output, cells
@@ -184,16 +188,18 @@ def _of_lstm(g: Any, wanted: Any, x: Any, hidden: Any, cell: Any, weight: Any, p
     z = x + before @ transpose(weight, 0, 1)
     i, f, o = (sigmoid(z[:, k * size : (k + 1) * size]) for k in (0, 1, 3))
     new = tanh(z[:, 2 * size : 3 * size])
-    by_cell = cat([new * i * (1 - i), cell_before * f * (1 - f), i * (1 - new * new), tanh_c * o * (1 - o)], 1)
+    none = new * 0
+    by_cell = stack([new * i * (1 - i), cell_before * f * (1 - f), i * (1 - new * new), none], 1)
+    by_hidden = stack([none, none, none, tanh_c * o * (1 - o)], 1)
     through_tanh = o * (1 - tanh_c * tanh_c)
-    carried, kept, states, parts = nothing(hidden), nothing(cell), [], []
+    carried, kept, states, parts = _nothing(hidden), _nothing(cell), [], []
     for a, b in reversed(spans):
         dh = g_output[a:b] + carried[: b - a]
         if projection is not None:
             states.append((a, dh))
             dh = dh @ projection
         dc = g_cells[a:b] + kept[: b - a] + dh * through_tanh[a:b]
-        dz = cat([dc, dc, dc, dh], 1) * by_cell[a:b]
+        dz = reshape(dc[:, None] * by_cell[a:b] + dh[:, None] * by_hidden[a:b], (b - a, 4 * size))
         parts.append((a, dz))
         carried, kept = _renewed(carried, dz @ weight), _renewed(kept, dc * f[a:b])
     dx = _in_order(parts)

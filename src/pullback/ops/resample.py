@@ -136,6 +136,7 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 
+DIMENSIONS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 SMOOTH = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a=-0.5)), "lanczos": (3, _lanczos)}
 
 
@@ -145,19 +146,22 @@ def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: 
     """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
-    step = (size - 1) / max(1, into - 1) if align_corners else 1 / scale if scale else size / into
-    step, half = real(step), real(0.5)
-    if mode.startswith("nearest"):
-        columns, weights = np.floor(step * (o if mode == "nearest" else o + half))[None], np.ones((1, into))
+    step, middle = real(1 / scale if scale else size / into), real(0.5)
+    if align_corners:
+        step = real((size - 1) / (into - 1) if into > 1 else 0)
+    if size == into and (smooth or mode in DIMENSIONS):  # whatever the scale: so does PyTorch
+        columns, weights = o[None], np.ones((1, into))
+    elif mode.startswith("nearest"):
+        columns, weights = np.floor(step * (o if mode == "nearest" else o + middle))[None], np.ones((1, into))
     elif smooth:
         reach, kernel = SMOOTH[mode]
-        support, centre = reach * max(step, real(1)), step * (o + half)
-        start, stop = (np.clip(np.trunc(centre + side + half), 0, size) for side in (-support, support))
+        support, centre = reach * max(step, real(1)), step * (o + middle)
+        start, stop = (np.clip(np.trunc(centre + side + middle), 0, size) for side in (-support, support))
         columns = start + np.arange(int(np.max(stop - start)))[:, None]
-        weights = np.where(columns < stop, kernel((columns - centre + half) / max(step, real(1))), 0)
+        weights = np.where(columns < stop, kernel((columns - centre + middle) / max(step, real(1))), 0)
         weights = weights / weights.sum(0)
     else:
-        at = step * o if align_corners else step * (o + half) - half
+        at = step * o if align_corners else step * (o + middle) - middle
         at = at if mode == "bicubic" else np.maximum(at, 0)
         left = np.minimum(np.floor(at), size - 1)
         t = np.clip(at - left, 0, 1)
@@ -183,9 +187,6 @@ def adaptive_average(input: Tensor, size: Sequence[int]) -> Tensor:
     lines, lengths = zip(*map(averaging, input.shape[-n:], size))
     count = functools.reduce(np.multiply.outer, lengths)
     return resample(input, lines, None, count, f"AdaptiveAvgPool{n}DBackward0")
-
-
-DIMENSIONS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
 @op.composite(method=False)

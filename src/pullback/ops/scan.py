@@ -15,7 +15,7 @@ import numpy as np
 from .. import op
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
 from ..tensor import Tensor
-from .compare import logical_xor, refusing
+from .compare import logical_xor
 from .convert import cast
 from .extreme import real_only, to_chosen
 from .join import cat, flip
@@ -138,7 +138,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor([1000.0000, 1000.6931])
     """
-    x = refusing("biu", "\"logcumsumexp_out_cpu\" not implemented for '{}'")(widened)(input)
+    x = widened(real_only(input, "logcumsumexp_out_cpu", "biu"))
     d = one_dim("logcumsumexp", dim, x.ndim)
     if not x.ndim:
         return input.copy()

@@ -16,10 +16,10 @@ from .. import op
 from ..dtypes import FLOATING, OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
-from .compare import isnan
+from .compare import not_implemented
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
-from .extreme import check_not_empty, chosen, ordered, real_only, to_chosen, to_equal
+from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import in_order, sort
 from .pointwise import clamp, lerp, sqrt, where
@@ -258,19 +258,13 @@ def _median_of(x: np.ndarray) -> np.ndarray:
 
 
 def _median_all(x: np.ndarray, skip: bool) -> np.ndarray:
-    refusing_bool(real_only(x, "median_cpu"), "median_cpu")
+    real_only(x, "median_cpu", "cb")
     if x.dtype.kind not in "fV":
         return _median_of(x) if x.size else np.asarray(np.iinfo(x.dtype).min, x.dtype)
     unknown = np.isnan(x)
     if unknown.any():
         x = x[~unknown] if skip else x[:0].reshape(-1)
     return _median_of(x) if x.size else np.asarray(np.nan, x.dtype)
-
-
-def refusing_bool(x: np.ndarray, kernel: str) -> np.ndarray:
-    if x.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-    return x
 
 
 @op.general(node="MedianBackward0", method=False)
@@ -287,25 +281,25 @@ median_all.vjp(input=to_equal)
 nanmedian_all.vjp(input=to_equal)
 
 
-def _rank(x: np.ndarray, name: str, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """The elements of rank ``k`` (an array of kept dimensions, or one number) along a dimension, and where they are."""
-    at = np.take_along_axis(in_order(x, d), np.broadcast_to(k, kept(x.shape, (d,))), d)
-    return chosen(x, at, d, keepdim), at if keepdim else at.reshape(at.shape[:d] + at.shape[d + 1 :])
+    at = taken(in_order(x, d), np.broadcast_to(k, kept(x.shape, (d,))), d)
+    return dropped(taken(x, at, d), d, keepdim), dropped(at, d, keepdim)
 
 
 def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool) -> tuple[np.ndarray, np.ndarray]:
-    refusing_bool(real_only(x, "median_out"), "median_out")
+    real_only(x, "median_out", "cb")
     d = one_dim(name, dim, x.ndim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
     n = x.shape[d]
     if x.dtype.kind not in "fV":
-        return _rank(x, name, (n - 1) // 2, d, keepdim)
+        return _rank(x, (n - 1) // 2, d, keepdim)
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
-        return _rank(x, name, np.maximum(known - 1, 0) // 2, d, keepdim)
-    return _rank(x, name, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
+        return _rank(x, np.maximum(known - 1, 0) // 2, d, keepdim)
+    return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
 
 
 @op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
@@ -361,20 +355,20 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
     order = in_order(real_only(input, "mode"), d)
-    values = np.moveaxis(np.take_along_axis(input, order, d), d, -1)
+    values = np.moveaxis(taken(input, order, d), d, -1)
     place = np.arange(values.shape[-1])
     begins = np.concatenate([np.ones_like(values[..., :1], bool), values[..., 1:] != values[..., :-1]], -1)
     so_far = place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)  # how many equal ones came before
     last = np.expand_dims(so_far.argmax(-1), d)
-    at = np.take_along_axis(order, last, d)
-    return chosen(input, at, d, keepdim), at if keepdim else at.reshape(at.shape[:d] + at.shape[d + 1 :])
+    at = taken(order, last, d)
+    return dropped(taken(input, at, d), d, keepdim), dropped(at, d, keepdim)
 
 
 mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 # --- quantiles --------------------------------------------------------------------------------------------------
 
-INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
 def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
@@ -383,7 +377,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not x.size:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
-    if interpolation not in INTERPOLATIONS:
+    if interpolation not in ("linear", "midpoint", *ROUNDED):
         raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
@@ -403,23 +397,20 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
         whole = kept(x.shape, (at,))
         input = reshape(input, (1,)) if not x.ndim else movedim(input, at, -1)
     values = sort(input, -1).values
-    unknown = np.isnan(values._array).sum(axis=-1, keepdims=True)
-    n = values._array.shape[-1]
-    top: Any = np.maximum(n - unknown - 1, 0) if skip else np.where(unknown == 0, n - 1, 0)
-    ranks = q * top.astype(d)
-    if not skip:
-        ranks = where(unknown > 0, n - 1, ranks)  # where NaN is
-    ranks = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}[interpolation](ranks._array) if interpolation in ("lower", "higher", "nearest") else ranks
-    below = np.floor(ranks._array if isinstance(ranks, Tensor) else ranks).astype(np.int64)
-    result = take_at(values, along(below, below.ndim - 1), "GatherBackward0")
-    if isinstance(ranks, Tensor):
-        above = np.ceil(ranks._array).astype(np.int64)
-        weight = 0.5 if interpolation == "midpoint" else ranks - below
-        result = lerp(result, take_at(values, along(above, above.ndim - 1), "GatherBackward0"), weight)
-    many = q._array.ndim
-    result = movedim(result, -1, 0)
-    shape = (whole if keepdim else tuple(n for i, n in enumerate(whole) if dim is not None and i != at))
-    return reshape(result, (result._array.shape[0], *shape) if many else shape)
+    n, unknown = values._array.shape[-1], np.isnan(values._array).sum(axis=-1, keepdims=True)
+    if skip:
+        ranks = q * np.maximum(n - 1 - unknown, 0).astype(d)
+    else:
+        ranks = where(unknown > 0, n - 1, q * (n - 1))  # the last is NaN if any is
+    if interpolation in ROUNDED:
+        ranks = op.wrap(ROUNDED[interpolation](ranks._array))
+    below, above = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
+    pick = lambda at: take_at(values, along(at, at.ndim - 1), "GatherBackward0")  # noqa: E731
+    result = pick(below)
+    if interpolation not in ROUNDED:
+        result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else ranks - below)
+    shape = whole if keepdim else () if dim is None else whole[:at] + whole[at + 1 :]
+    return reshape(movedim(result, -1, 0), (result._array.shape[-1], *shape) if q._array.ndim else shape)
 
 
 @op.composite
@@ -473,7 +464,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """
     x = input
     if x.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+        raise not_implemented("bincount_cpu", x)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if x.ndim != 1 or x.size and x.min() < 0:
@@ -499,9 +490,7 @@ def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
 
 
 def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    if x.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
-    return widened(x)
+    return widened(real_only(x, kernel, "biuc"))
 
 
 @op.general
@@ -512,14 +501,14 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    x = _floats_only(input, "histogram_cpu").reshape(-1)
+    x = real_only(input, "histogram_cpu", "biuc").reshape(-1)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _range_of(x, min, max, "torch.histc")
     low, high = x.dtype.type(low), x.dtype.type(high)
     x = x[(x >= low) & (x <= high)]
-    places = np.minimum(((x - low) * bins / (high - low)).astype(np.int64), bins - 1)
-    return np.bincount(places, minlength=bins).astype(input.dtype)
+    places = np.minimum(((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1)
+    return np.bincount(places, minlength=bins).astype(x.dtype)
 
 
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:

@@ -45,8 +45,9 @@ class Packs:
         params = dict.fromkeys(p for p in group["params"] if p._grad is not None)
         packs = dict.fromkeys(map(self._of.get, params))
         fitting = [pack for pack in packs if pack is not None and pack.fits(group, state, names)]
-        if len(fitting) == len(packs):
+        if len(fitting) == len(packs) and sum(len(pack.params) for pack in fitting) == len(params):
             return fitting
+        fitting = [pack for pack in fitting if all(p in params for p in pack.params)]  # some may have left the group
         loose = defaultdict(list)
         for p in params:
             if self._of.get(p) not in fitting:

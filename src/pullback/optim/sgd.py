@@ -109,6 +109,7 @@ class SGD(Optimizer):
         lr = number(group["lr"])
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
         sub, mul, dtype = np.subtract, np.multiply, None
+        touched = []
         for param in group["params"]:
             grad = param._grad
             if grad is None:
@@ -120,7 +121,8 @@ class SGD(Optimizer):
             if not plain:
                 g = self._direction(param, g, group)
             sub(p, mul(g, rate), p)
-            written(p)
+            touched.append(p)
+        written(*touched)
 
     def _direction(self, param: Tensor, g: np.ndarray, group: dict[str, Any]) -> np.ndarray:
         """The gradient with weight decay and momentum."""

@@ -16,6 +16,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
 from .linear import Linear
+from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .module import Module
 
 __all__ = [
@@ -173,7 +174,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         in_features: size of the input's last dimension. num_classes: C. bias: whether the layer has a bias.
         out_features: sizes of further output dimensions after C.
         weight, ignore_index, label_smoothing: as :class:`CrossEntropyLoss` has them.
-        options: how PyTorch is to split the work; does not matter here.
+        options: a :class:`LinearCrossEntropyOptions`, without effect.
 
     Shape:
         input ``(N, in_features)`` or ``(in_features)``; target as for an input ``(N, C, *out_features)``.
@@ -183,7 +184,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: Sequence[int] = (), bias: bool = False,
                  device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
-                 ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> None:  # fmt: skip
+                 ignore_index: int | None = None, label_smoothing: float = 0.0,
+                 options: LinearCrossEntropyOptions | None = None) -> None:  # fmt: skip
         if weight is not None and weight.shape != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if label_smoothing < 0 or label_smoothing > 1.0:

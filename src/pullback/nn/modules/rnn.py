@@ -109,30 +109,304 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        packed = input if isinstance(input, PackedSequence) else None
-        if packed is not None:
-            x, sizes = packed.data, packed.batch_sizes.tolist()
-            self._check_input(x, 2)
-        else:
-            x, sizes = self._in_steps(input)
-        states = self._first_states(x, sizes[0], hx, None if packed is not None else input.dim())
-        if packed is not None and packed.sorted_indices is not None and hx is not None:
-            states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
-        output, last = self._run_layers(x.flatten(0, 1) if packed is None else x, states, sizes)
-        if packed is not None:
-            if packed.unsorted_indices is not None:
-                last = tuple(s.index_select(1, packed.unsorted_indices) for s in last)
-            result: Any = packed._replace(data=output)
-        else:
-            result = output.unflatten(0, (len(sizes), sizes[0]))
-            if input.dim() == 2:
-                result, last = result.squeeze(1), tuple(s.squeeze(1) for s in last)
-            elif self.batch_first:
-                result = result.transpose(0, 1)
-        return result, last if self.mode == "LSTM" else last[0]
+        if isinstance(input, PackedSequence):
+            data, batch_sizes, order, back = input
+            self._check_input(data, 2)
+            states = self._first_states(data, hx, int(batch_sizes[0]))
+            output, last = self._run_layers(data, _permuted(states, order), batch_sizes.tolist())
+            return PackedSequence(output, batch_sizes, order, back), self._as_given(_permuted(last, back))
+        batched = input.dim() == 3
+        if not batched and input.dim() != 2:
+            raise ValueError(f"{self._kind}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
+        if hx is not None:
+            hx = self._with_batches(hx, batched)
+        self._check_input(x, 3)
+        steps, batch = x.shape[:2]
+        if steps == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        output, last = self._run_layers(x.flatten(0, 1), self._first_states(x, hx, batch), [batch] * steps)
+        output = output.unflatten(0, (steps, batch))
+        if not batched:
+            return output.squeeze(1), self._as_given(tuple(s.squeeze(1) for s in last))
+        return output.transpose(0, 1) if self.batch_first else output, self._as_given(last)
 
-    def _in_steps(self, input: Tensor) -> tuple[Tensor, list[int]]:
-        """The input as ``(T, B, *)``, and B for each step."""
-        if input.dim() not in (2, 3):
-            raise ValueError(f"{self.mode[:3] if self.mode[:3] != 'LST' else 'LSTM'}: Expected input to be 2D or 3D")
-        return input, []
+    @property
+    def _kind(self) -> str:
+        return self.mode.split("_")[0]
+
+    def _as_given(self, states: States) -> Any:
+        return states if self.mode == "LSTM" else states[0]
+
+    def _with_batches(self, hx: Any, batched: bool) -> Any:
+        """The first states as ``(layers, B, size)``."""
+        states = hx if self.mode == "LSTM" else (hx,)
+        if any(s.dim() != 2 + batched for s in states):
+            what = "batched 3-D" if batched else "unbatched 2-D"
+            names, got = ("hx and cx", "({}-D, {}-D) tensors") if len(states) == 2 else ("hx", "{}-D tensor")
+            raise RuntimeError(f"For {what} input, {names} should also be {2 + batched}-D but got "
+                               + got.format(*(s.dim() for s in states)))  # fmt: skip
+        return hx if batched else self._as_given(tuple(s.unsqueeze(1) for s in states))
+
+    def _check_input(self, x: Tensor, dim: int) -> None:
+        dtype = self.all_weights[0][0].dtype
+        if x.dtype is not dtype:
+            raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). "
+                             f"Convert input: input.to({dtype}), or convert model: model.to({x.dtype})")  # fmt: skip
+        if x.dim() != dim:
+            raise RuntimeError(f"input must have {dim} dimensions, got {x.dim()}")
+        if x.size(-1) != self.input_size:
+            raise RuntimeError("input.size(-1) must be equal to input_size. "
+                               f"Expected {self.input_size}, got {x.size(-1)}")  # fmt: skip
+
+    def _first_states(self, x: Tensor, hx: Any, batch: int) -> States:
+        """The states to begin with: those given, if they fit, or zeros."""
+        layers = len(self._all_weights)
+        shapes = [(layers, batch, self.proj_size or self.hidden_size), (layers, batch, self.hidden_size)]
+        if hx is None:
+            return tuple(zeros(shape, dtype=x.dtype) for shape in shapes[: 1 + (self.mode == "LSTM")])
+        states = tuple(hx) if self.mode == "LSTM" else (hx,)
+        for i, (state, shape) in enumerate(zip(states, shapes)):
+            if state.shape != shape:
+                which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
+                raise RuntimeError(f"Expected {which} size {shape}, got {list(state.shape)}")
+        return states
+
+    def _run_layers(self, x: Tensor, states: States, sizes: list[int]) -> tuple[Tensor, States]:
+        """The last layer's outputs, in rows like the inputs, and all layers' last states."""
+        spans = [(end - size, end) for size, end in zip(sizes, accumulate(sizes))]
+        first = list(zip(*(state.unbind(0) for state in states)))
+        last, outputs = [], []
+        for k, weights in enumerate(self.all_weights):
+            backwards = self.bidirectional and k % 2 == 1
+            order = spans[::-1] if backwards else spans
+            after = _run(self.mode, x, first[k], weights, self.bias, order)
+            outputs.append(after[0])
+            last.append([_last(state, order, sizes[0]) for state in after])
+            if backwards or not self.bidirectional:
+                x = cat(outputs, 1) if backwards else outputs[0]
+                outputs = []
+                if self.dropout and k + 1 < len(first):
+                    x = F.dropout(x, self.dropout, self.training)
+        return x, tuple(stack(list(layers)) for layers in zip(*last))
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.proj_size != 0:
+            parts.append(f"proj_size={self.proj_size}")
+        if self.num_layers != 1:
+            parts.append(f"num_layers={self.num_layers}")
+        if self.bias is not True:
+            parts.append(f"bias={self.bias}")
+        if self.batch_first is not False:
+            parts.append(f"batch_first={self.batch_first}")
+        if self.dropout != 0:
+            parts.append(f"dropout={self.dropout}")
+        if self.bidirectional is not False:
+            parts.append(f"bidirectional={self.bidirectional}")
+        return ", ".join(parts)
+
+
+def _permuted(states: States, order: Tensor | None) -> States:
+    return states if order is None else tuple(state.index_select(1, order) for state in states)
+
+
+def _last(states: Tensor, spans: Spans, batch: int) -> Tensor:
+    """The row of each sequence's last step."""
+    a, b = spans[-1]
+    if b - a == batch:
+        return states[a:b]
+    rows = {i: a + i for a, b in spans for i in range(b - a)}
+    return states[[rows[i] for i in range(batch)]]
+
+
+class RNN(RNNBase):
+    """Elman's network: ``h' = tanh(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh)``.
+
+    Args:
+        input_size, hidden_size: sizes of inputs and states.
+        num_layers: how many layers, each of which gets the states of the one before as inputs.
+        nonlinearity: ``"tanh"`` or ``"relu"``.
+        bias: whether there are biases. batch_first: whether sequences are ``(B, T, *)``.
+        dropout: of what goes from layer to layer.
+        bidirectional: also run backwards, and put both states side by side.
+
+    Shape:
+        ``forward(input, hx=None)``: sequences of inputs, and the first states ``(D·num_layers, B, hidden_size)``, zeros if left
+        out, D being 2 for both directions and 1 for one. Returns the last layer's states after each step,
+        ``(T, B, D·hidden_size)``, and all layers' last states, like ``hx``.
+
+    >>> import pullback as torch
+    >>> output, last = torch.nn.RNN(4, 3)(torch.randn(5, 2, 4))
+    >>> output.shape, bool((output[-1] == last[0]).all())
+    (torch.Size([5, 2, 3]), True)
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, device=device, dtype=dtype)  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997).
+
+    ``i, f, o = σ(...)``, ``g = tanh(...)``, each of a linear map of the input and the hidden state; ``c' = f c + i g``,
+    ``h' = o tanh(c')``.
+
+    Args:
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as :class:`RNN` has them.
+        proj_size: if not 0, hidden states are projected to that size (Sak et al. 2014).
+
+    Shape:
+        as :class:`RNN`, states being pairs (h, c); with projections, h and the outputs have ``proj_size``.
+
+    >>> import pullback as torch
+    >>> output, (h, c) = torch.nn.LSTM(4, 3, batch_first=True)(torch.randn(2, 5, 4))
+    >>> output.shape, c.shape
+    (torch.Size([2, 5, 3]), torch.Size([1, 2, 3]))
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+                         proj_size, device, dtype)  # fmt: skip
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al. 2014).
+
+    ``r, z = σ(...)`` of linear maps of input and state; ``n = tanh(x W_inᵀ + b_in + r (h W_hnᵀ + b_hn))``,
+    ``h' = (1 - z) n + z h``.
+
+    Args, Shape:
+        as :class:`RNN`.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+                         device=device, dtype=dtype)  # fmt: skip
+
+
+# --- cells ------------------------------------------------------------------------------------------------------
+
+
+class RNNCellBase(Module):
+    """One step of a network of one layer; see :class:`RNNCell`, :class:`LSTMCell` and :class:`GRUCell`."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+    mode: str
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates = num_chunks * hidden_size
+        self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights and biases anew."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def _step(self, input: Tensor, states: States | None) -> States:
+        name, lstm = type(self).__name__, self.mode == "LSTM"
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for i, state in enumerate(states or ()):
+            if state.dim() not in (1, 2):
+                which = f"hx[{i}]" if lstm else "hidden"
+                raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
+        x, batched = (input, True) if input.dim() == 2 else (input.unsqueeze(0), False)
+        if x.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        if states is None:
+            states = (zeros(len(x), self.hidden_size, dtype=x.dtype),) * (1 + lstm)
+        elif not batched:
+            states = tuple(state.unsqueeze(0) for state in states)
+        for i, state in enumerate(states):
+            if state.size(0) != len(x):
+                raise RuntimeError(f"Input batch size {len(x)} doesn't match hidden{i} batch size {state.size(0)}")
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, "
+                                   f"expected {self.hidden_size}")  # fmt: skip
+        weights = [self.weight_ih, self.weight_hh] + ([self.bias_ih, self.bias_hh] if self.bias else [])
+        after = _run(self.mode, x, states, weights, self.bias, [(0, len(x))])
+        return after if batched else tuple(state.squeeze(0) for state in after)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+
+class RNNCell(RNNCellBase):
+    """One step of an :class:`RNN`.
+
+    Shape:
+        ``forward(input, hx=None)``: ``(B, input_size)`` and ``(B, hidden_size)``, or both without B; returns the next state.
+
+    >>> import pullback as torch
+    >>> torch.nn.RNNCell(4, 3)(torch.randn(2, 4)).shape
+    torch.Size([2, 3])
+    """
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    @property
+    def mode(self) -> str:  # type: ignore[override]
+        return "RNN_" + self.nonlinearity.upper()
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        if self.mode not in GATES:
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(input, None if hx is None else (hx,))[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an :class:`LSTM`.
+
+    Shape:
+        ``forward(input, hx=None)``: ``(B, input_size)`` and a pair (h, c) of ``(B, hidden_size)``, or all without B; returns the
+        next pair.
+    """
+
+    mode = "LSTM"
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: States | None = None) -> States:
+        return self._step(input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a :class:`GRU`; shapes as :class:`RNNCell` has them."""
+
+    mode = "GRU"
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step(input, None if hx is None else (hx,))[0]

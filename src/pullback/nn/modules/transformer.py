@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...ops.create import full, triu
+from ...ops.create import full
+from ...ops.join import triu
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

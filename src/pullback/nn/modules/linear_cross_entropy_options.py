@@ -1,0 +1,29 @@
+"""How PyTorch is to split a cross entropy of a linear layer into parts, for programs that say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LinearCrossEntropyOptions"]
+
+
+@dataclass(slots=True, frozen=True)
+class LinearCrossEntropyOptions:
+    """Options of :class:`LinearCrossEntropyLoss`: checked, and without effect, since the loss is computed in one part."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
+        name, _, factor = (self.chunking_method or "auto").partition(":")
+        if name != "auto" and not (name == "aspect_ratio" and (factor or "1").isdigit() and int(factor or "1") > 0):
+            raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
+        size = self.batch_chunk_size
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
