@@ -15,10 +15,16 @@ def named(name: str, fields: tuple[str, ...]) -> type:
     values=tensor(3.),
     indices=tensor(1))
     """
-    made = type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": _shown, "__module__": __name__})
+    made = type(
+        name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": _shown, "__module__": __name__}
+    )
     globals()[name] = made
     return made
 
 
 def _shown(self: Any) -> str:
-    return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self)) + ")"
+    return (
+        f"torch.return_types.{type(self).__name__}(\n"
+        + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
+        + ")"
+    )

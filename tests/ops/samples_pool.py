@@ -4,19 +4,19 @@ import numpy as np
 
 from .samples import refuse, sample
 
-for n, spatial, kernel in ((1, (7,), [3]), (2, (5, 6), [3, 2]), (3, (3, 4, 5), [2, 2, 3])):
+for n, spatial, kernel in ((1, (7,), [3]), (2, (5, 6), [3, 2]), (3, (2, 4, 3), [2, 2, 3])):
     at = "nn.functional."
-    sample(f"{at}max_pool{n}d", (2, 3, *spatial), kernel_size=kernel, distinct=True)
+    sample(f"{at}max_pool{n}d", (2, 2, *spatial), kernel_size=kernel, distinct=True)
     sample(f"{at}max_pool{n}d", (2, *spatial), kernel_size=kernel, stride=1, padding=1, ceil_mode=True, distinct=True)
-    sample(f"{at}max_pool{n}d", (2, *spatial), kernel_size=2, stride=2, dilation=2, distinct=True, return_indices=True)
-    sample(f"{at}avg_pool{n}d", (2, 3, *spatial), kernel_size=kernel)
+    sample(f"{at}max_pool{n}d", (2, *spatial), kernel_size=2, stride=2, dilation=[1, 3, 2][:n], distinct=True, return_indices=True)
+    sample(f"{at}avg_pool{n}d", (2, 2, *spatial), kernel_size=kernel)
     sample(f"{at}avg_pool{n}d", (2, *spatial), kernel_size=kernel, stride=2, padding=1, ceil_mode=True)
     sample(f"{at}avg_pool{n}d", (2, *spatial), kernel_size=kernel, stride=2, padding=1, count_include_pad=False)
-    sample(f"{at}adaptive_max_pool{n}d", (2, 3, *spatial), 3, distinct=True, return_indices=True)
+    sample(f"{at}adaptive_max_pool{n}d", (2, 1, *spatial), 3, distinct=True, return_indices=True)
     sample(f"{at}adaptive_max_pool{n}d", (2, *spatial), 1, distinct=True)
-    sample(f"{at}adaptive_avg_pool{n}d", (2, 3, *spatial), 3)
+    sample(f"{at}adaptive_avg_pool{n}d", (2, 1, *spatial), 3)
     sample(f"{at}adaptive_avg_pool{n}d", (2, *spatial), 1)
-    sample(f"{at}lp_pool{n}d", (2, 2, *spatial), 2.0, 2, low=0.5)
+    sample(f"{at}lp_pool{n}d", (1, 2, *spatial), 2.0, 2, low=0.5)
     sample(f"{at}lp_pool{n}d", (2, *spatial), 3.0, 2, stride=1, ceil_mode=True, low=0.5)
     refuse(f"{at}max_pool{n}d", (2, 3, *spatial), 2, padding=2, match="pad should be at most half of effective kernel size")
     refuse(f"{at}max_pool{n}d", (2, 3, *spatial), 2, stride=0, match="stride should not be zero")
@@ -33,8 +33,8 @@ sample("nn.functional.avg_pool2d", (0, 3, 4, 4), 2)
 sample("nn.functional.adaptive_avg_pool2d", (2, 3, 5, 4), output_size=[None, 2])
 sample("nn.functional.adaptive_max_pool2d", (2, 3, 5, 4), output_size=[4, None], distinct=True)
 for n in (2, 3):
-    draws = np.random.default_rng(0).random((2, 2, n))
-    sample(f"nn.functional.fractional_max_pool{n}d", (2, 2, *[5] * n), 2, output_size=3, _random_samples=draws, distinct=True)
+    draws = np.random.default_rng(0).random((1, 2, n))
+    sample(f"nn.functional.fractional_max_pool{n}d", (1, 2, *[4] * n), 2, output_size=2, _random_samples=draws, distinct=True)
 sample("nn.functional.max_unpool1d", (2, 3), np.array([[1, 2, 5], [0, 3, 4]]), 2)
 sample("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[[0, 3], [8, 10]]]]), 2)
 sample("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[[0, 3], [8, 10]]]]), 2, output_size=[5, 5])

@@ -1,44 +1,39 @@
 """Samples of interpolation, sampling at points, and shuffled pixels."""
 
-import numpy as np
-
 from .samples import refuse, sample
 
 at = "nn.functional."
 for mode, spatial in (("nearest", (5,)), ("nearest-exact", (4, 3)), ("area", (5, 4)), ("linear", (5,)), ("bilinear", (5, 4)),
-                      ("bicubic", (5, 4)), ("trilinear", (3, 4, 2))):  # fmt: skip
-    sample(f"{at}interpolate", (2, 3, *spatial), size=7, mode=mode)
-    sample(f"{at}interpolate", (1, 2, *spatial), size=2, mode=mode)
-    sample(f"{at}interpolate", (1, 2, *spatial), scale_factor=2, mode=mode)
-    sample(f"{at}interpolate", (1, 2, *spatial), scale_factor=1.7, mode=mode)
-    sample(f"{at}interpolate", (1, 2, *spatial), scale_factor=1.7, mode=mode, recompute_scale_factor=True)
+                      ("bicubic", (5, 4)), ("trilinear", (2, 3, 2))):  # fmt: skip
+    sample(f"{at}interpolate", (1, 1, *spatial), size=5, mode=mode)
+    sample(f"{at}interpolate", (2, 2, *spatial), size=2, mode=mode)
+    sample(f"{at}interpolate", (1, 1, *spatial), scale_factor=2, mode=mode)
+    sample(f"{at}interpolate", (1, 1, *spatial), scale_factor=1.7, mode=mode)
+    sample(f"{at}interpolate", (1, 1, *spatial), scale_factor=1.7, mode=mode, recompute_scale_factor=True)
     if mode.endswith(("linear", "cubic")):
-        sample(f"{at}interpolate", (1, 2, *spatial), size=6, mode=mode, align_corners=True)
+        sample(f"{at}interpolate", (1, 1, *spatial), size=4, mode=mode, align_corners=True)
 for mode in ("bilinear", "bicubic", "lanczos"):
-    sample(f"{at}interpolate", (1, 2, 9, 8), size=[4, 3], mode=mode, antialias=True)
+    sample(f"{at}interpolate", (1, 1, 9, 8), size=[4, 3], mode=mode, antialias=True)
     sample(f"{at}interpolate", (1, 2, 4, 3), scale_factor=2, mode=mode, antialias=True)
 sample(f"{at}interpolate", (0, 2, 4, 3), scale_factor=2)
 
-points = np.random.default_rng(0).uniform(-1.4, 1.4, (2, 3, 2, 2)) + 0.01
 for padding_mode in ("zeros", "border", "reflection"):
     for align_corners in (False, True):
         options = {"padding_mode": padding_mode, "align_corners": align_corners}
-        sample(f"{at}grid_sample", (2, 2, 4, 3), points, **options)
-        sample(f"{at}grid_sample", (2, 2, 4, 3), (2, 3, 2, 2), low=-1.3, high=1.3, **options)
+        sample(f"{at}grid_sample", (2, 2, 3, 2), (2, 2, 2, 2), low=-1.3, high=1.3, **options)
         sample(f"{at}grid_sample", (1, 2, 4, 3), (1, 2, 2, 2), mode="nearest", **options)
         sample(f"{at}grid_sample", (1, 2, 4, 3), (1, 2, 2, 2), mode="bicubic", **options)
-        sample(f"{at}grid_sample", (1, 2, 3, 2, 4), (1, 2, 2, 1, 3), low=-1.3, high=1.3, **options)
+        sample(f"{at}grid_sample", (1, 1, 2, 3, 2), (1, 2, 1, 1, 3), low=-1.3, high=1.3, **options)
 sample("grid_sampler", (1, 2, 4, 3), (1, 2, 2, 2), 0, 1, True)
 for align_corners in (False, True):
     sample(f"{at}affine_grid", (2, 2, 3), size=[2, 1, 3, 4], align_corners=align_corners)
-    sample(f"{at}affine_grid", (2, 3, 4), size=[2, 1, 3, 1, 2], align_corners=align_corners)
+    sample(f"{at}affine_grid", (2, 3, 4), size=[2, 1, 2, 3, 2], align_corners=align_corners)
 
 sample("pixel_shuffle", (2, 8, 3, 2), 2, complex=True)
 sample("pixel_shuffle", (9, 1, 1), 3)
 sample("pixel_shuffle", (2, 3, 2), 1)
 sample("pixel_unshuffle", (2, 2, 4, 6), 2, complex=True)
 sample("channel_shuffle", (2, 6, 3), 3, complex=True)
-sample("native_channel_shuffle", (2, 6, 3, 2), 2)
 
 image = (1, 2, 4, 3)
 refuse(f"{at}interpolate", image, match="either size or scale_factor should be defined", error=ValueError)

@@ -8,9 +8,8 @@ from ..autograd.graph import LEAF
 from ..ops.create import as_tensor, empty
 from ..tensor import Tensor, _disabled_torch_function
 
-__all__ = [
-    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
-]  # fmt: skip
+__all__ = [ "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "UninitializedTensorMixin", "is_lazy"]  # fmt: skip
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -180,7 +179,8 @@ def _of_data(name: str) -> Any:
     return lambda self, *args, **kwargs: getattr(self.data, name)(*args, **kwargs)
 
 
-for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point", "is_complex"):
+for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point",
+              "is_complex"):  # fmt: skip
     setattr(UninitializedTensorMixin, _name, _of_data(_name))
 
 
@@ -199,7 +199,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer to be; see :class:`UninitializedParameter`."""
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> Any:  # fmt: skip
         self = super().__new__(cls, requires_grad, device, dtype)
         self.persistent, self._is_buffer = persistent, True
         return self

@@ -258,6 +258,8 @@ unbind.vjp(input=lambda g, dim: _stacked(g, dim))
 
 def restrided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
     """A view of the memory of any array, with strides and a distance from its first element in bytes."""
+    if array.flags.c_contiguous and 0 <= offset and offset + sum([(n - 1) * s for n, s in zip(shape, strides)]) < array.nbytes:
+        return strided(array, tuple(shape), tuple(strides), offset)
     memory = owner_of(array)
     if not memory.flags.c_contiguous:
         memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))

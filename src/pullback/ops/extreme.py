@@ -1,8 +1,8 @@
 """Largest and smallest elements, and where they are.
 
-NaN counts as larger than everything and smaller than everything: it is what a maximum and a minimum return, and of
-several the first is found. Of equal elements the first is found, too. Reductions to values alone share the gradient
-evenly between equal elements; where indices are returned as well, the element they point at gets all of it.
+NaN counts as larger than everything and as smaller than everything: maxima and minima return it. Of several NaNs,
+and of equal elements, the first is found. Reductions to values alone share the gradient evenly between equal
+elements; where indices are returned as well, the element they point at gets all of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..complaint import noted
 from ..tensor import Tensor
 from .compare import isnan, not_implemented
 from .index import sum_at
@@ -24,27 +25,25 @@ __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 HIGHEST, LOWEST = (np.maximum.reduce, np.argmax), (np.minimum.reduce, np.argmin)
 
-# --- shared by operations that return values and indices --------------------------------------------------------
+# --- shared by operations that return values and indices ----------------------------------------------------
 
 
-def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None, words: str = "") -> None:
+def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> None:
     """Refuse to choose among no elements: of all if ``dims`` is None, else along one of the dimensions.
 
     Raises:
         RuntimeError, IndexError: in PyTorch's words.
     """
-    if dims is None:
-        if not x.size:
-            raise RuntimeError(words or f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                               "reduction dim with the 'dim' argument.")  # fmt: skip
-        return
-    for d in dims:
+    if dims is None and not x.size:
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                           "Specify the reduction dim with the 'dim' argument.")  # fmt: skip
+    for d in dims or ():
         if not x.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
 def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
-    """The gradient of elements that ``indices`` chose along a dimension: zeros, and theirs where they came from."""
+    """The gradient of elements that ``indices`` chose along a dimension: theirs where they came from, else zeros."""
     if not input_shape:
         return g
     d = wrapped_dim(dim, len(input_shape))
@@ -64,7 +63,7 @@ def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
 
 
-# --- values alone -----------------------------------------------------------------------------------------------
+# --- values alone -------------------------------------------------------------------------------------------
 
 
 def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) -> np.ndarray:
@@ -131,13 +130,13 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
     max=tensor(3.))
     """
     x = real_only(input, "aminmax_cpu")
-    if dim is None:
-        check_not_empty(x, "aminmax", None, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is None and not x.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     dims = dims_of(dim, x.ndim)
-    for d in dims:
-        if not x.shape[d]:
-            raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
-    return np.minimum.reduce(x, axis=dims, keepdims=keepdim), np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+    check_not_empty(x, "aminmax", dims)
+    return tuple([f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum)])  # type: ignore[return-value]
 
 
 @aminmax.vjp_all
@@ -165,10 +164,12 @@ def to_equal(g: Any, input: Any, out: Any) -> Any:
 max_all.vjp(input=to_equal)
 min_all.vjp(input=to_equal)
 
-# --- values and indices -----------------------------------------------------------------------------------------
+# --- values and indices -------------------------------------------------------------------------------------
 
 
-def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any) -> tuple[np.ndarray, np.ndarray]:
+def _extreme_along(
+    x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any
+) -> tuple[np.ndarray, np.ndarray]:
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
     reduce, find = ways
@@ -194,11 +195,17 @@ def min_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, T
     return _extreme_along(input, "min", dim, keepdim, LOWEST)
 
 
-max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
-min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+max_along.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
+min_along.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
 
 
-def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+def _one_of_three(
+    name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any
+) -> Any:
     if not isinstance(input, (Tensor, np.ndarray)):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(dim, (Tensor, np.ndarray)):
@@ -206,24 +213,25 @@ def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, d
     if other is not None and dim is None:
         return between(input, other, out=out)
     if other is not None or dim is None and keepdim:
-        raise TypeError(f"{name}() received an invalid combination of arguments\n  It takes (input), (input, dim, keepdim) or (input, other).")
+        error = TypeError(f"{name}() received an invalid combination of arguments")
+        raise noted(error, "It takes (input), (input, dim, keepdim) or (input, other).")
     return whole(input, out=out) if dim is None else along(input, dim, keepdim, out=out)
 
 
 @op.composite
 @in_numpys_names
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The largest element of all; the largest along one dimension and where they are; the larger of two tensors.
+    """The largest element; the largest along one dimension and where they are; the larger of two tensors.
 
     ``max(input)``, ``max(input, dim, keepdim=False)``, ``max(input, other)``.
 
     Returns:
-        A tensor; with ``dim`` a named tuple ``(values, indices)``, of which the first of equal elements is found.
+        A tensor; with ``dim`` a named tuple ``(values, indices)``.
 
     Raises:
         RuntimeError, IndexError: for the largest of no elements.
 
-    Gradients: equal elements share it evenly in the first and third form, the element found gets it in the second.
+    Gradients: equal elements share it in the first and third form, the element found gets it in the second.
 
     >>> import pullback as torch
     >>> x = torch.tensor([[1.0, 5.0], [3.0, 2.0]])
@@ -237,7 +245,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 @op.composite
 @in_numpys_names
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
-    """The smallest element of all; the smallest along one dimension and where they are; the smaller of two tensors.
+    """The smallest element; the smallest along one dimension and where they are; the smaller of two tensors.
 
     In the three forms of :func:`max`.
 
@@ -248,7 +256,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _one_of_three("min", min_all, min_along, minimum, input, dim, keepdim, other, out)
 
 
-# --- indices alone ----------------------------------------------------------------------------------------------
+# --- indices alone ------------------------------------------------------------------------------------------
 
 
 def _found(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.ndarray:
@@ -267,14 +275,15 @@ def _found(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.n
 
 @op.general
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones is found.
+    """Where the largest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones.
 
     Raises:
         RuntimeError: for bool and complex tensors.
         IndexError: for the largest of no elements.
 
     >>> import pullback as torch
-    >>> torch.argmax(torch.tensor([[1.0, 5.0], [3.0, 2.0]])), torch.argmax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
+    >>> x = torch.tensor([[1.0, 5.0], [3.0, 2.0]])
+    >>> torch.argmax(x), torch.argmax(x, 0)
     (tensor(1), tensor([1, 0]))
     """
     return _found(input, "argmax", dim, keepdim, np.argmax)
@@ -282,7 +291,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @op.general
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones is found.
+    """Where the smallest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones.
 
     Raises:
         RuntimeError: for bool and complex tensors.

@@ -297,6 +297,8 @@ def get(self: Tensor, index: Any) -> Tensor:
     kind = index.__class__
     if kind is int:
         return look(self, (index, ...), "SelectBackward0")
+    if kind is slice and index.step is None:
+        return look(self, (index, ...), "SliceBackward0")
     if modes.special:
         from ..overrides import NOT_OVERRIDDEN, dispatch
 

@@ -1,4 +1,4 @@
-"""Order: sorting and ranks, distinct elements, places in sorted sequences.
+"""Order: sorting and ranks, distinct elements, places in sorted sequences, histograms.
 
 NaN comes after every number. Sorting keeps equal elements in their order, whether asked to or not. Values are
 differentiable, and hand their gradient to the elements that the indices point at; indices are not.
@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..complaint import noted
+from ..return_types import named
 from ..tensor import Tensor
+from .compare import not_implemented
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
 from .reduce import one_dim
 
 __all__ = [
-    "argsort", "bucketize", "kthvalue", "msort", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
+    "argsort", "bincount", "bucketize", "histc", "histogram", "histogramdd", "kthvalue", "msort", "searchsorted", "sort",
+    "topk", "unique", "unique_consecutive",
 ]  # fmt: skip
 
-# --- sorting ----------------------------------------------------------------------------------------------------
+# --- sorting ------------------------------------------------------------------------------------------------
 
 
 def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
@@ -38,7 +42,9 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
 
 @op.general(node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
             outputs="values indices", differentiable="values")  # fmt: skip
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
+) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
 
     >>> import pullback as torch
@@ -83,7 +89,9 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 @op.general(outputs="values indices", differentiable="values")
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
 
     Raises:
@@ -99,7 +107,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     d = one_dim("topk", dim, _sortable(input, "topk").ndim)
     n = x.shape[d]
     if not 0 <= k <= n:
-        raise RuntimeError(f"selected index k out of range\n  k is {k}, dimension {d} has size {n}")
+        raise noted(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if 0 < k < n // 8:  # only the few need sorting
@@ -131,16 +139,19 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         check_not_empty(input, "kthvalue", (d,))
     n = input.shape[d] if input.ndim else 1
     if not 1 <= k <= n:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}\n  k is {k}, the dimension has size {n}")
+        error = RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+        raise noted(error, f"k is {k}, the dimension has size {n}")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     indices = in_order(input, d).take([k - 1], d)
     return dropped(taken(input, indices, d), d, keepdim), dropped(indices, d, keepdim)
 
 
-kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+kthvalue.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
 
-# --- distinct elements ------------------------------------------------------------------------------------------
+# --- distinct elements --------------------------------------------------------------------------------------
 
 
 @op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
@@ -148,11 +159,15 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
         return values, inverse.reshape(input.shape), counts
-    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    values, inverse, counts = np.unique(
+        input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     return values, inverse.reshape(-1), counts
 
 
-@op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
+@op.general(
+    name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False
+)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     n = x.shape[d]
@@ -183,16 +198,24 @@ def _dim_of_rows(input: Tensor, dim: int | None, name: str) -> int | None:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = one_dim(name, dim, len(shape))
     if 0 in shape[:d] + shape[d + 1 :]:
-        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
+        raise RuntimeError(
+            f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied"
+        )
     return d
 
 
 @op.composite
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The distinct elements, or slices along ``dim``, in ascending order (whether ``sorted`` or not). NaNs are all distinct.
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements, or slices along ``dim``, in ascending order even if not ``sorted``. NaNs are distinct.
 
     Returns:
-        The distinct elements; if asked for, with the index among them of each element, and how often each occurs.
+        The distinct elements; if asked for, with the index among them of each element, and how often each is there.
 
     >>> import pullback as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
@@ -202,7 +225,9 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 
 
 @op.composite
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements, or slices along ``dim``, without those that equal the one before.
 
     Returns:
@@ -212,10 +237,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return _wanted(_unique_consecutive(input, _dim_of_rows(input, dim, "unique_consecutive")), return_inverse, return_counts)
+    return _wanted(
+        _unique_consecutive(input, _dim_of_rows(input, dim, "unique_consecutive")),
+        return_inverse,
+        return_counts,
+    )
 
 
-# --- places in sorted sequences ---------------------------------------------------------------------------------
+# --- places in sorted sequences -----------------------------------------------------------------------------
 
 
 @op.composite(method=False)
@@ -240,27 +269,39 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if side not in (None, "left", "right"):
         raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError(f"{name}side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            f"{name}side and right can't be set to opposites, got side of left while right was True"
+        )
     edges, values = sorted_sequence._array, input._array if isinstance(input, Tensor) else np.asarray(input)
     if not edges.ndim:
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
     if edges.ndim > 1 and not values.ndim:
-        raise RuntimeError(f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
-                           f"dim({edges.ndim}) and input value's dim(0) numel(1)")  # fmt: skip
+        raise RuntimeError(f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+                           f"boundaries tensor dim({edges.ndim}) and input value's dim(0) numel(1)")  # fmt: skip
     if edges.ndim > 1 and (edges.ndim != values.ndim or edges.shape[:-1] != values.shape[:-1]):
-        raise RuntimeError(f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
-                           f"tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}")  # fmt: skip
+        raise RuntimeError(f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                           "tensor and input value tensor must match, but we got boundaries tensor "
+                           f"{list(edges.shape)} and input value tensor {list(values.shape)}")  # fmt: skip
     if sorter is not None:
         order = sorter._array
         if order.dtype != np.int64:
-            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}")
+            raise RuntimeError(
+                f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}"
+            )
         if order.shape != edges.shape:
-            raise RuntimeError(f"{name}boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)}"
-                               f"and got sorter tensor {list(order.shape)}")  # fmt: skip
+            raise RuntimeError(f"{name}boundary and sorter must have the same size, but got boundary tensor "
+                               f"{list(edges.shape)}and got sorter tensor {list(order.shape)}")  # fmt: skip
         if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
             raise RuntimeError(f"{name}sorter index out of range")
         edges = taken(edges, order, order.ndim - 1)
-    result = op.wrap(_places(ordered(edges), ordered(values), "right" if right or side == "right" else "left", np.int32 if out_int32 else np.int64))
+    result = op.wrap(
+        _places(
+            ordered(edges),
+            ordered(values),
+            "right" if right or side == "right" else "left",
+            np.int32 if out_int32 else np.int64,
+        )
+    )
     return result if out is None else op.write_out(out, result)
 
 
@@ -277,8 +318,10 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
 
 
 @op.composite(method=False)
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
-    """Which of the buckets between the sorted 1-d ``boundaries`` each element falls into: :func:`searchsorted` the other way round.
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
+    """Which of the buckets between sorted 1-d ``boundaries`` elements fall into: :func:`searchsorted`, turned round.
 
     >>> import pullback as torch
     >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
@@ -287,3 +330,174 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+# --- histograms ---------------------------------------------------------------------------------------------
+
+
+@op.general
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 occurs in a 1-d tensor of integers, or the sum of the weights there.
+
+    Args:
+        weights: as many numbers; the result is of their type (float64 for integers).
+        minlength: make the result at least as long.
+
+    >>> import pullback as torch
+    >>> torch.bincount(torch.tensor([1, 3, 1]))
+    tensor([0, 2, 0, 1])
+    """
+    x = input
+    if x.dtype.kind not in "iu":
+        raise not_implemented("bincount_cpu", x)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if x.ndim != 1 or x.size and x.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    w = weights._array if isinstance(weights, Tensor) else weights
+    if w is not None and w.shape != x.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    return np.bincount(x.astype(np.int64, copy=False), w, minlength).astype(
+        np.int64 if w is None else w.dtype if w.dtype.kind == "f" else np.float64
+    )
+
+
+def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
+    """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
+    if low == high:
+        low, high = (x.min(), x.max()) if x.size else (0, 1)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low == high:
+        wide = 1 if name == "torch.histc" else 0.5
+        low, high = low - wide, high + wide
+    if not low < high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return low, high
+
+
+def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
+    return widened(real_only(x, kernel, "biuc"))
+
+
+@op.general
+def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    """How many elements fall into equal bins from ``min`` to ``max`` (both 0: those of the input), which count alone.
+
+    >>> import pullback as torch
+    >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    x = real_only(input, "histogram_cpu", "biuc").reshape(-1)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = _range_of(x, min, max, "torch.histc")
+    low, high = x.dtype.type(low), x.dtype.type(high)
+    x = x[(x >= low) & (x <= high)]
+    places = np.minimum(((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1)
+    return np.bincount(places, minlength=bins).astype(x.dtype)
+
+
+def _histogram(
+    points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool
+) -> np.ndarray:
+    """Count points (rows) in the boxes between edges."""
+    sizes = [e.size - 1 for e in edges]
+    inside = np.ones(len(points), bool)
+    flat = np.zeros(len(points), np.int64)
+    for x, e in zip(points.T, edges):
+        inside &= (x >= e[0]) & (x <= e[-1])
+        flat = flat * (e.size - 1) + np.minimum(np.searchsorted(e, x, "right") - 1, e.size - 2)
+    w = None if weight is None else weight.reshape(-1)[inside]
+    counts = np.bincount(flat[inside], w, int(np.prod(sizes))).astype(points.dtype).reshape(sizes)
+    if density:
+        volume = np.ones((), points.dtype)
+        for e in edges:
+            volume = volume[..., None] * np.diff(e)
+        counts = counts / volume / counts.sum()
+    return counts
+
+
+def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
+    """The edges of bins, given as such or as how many there are along each dimension."""
+    dims = points.shape[1]
+    if isinstance(bins, int):
+        bins = [bins] * dims
+    if len(bins) != dims:
+        error = RuntimeError(
+            f"{name}: The size of bins must be equal to the innermost dimension of the input."
+        )
+        raise noted(error, f"They are {len(bins)} and {dims}.")
+    if isinstance(bins[0], (Tensor, np.ndarray)):
+        return [b._array if isinstance(b, Tensor) else b for b in bins]
+    made = []
+    for k, n in enumerate(bins):
+        if n <= 0:
+            raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
+        low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
+        made.append(np.linspace(low, high, n + 1, dtype=points.dtype))
+    return made
+
+
+def histogramdd(
+    input: Tensor,
+    bins: Any,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
+    """Count points in boxes.
+
+    Args:
+        input: float tensor ``(..., D)`` of points.
+        bins: the number of bins of each dimension (an int for all, or D of them), or D tensors of edges.
+        range: lowest and highest edge of each dimension, one after the other. Default: those of the points.
+        weight: what each point counts for.
+        density: divide by the total and by the volume of each box.
+
+    Returns:
+        A named tuple of ``hist``, D-dimensional, and ``bin_edges``, a tuple of D tensors.
+
+    >>> import pullback as torch
+    >>> torch.histogramdd(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    x = _floats_only(input._array, "histogramdd")
+    points = x.reshape(-1, x.shape[-1])
+    edges = _edges(points, bins, range, "histogramdd")
+    return HistogramDD(
+        op.wrap(_histogram(points, edges, None if weight is None else weight._array, density)),
+        tuple(map(op.wrap, edges)),
+    )
+
+
+@op.composite
+def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+              density: bool = False, out: Any = None) -> Any:  # fmt: skip
+    """Count elements in bins.
+
+    Args:
+        bins: how many bins, or a 1-d tensor of their edges.
+        range: the lowest and the highest edge. Default: those of the elements.
+        weight: what each element counts for.
+        density: divide by the total and by the width of each bin.
+
+    Returns:
+        A named tuple ``(hist, bin_edges)``.
+
+    >>> import pullback as torch
+    >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2).hist
+    tensor([2., 1.])
+    """
+    points = _floats_only(input._array, "histogramdd").reshape(-1, 1)
+    (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "histogram")
+    result = Histogram(
+        op.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)),
+        op.wrap(edges),
+    )
+    return result if out is None else op.write_out(out, result)
+
+
+Histogram = named("histogram", ("hist", "bin_edges"))
+HistogramDD = named("histogramdd", ("hist", "bin_edges"))

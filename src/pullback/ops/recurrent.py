@@ -1,14 +1,16 @@
 """Recurrent layers: whole sequences through an Elman, GRU or LSTM cell, as one operation each.
 
-The rows of ``x`` are what the inputs contribute to the gates, step by step, so the caller makes them all in one product.
-``spans`` says in which order the steps are taken and which rows each one has: step (a, b) takes rows a to b, and with
-them the first b - a sequences one step on. That covers both directions, and packed sequences of several lengths, where
-steps have fewer and fewer rows. States are (sequences, size); weights are stacked by gate, as PyTorch has them.
+The rows of ``x`` are what the inputs contribute to the gates, step by step, so the caller makes them all in
+one product. ``spans`` says in which order the steps are taken and which rows each one has: step (a, b) takes
+rows a to b, and with them the first b - a sequences one step on. That covers both directions, and packed
+sequences of several lengths, where steps have fewer and fewer rows. States are (sequences, size); weights are
+stacked by gate, as PyTorch has them.
 
-A derivative is one backward recurrence of few operations a step: whatever depends on the forward values alone is
-computed for all steps at once, before or after. Gates are computed again rather than kept, which also lets the rules
-be differentiated themselves. The recurrences are those of Elman (1990), of Hochreiter & Schmidhuber (1997) with the
-forget gates of Gers et al. (2000) and the projections of Sak et al. (2014), and of Cho et al. (2014).
+A derivative is one backward recurrence of few operations a step: whatever depends on the forward values alone
+is computed for all steps at once, before or after. Gates are computed again rather than kept, which also lets
+the rules be differentiated themselves. The recurrences are those of Elman (1990), of Hochreiter & Schmidhuber
+(1997) with the forget gates of Gers et al. (2000) and the projections of Sak et al. (2014), and of Cho et al.
+(2014).
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def _gates(rows: np.ndarray, count: int) -> np.ndarray:
 
 def _in_order(parts: list[tuple[int, Any]]) -> Any:
     """The parts, each with the row that it begins at, as one."""
-    return parts[0][1] if len(parts) == 1 else cat([part for _, part in sorted(parts, key=lambda part: part[0])])
+    return parts[0][1] if len(parts) == 1 else cat([ part for _,
+                                                    part in sorted(parts, key=lambda part: part[0])])  # fmt: skip
 
 
 def _before(states: Any, first: Any, spans: Spans) -> Any:
@@ -102,7 +105,8 @@ def gru(x: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None = None, s
     """``h' = n + z (h - n)`` with ``[r, z] = σ([x_r, x_z] + [y_r, y_z])``, ``n = tanh(x_n + r y_n)``, ``y = h Wᵀ + b``.
 
     Args:
-        x: ``(rows, 3 H)``, gates r, z, n. hidden: the first states, ``(B, H)``. weight: ``(3 H, H)``. bias: ``(3 H)``.
+        x: ``(rows, 3 H)``, gates r, z, n. hidden: the first states, ``(B, H)``. weight: ``(3 H, H)``. bias:
+            ``(3 H)``.
 
     Returns:
         the states after each step, ``(rows, H)``.
@@ -157,7 +161,8 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Te
     """``c' = f c + i g``, ``h' = o tanh(c')`` with ``z = x + h Wᵀ``, ``[i, f, o] = σ([z_i, z_f, z_o])``, ``g = tanh(z_g)``.
 
     Args:
-        x: ``(rows, 4 H)``, gates i, f, g, o. hidden, cell: the first states, ``(B, P)`` and ``(B, H)``. weight: ``(4 H, P)``.
+        x: ``(rows, 4 H)``, gates i, f, g, o. hidden, cell: the first states, ``(B, P)`` and ``(B, H)``.
+            weight: ``(4 H, P)``.
         projection: ``(P, H)``, to make ``h' = Q (o tanh(c'))``; else P is H.
 
     Returns:
@@ -181,8 +186,8 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Te
 
 
 @lstm.vjp_all
-def _of_lstm(g: Any, wanted: Any, x: Any, hidden: Any, cell: Any, weight: Any, projection: Any, spans: Spans, output: Any,
-             cells: Any) -> Any:  # fmt: skip
+def _of_lstm(g: Any, wanted: Any, x: Any, hidden: Any, cell: Any, weight: Any, projection: Any, spans: Spans,
+             output: Any, cells: Any) -> Any:  # fmt: skip
     size, (g_output, g_cells) = cell.shape[1], g
     before, cell_before, tanh_c = _before(output, hidden, spans), _before(cells, cell, spans), tanh(cells)
     z = x + before @ transpose(weight, 0, 1)

@@ -1,8 +1,8 @@
 """Reductions: sums, means, products, norms and tests, of all elements or along dimensions.
 
-``dim`` is one dimension, several, or None for all; ``keepdim`` keeps the reduced dimensions, with size 1. Bools and
-integers are summed in int64; half precision is computed in float32. Sums of floats are blocked (:func:`total`), so
-that rounding errors grow with the logarithm of what is summed along any dimension, not only along the last.
+``dim`` is one dimension, several, or None for all; ``keepdim`` keeps the reduced dimensions, with size 1. Bools
+and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
+(:func:`total`), so that rounding errors stay small along any dimension, not only along the last.
 
 Maxima are in :mod:`pullback.ops.extreme`, variances and quantiles in :mod:`pullback.ops.statistics`.
 """
@@ -22,6 +22,7 @@ import numpy as np
 from .. import op, storage
 from ..autograd import modes
 from ..autograd.graph import LEAF, USERS, clock, made_here
+from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..tensor import Tensor
 from .compare import isnan
@@ -37,7 +38,7 @@ __all__ = [
 asarray, new, getframe = np.asarray, object.__new__, sys._getframe
 add = np.add.reduce
 
-# --- dimensions -------------------------------------------------------------------------------------------------
+# --- dimensions ---------------------------------------------------------------------------------------------
 
 
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -69,7 +70,8 @@ def one_dim(name: str, dim: Any, ndim: int) -> int:
     try:
         return wrapped_dim(integer(dim), ndim)
     except TypeError:
-        raise TypeError(f"{name}() received an invalid combination of arguments\n  dim must be int, not {type(dim).__name__}") from None
+        error = TypeError(f"{name}() received an invalid combination of arguments")
+        raise noted(error, f"dim must be int, not {type(dim).__name__}") from None
 
 
 def counted(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
@@ -103,19 +105,19 @@ def in_numpys_names(fn: Callable) -> Callable:
     return call
 
 
-# --- sums -------------------------------------------------------------------------------------------------------
+# --- sums ---------------------------------------------------------------------------------------------------
 
 BLOCK = 128  # how many numbers are added before the sums of blocks are
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
 def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
-    """The sum of an array over dimensions (counted from the first), in its type; in int64 for bools and integers.
+    """The sum of an array over dimensions counted from the first, in its type; in int64 for bools and integers.
 
-    NumPy adds pairwise along the innermost dimension in memory only, and its loops are slow when that one is short.
-    Here blocks of at most :data:`BLOCK` are summed as products with a vector of ones, whatever the dimension, then the
-    sums of blocks likewise. Errors are those of pairwise summation (N. J. Higham, SIAM J. Sci. Comput. 14, 1993, for
-    both), and it takes a half to a tenth of the time of ``np.add.reduce``.
+    NumPy adds pairwise only along the dimension innermost in memory, and its loops are slow when that is short.
+    Here blocks of at most :data:`BLOCK` are summed as products with a vector of ones, along any dimension, then
+    the sums of blocks likewise. Errors are those of pairwise summation (for both: N. J. Higham, SIAM J. Sci.
+    Comput. 14, 1993), in half to a tenth of the time of ``np.add.reduce``.
     """
     d, shape = x.dtype, x.shape
     if d not in ONES:
@@ -133,7 +135,9 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
         part = tuple([slice(0, 1) if i in dims and not s else slice(None) for i, s in enumerate(x.strides)])
         repeats, x = x.size, x[part]
         repeats //= x.size
-    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
+    order = sorted(
+        range(x.ndim), key=lambda i: -x.strides[i]
+    )  # from the outermost in memory to the innermost
     laid = x.transpose(order)
     sizes, todo = list(laid.shape), sorted([order.index(i) for i in dims])
     while todo:
@@ -194,7 +198,15 @@ Summed = sum_all.op.node_type("SumBackward0", False)
 
 
 @op.composite
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **numpy_names: Any) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    **numpy_names: Any,
+) -> Tensor:
     """The sum of all elements, or along dimensions.
 
     Args:
@@ -264,7 +276,9 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
 
 @op.composite
 @in_numpys_names
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def nansum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """The sum of the elements that are not NaN; arguments as for :func:`sum`. NaN gets the gradient 0.
 
     >>> import pullback as torch
@@ -276,7 +290,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     return sum(where(isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
 
 
-# --- means ------------------------------------------------------------------------------------------------------
+# --- means --------------------------------------------------------------------------------------------------
 
 
 @op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(dim is not None)}", holomorphic=False)
@@ -293,17 +307,27 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     if dim is None and dtype is None and input.dtype in ONES and input.flags.forc and not keepdim:
         return add(input, None) / input.size
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
-    if OF_NUMPY[x.dtype].category < FLOATING:
-        what = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError("mean(): could not infer output dtype. " * (dtype is None) + f"{what} must be either a floating point or "
-                           f"complex dtype. Got: {op.type_name(OF_NUMPY[x.dtype])}\n  Convert first: x.float().mean().")  # fmt: skip
+    kind = OF_NUMPY[x.dtype]
+    if kind.category < FLOATING:
+        what = (
+            "could not infer output dtype. Input dtype"
+            if dtype is None
+            else "could not infer output dtype. Optional dtype"
+        )
+        complaint = (
+            f"mean(): {what} must be either a floating point or complex dtype. Got: {op.type_name(kind)}"
+        )
+        raise noted(RuntimeError(complaint), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
     return np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False)
 
 
-mean.vjp(input=lambda g, input_shape, dim, keepdim:
-         spread(g / counted(input_shape, dims_of(dim, len(input_shape))), input_shape, dim, keepdim))  # fmt: skip
+def _of_mean(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
+    return spread(g / counted(input_shape, dims_of(dim, len(input_shape))), input_shape, dim, keepdim)
+
+
+mean.vjp(input=_of_mean)
 
 
 def widened(x: np.ndarray) -> np.ndarray:
@@ -313,7 +337,9 @@ def widened(x: np.ndarray) -> np.ndarray:
 
 @op.composite
 @in_numpys_names
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """The mean of the elements that are not NaN; arguments as for :func:`mean`.
 
     >>> import pullback as torch
@@ -328,7 +354,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     return result if out is None else op.write_out(out, result)
 
 
-# --- products ---------------------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------------------
 
 
 @op.general(node=lambda input, dim, keepdim, dtype: f"ProdBackward{int(dim is not None)}")
@@ -347,7 +373,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
+    out = np.multiply.reduce(
+        widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim
+    )
     return asarray(out).astype(d, copy=False)
 
 
@@ -372,12 +400,14 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
 prod.vjp(input=_of_product)
 
 
-# --- tests ------------------------------------------------------------------------------------------------------
+# --- tests --------------------------------------------------------------------------------------------------
 
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    return both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim).astype(np.uint8 if x.dtype == np.uint8 else bool)
+    return both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim).astype(
+        np.uint8 if x.dtype == np.uint8 else bool
+    )
 
 
 @op.general
@@ -413,38 +443,40 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return add(input != 0, axis=dims_of(dim, input.ndim), dtype=INT64)
 
 
-# --- norms ------------------------------------------------------------------------------------------------------
+# --- norms --------------------------------------------------------------------------------------------------
 
 
 @op.general(name="linalg_vector_norm", method=False)
-def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def vector_norm(
+    input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
     """``sum(abs(input) ** ord) ** (1 / ord)`` over all elements, or along dimensions; a real number.
 
     Args:
-        ord: any number; ``inf`` for the largest absolute value, ``-inf`` for the smallest, 0 counts what is not 0.
+        ord: any number; ``inf`` for the largest absolute value, ``-inf`` for the smallest, 0 counts non-zeros.
         dtype: convert to this type first.
 
     Raises:
         RuntimeError: for bools and integers; for norms of nothing with negative or infinite ``ord``.
 
-    Derivative: ``sgn(input) * (abs(input) / out) ** (ord - 1)``, and 0 where the norm is 0; with infinite ``ord``
-    elements of the same absolute value share it.
+    Derivative: ``sgn(input) * (abs(input) / out) ** (ord - 1)``, and 0 where the norm is 0; with infinite
+    ``ord`` elements of the same absolute value share it.
 
     >>> import pullback as torch
-    >>> torch.linalg.vector_norm(torch.tensor([3.0, -4.0])), torch.linalg.vector_norm(torch.tensor([3.0, -4.0]), 1)
+    >>> x = torch.tensor([3.0, -4.0])
+    >>> torch.linalg.vector_norm(x), torch.linalg.vector_norm(x, 1)
     (tensor(5.), tensor(7.))
     """
-    if OF_NUMPY[input.dtype].category < FLOATING:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {op.type_name(OF_NUMPY[input.dtype])}")
+    kind = OF_NUMPY[input.dtype]
+    if kind.category < FLOATING:
+        complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+        raise RuntimeError(complaint + op.type_name(kind))
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
-    if ord < 0 or ord == inf:
-        for d in dims:
-            if not x.shape[d]:
-                what = "an empty tensor" if dim is None or not x.size and len(dims) == x.ndim else f"the dimension {d} because this dimension is empty"
-                raise RuntimeError(f"linalg.vector_norm cannot compute the {_spelled(ord)} norm on {what} because the operation does not "
-                                   "have an identity" if what.startswith("an ") else
-                                   f"linalg.vector_norm cannot compute the {_spelled(ord)} norm on {what} and the operation does not have an identity")  # fmt: skip
+    if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
+        what = "an empty tensor" if dim is None else f"the dimension {[d for d in dims if not x.shape[d]][0]}"
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {what} because this dimension "
+                           "is empty and the operation does not have an identity")  # fmt: skip
     x = widened(x)
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)
@@ -458,10 +490,6 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     return asarray(out).astype(result, copy=False)
-
-
-def _spelled(ord: float) -> str:
-    return str(int(ord)) if ord == ord // 1 and ord * 0 == 0 else str(ord)
 
 
 def _of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
@@ -488,7 +516,9 @@ vector_norm.vjp(input=_of_norm)
 
 @op.composite
 @in_numpys_names
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
     """The norm of the elements, all or along dimensions: :func:`torch.linalg.vector_norm` for a number ``p``.
 
     Args:
@@ -537,7 +567,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
     sums = total(np.exp(x - top), dims, True)
     out = np.log(sums) + top
-    return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(d, copy=False)
+    return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(
+        d, copy=False
+    )
 
 
 def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:

@@ -1,8 +1,8 @@
-"""Running sums, products and extremes along a dimension, and the differences and integrals that belong to them.
+"""Running sums, products and extremes along a dimension, and the differences and integrals that go with them.
 
 The derivatives of running products and of running logarithms of sums solve a linear recurrence,
-``s[i] = b[i] + a[i] s[i + 1]``. It is solved by doubling (W. D. Hillis, G. L. Steele, Commun. ACM 29, 1986) with
-ordinary operations, so that zeros and infinities are no special cases and derivatives of any order follow.
+``s[i] = b[i] + a[i] s[i + 1]``. It is solved by doubling (W. D. Hillis, G. L. Steele, Commun. ACM 29, 1986),
+with ordinary operations: zeros need no special case, and derivatives of any order follow.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
 from ..tensor import Tensor
 from .compare import logical_xor
@@ -25,10 +26,11 @@ from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
 from .view import reshape, wrapped_dim
 
 __all__ = [
-    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp", "trapezoid", "trapz",
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp", "trapezoid",
+    "trapz",
 ]  # fmt: skip
 
-# --- sums -------------------------------------------------------------------------------------------------------
+# --- sums ---------------------------------------------------------------------------------------------------
 
 
 def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
@@ -47,7 +49,7 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
 
 @op.general(inplace=True, holomorphic=False)
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The running sum along a dimension; bools and integers are summed in int64, unless ``dtype`` says otherwise.
+    """The running sum along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
     >>> import pullback as torch
     >>> torch.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0)
@@ -63,12 +65,12 @@ def cumsum_from_end(input: Any, dim: int) -> Any:
 
 cumsum.vjp(input=lambda g, dim: cumsum_from_end(g, dim))
 
-# --- products ---------------------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------------------
 
 
 @op.general(method=False, holomorphic=False)
 def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
-    """The elements moved ``by`` places along a dimension (backwards if negative), and ``fill`` where none came."""
+    """The elements moved ``by`` places along a dimension (if negative, back), and ``fill`` where none came."""
     out = np.full_like(input, fill)
     n = input.shape[dim]
     if -n < by < n:
@@ -92,7 +94,7 @@ def solved_from_end(a: Any, b: Any, dim: int) -> Any:
 
 @op.general(inplace=True)
 def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The running product along a dimension; bools and integers are multiplied in int64, unless ``dtype`` says otherwise.
+    """The running product along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
     Its derivative is right at zeros, too, to any order.
 
@@ -122,7 +124,7 @@ def products_of_others(input: Any, dim: int) -> Any:
     return before * flip(after, (dim,))
 
 
-# --- logarithms of sums -----------------------------------------------------------------------------------------
+# --- logarithms of sums -------------------------------------------------------------------------------------
 
 
 @op.general
@@ -146,7 +148,9 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
-    for before, here in zip(slices, slices[1:]):  # one by one, for that decides the branch of the imaginary part
+    for before, here in zip(
+        slices, slices[1:]
+    ):  # one by one, for that decides the branch of the imaginary part
         here[...] = logaddexp(before, here)
     return out
 
@@ -162,7 +166,7 @@ def _of_running_logsumexp(g: Any, input: Any, out: Any, dim: int) -> Any:
 
 logcumsumexp.vjp(input=_of_running_logsumexp)
 
-# --- extremes ---------------------------------------------------------------------------------------------------
+# --- extremes -----------------------------------------------------------------------------------------------
 
 
 def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +181,7 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
 
 @op.general(outputs="values indices", differentiable="values")
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The largest element so far along a dimension, and where it is (the last of equal ones). After a NaN all is NaN.
+    """The largest element so far along a dimension, and where it is, the last of equal ones. After NaN all is NaN.
 
     >>> import pullback as torch
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).indices
@@ -188,7 +192,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 @op.general(outputs="values indices", differentiable="values")
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The smallest element so far along a dimension, and where it is (the last of equal ones). After a NaN all is NaN.
+    """The smallest element so far along a dimension, and where it is, the last of equal ones. After NaN all is NaN.
 
     >>> import pullback as torch
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
@@ -200,7 +204,7 @@ def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 cummax.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 cummin.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
-# --- differences and integrals ----------------------------------------------------------------------------------
+# --- differences and integrals ------------------------------------------------------------------------------
 
 
 def _slice(x: Any, dim: int, start: int | None, stop: int | None) -> Any:
@@ -209,8 +213,15 @@ def _slice(x: Any, dim: int, start: int | None, stop: int | None) -> Any:
 
 @op.composite
 @in_numpys_names
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
-         out: Any = None) -> Tensor:  # fmt: skip
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Any = None,
+) -> Tensor:
     """``n``-th differences of neighbours along a dimension; exclusive or for bools.
 
     Args:
@@ -233,8 +244,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         for k, (a, b) in enumerate(zip(shape, end._array.shape)):
             if a != b and k != d:
-                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except along the "
-                                   f"differencing dimension; input.size({k}) = {a}, but got tensor.size({k}) = {b}")  # fmt: skip
+                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input "
+                                   f"except along the differencing dimension; input.size({k}) = {a}, but got "
+                                   f"tensor.size({k}) = {b}")  # fmt: skip
     if n and (prepend is not None or append is not None):
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(n):
@@ -246,7 +258,13 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     """The distances between sample points, shaped to multiply samples along dimension ``d``."""
     points, shape = x._array.shape, y._array.shape
-    if (points[0] if len(points) == 1 and len(shape) > 1 else points[d] if len(points) == len(shape) else shape[d]) != shape[d]:
+    if (
+        points[0]
+        if len(points) == 1 and len(shape) > 1
+        else points[d]
+        if len(points) == len(shape)
+        else shape[d]
+    ) != shape[d]:
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     if len(points) == 1 and len(shape) > 1:
         return reshape(diff(x), (-1,) + (1,) * (len(shape) - 1 - d))
@@ -263,7 +281,9 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
         if isinstance(t, Tensor) and t._array.dtype.kind == "b":
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() received an invalid combination of arguments\n  Give x or dx, not both.")
+        raise noted(
+            TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both."
+        )
     step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
     return (_slice(y, d, 1, None) + _slice(y, d, None, -1)) * step, d
 
@@ -300,32 +320,31 @@ trapz = trapezoid
 
 
 def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension from samples at distances ``h``: one number, or an array of them (n - 1,)."""
-    part = lambda start, stop: _slice(input, d, start, stop)  # noqa: E731
+    """The derivative along one dimension of the parabolas through samples at distances ``h``, and at the ends."""
     if isinstance(h, Tensor):
-        column = lambda start, stop: reshape(_slice(h, 0, start, stop), (-1,) + (1,) * (input._array.ndim - 1 - d))  # noqa: E731
-        a, b = column(None, -1), column(1, None)
-        inner = part(None, -2) * (-b / (a * (a + b))) + part(1, -1) * ((b - a) / (a * b)) + part(2, None) * (a / (b * (a + b)))
-        first, second, last, before = column(0, 1), column(1, 2), column(-1, None), column(-2, -1)
-    else:
-        inner = (part(2, None) - part(None, -2)) / (2 * h)
-        first = second = last = before = h
-    if edge_order == 1:
-        left, right = (part(1, 2) - part(0, 1)) / first, (part(-1, None) - part(-2, -1)) / last
-    else:
-        left = (part(0, 1) * (-(2 * first + second) / (first * (first + second))) + part(1, 2) * ((first + second) / (first * second))
-                - part(2, 3) * (first / (second * (first + second))))  # fmt: skip
-        right = (part(-3, -2) * (last / (before * (before + last))) - part(-2, -1) * ((before + last) / (before * last))
-                 + part(-1, None) * ((2 * last + before) / (last * (before + last))))  # fmt: skip
-    return cat([left, inner, right], d)
+        h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
+    slopes = diff(input, dim=d) / h
+    cut = lambda x, start, stop: _slice(x, d, start, stop) if isinstance(x, Tensor) else x
+    a, b = cut(h, None, -1), cut(h, 1, None)
+    inner = (cut(slopes, None, -1) * b + cut(slopes, 1, None) * a) / (a + b)
+    ends = []
+    for near, far in ((0, 1), (1, 2)), ((-1, None), (-2, -1)):
+        slope = cut(slopes, *near)
+        if edge_order == 2:
+            a, b = cut(h, *near), cut(h, *far)
+            slope = ((2 * a + b) * slope - a * cut(slopes, *far)) / (a + b)
+        ends.append(slope)
+    return cat([ends[0], inner, ends[1]], d)
 
 
 @op.composite(method=False)
-def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """The derivative along each dimension of a function from its samples, by central differences of second order.
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """The derivatives of a function along dimensions, from its samples, by central differences of second order.
 
     Args:
-        spacing: the distance between samples, one for each dimension in a sequence, or tensors of the coordinates of the samples.
+        spacing: the distance between samples; in a sequence one for each dimension, or tensors of coordinates.
         dim: an int or several. Default: all.
         edge_order: of the one-sided differences at the ends, 1 or 2.
 
@@ -339,9 +358,13 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
-                           f"{input._array.ndim}', since dim argument was not given, but got a list of length {len(steps)}")  # fmt: skip
+        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
+                           f"'self.dim() = {input._array.ndim}', since dim argument was not given, but got a list of "
+                           f"length {len(steps)}")  # fmt: skip
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    return tuple(_slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order) for d, h in zip(dims, steps))
+    return tuple(
+        _slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order)
+        for d, h in zip(dims, steps)
+    )

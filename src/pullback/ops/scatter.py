@@ -67,21 +67,24 @@ def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) ->
     return array
 
 
-def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "", least: int = 0) -> None:
-    """Refuse an index outside of ``least`` to ``size``."""
-    if index.size and (index.min() < least or index.max() >= size):
-        i = index[(index < least) | (index >= size)].flat[0]
+UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
+
+
+def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
+    """Refuse an index below 0 or not below ``size``."""
+    if index.size and np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size:
+        i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
 
 
-def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError, least: int = 0) -> tuple[int, list[Any]]:
+def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError) -> tuple[int, list[Any]]:
     """The dimension, and the advanced index that picks slices across it."""
     shape = input._array.shape
     d = wrapped_dim(dim, len(shape))
     array = _index(index, f"{name}: Expected dtype int32 or int64 for index", error)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
-    _check_bounds(array, shape[d] if shape else 1, d, error, least=least)
+    _check_bounds(array, shape[d] if shape else 1, d, error)
     return d, [WHOLE] * d + [array.reshape(-1)]
 
 
@@ -151,8 +154,9 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([2]), 7.0)
     tensor([0., 0., 7.])
     """
-    n = input._array.shape[wrapped_dim(dim, input._array.ndim)] if input._array.ndim else 1
-    _, at = _slices(input, dim, index, "index_fill_()", IndexError, -n)
+    shape, array = input._array.shape or (1,), _index(index, "index_fill_(): Expected dtype int64 for index.", IndexError)
+    n = shape[wrapped_dim(dim, len(shape))]
+    _, at = _slices(input, dim, np.where(array < 0, array + n, array), "index_fill_()", IndexError)
     _refuse_more_than_one(value, "index_fill_")
     return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
@@ -442,8 +446,10 @@ def as_type(value: Any, dtype: np.dtype) -> np.ndarray:
     Raises:
         RuntimeError: if the type can't hold a number.
     """
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype)
     result = np.asarray(value).astype(dtype)
-    if not isinstance(value, np.ndarray) and result != value and value == value and dtype.kind != "b":
+    if result != value and dtype.kind != "b" and value == value:
         if dtype.kind in "iu" and int(np.real(value)) != result or np.imag(value) and dtype.kind != "c" or np.isinf(result):
             raise RuntimeError(f"value cannot be converted to type {dtype.name}{'_t' * (dtype.kind in 'iu')} without overflow")
     return result

@@ -1,7 +1,7 @@
-"""Statistics: variances and covariances, medians, modes and quantiles, histograms.
+"""Statistics: variances and covariances, medians, modes and quantiles.
 
-Histograms and counts are not differentiable. Medians and modes hand their gradient to the element they are: to the one
-that the index points at, or, without indices, to all that are equal to it, evenly.
+Medians and modes hand their gradient to the element they are: the one that the index points at, or, without
+indices, all that are equal to it, evenly.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ import numpy as np
 
 from .. import op
 from ..dtypes import FLOATING, OF_NUMPY
-from ..return_types import named
+from ..complaint import noted
 from ..tensor import Tensor
-from .compare import not_implemented
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import in_order, sort
 from .pointwise import clamp, lerp, sqrt, where
-from .reduce import counted, dims_of, evenly, in_numpys_names, kept, mean, one_dim, spread, sum, total, widened
+from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, widened
 from .scatter import along
-from .view import expand, movedim, reshape, squeeze, unsqueeze
+from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
-    "bincount", "corrcoef", "cov", "histc", "histogram", "histogramdd", "median", "mode", "nanmedian", "nanquantile", "quantile",
-    "std", "std_mean", "var", "var_mean",
+    "corrcoef", "cov", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var", "var_mean",
 ]  # fmt: skip
 
-# --- variances --------------------------------------------------------------------------------------------------
+# --- variances ----------------------------------------------------------------------------------------------
 
 
-def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+def _moments(
+    name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Variance and mean, in two passes."""
     if OF_NUMPY[x.dtype].category < FLOATING:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = dims_of(dim, x.ndim)
     n = counted(x.shape, dims)
     if n <= correction:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-                      "divided by output numel).", UserWarning, stacklevel=4)  # fmt: skip
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+                      "factor (input numel divided by output numel).", UserWarning, stacklevel=5)  # fmt: skip
     centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
     apart = x - centre
     squares = np.square(apart.real) + np.square(apart.imag) if x.dtype.kind == "c" else np.square(apart)
@@ -70,7 +70,9 @@ def _to_root(g: Any, out: Any) -> Any:
 
 @op.general(name="var", method=False)
 def variance(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
-    return _moments("var", widened(input), dim, correction, keepdim)[0].astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False)
+    return _moments("var", widened(input), dim, correction, keepdim)[0].astype(
+        OF_NUMPY[input.dtype].to_real().numpy, copy=False
+    )
 
 
 @op.general(name="std", method=False)
@@ -82,13 +84,17 @@ def deviation(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tens
 @op.general(name="var_mean", outputs="var mean", method=False)
 def variance_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     squared, centre = _moments("var_mean", widened(input), dim, correction, keepdim)
-    return squared.astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
+    return squared.astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(
+        input.dtype, copy=False
+    )
 
 
 @op.general(name="std_mean", outputs="std mean", method=False)
 def deviation_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     squared, centre = _moments("std_mean", widened(input), dim, correction, keepdim)
-    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
+    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(
+        input.dtype, copy=False
+    )
 
 
 def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
@@ -96,7 +102,11 @@ def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
 
 
 variance.vjp(input=_to_squares)
-deviation.vjp(input=lambda g, input, out, dim, correction, keepdim: _to_squares(_to_root(g, out), input, dim, correction, keepdim))
+deviation.vjp(
+    input=lambda g, input, out, dim, correction, keepdim: _to_squares(
+        _to_root(g, out), input, dim, correction, keepdim
+    )
+)
 variance_mean.vjp_all(lambda g, wanted, input, dim, correction, keepdim: (
     _to_squares(g[0], input, dim, correction, keepdim) + _to_mean(g[1], input, dim, keepdim),))  # fmt: skip
 deviation_mean.vjp_all(lambda g, wanted, input, std, dim, correction, keepdim: (
@@ -107,14 +117,22 @@ def _taking_correction(of: Any, doc: str) -> Any:
     """The public form of a variance, with both of the ways there are to say the correction."""
     name = of.op.name
 
-    def moment(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
-               out: Any = None) -> Any:  # fmt: skip
+    def moment(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        out: Any = None,
+    ) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if correction is None:
             correction = 0 if unbiased is False else 1
         elif unbiased is not None:
-            raise TypeError(f"{name}() received an invalid combination of arguments\n  Give correction or unbiased, not both.")
+            error = TypeError(f"{name}() received an invalid combination of arguments")
+            raise noted(error, "Give correction or unbiased, not both.")
         result = of(input, dim, correction, keepdim, out=out)
         return tuple(result) if of.op.outputs else result
 
@@ -127,11 +145,11 @@ def _taking_correction(of: Any, doc: str) -> Any:
 
 var = _taking_correction(variance, """The variance of all elements, or along dimensions.
 
-    ``var(input, dim=None, *, correction=1, keepdim=False)``; as of old also ``var(input, dim, unbiased, keepdim)``.
+    ``var(input, dim=None, *, correction=1, keepdim=False)``, or, as of old, ``var(input, dim, unbiased, keepdim)``.
 
     Args:
         dim: an int or several; None or none: all.
-        correction: what is subtracted from the number of elements before dividing by it; ``unbiased=False`` says 0.
+        correction: subtracted from the number of elements before dividing by it; ``unbiased=False`` means 0.
 
     Returns:
         A tensor, real for complex input; NaN or infinity, and a warning, where the divisor is not positive.
@@ -165,25 +183,29 @@ std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at
     """)  # fmt: skip
 
 
-# --- covariances ------------------------------------------------------------------------------------------------
+# --- covariances --------------------------------------------------------------------------------------------
 
 
 def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tensor:
     if weights._array.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._array.ndim} dimensions")
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+                           f"{weights._array.ndim} dimensions")  # fmt: skip
     if (weights._array.dtype.kind in "iu") is not integral or weights._array.dtype.kind in "cb":
-        raise RuntimeError(f"cov(): expected {name} to have {'integral' if integral else 'floating point'} dtype but got {name} with "
+        wanted = "integral" if integral else "floating point"
+        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with "
                            f"{op.type_name(weights.dtype)} dtype")  # fmt: skip
     if weights._array.size != n:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-                           f"{weights._array.size} != {n}")  # fmt: skip
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input "
+                           f"but got {weights._array.size} != {n}")  # fmt: skip
     if (weights._array < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
 
 @op.composite
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariances of variables (rows) over observations (columns).
 
     Args:
@@ -201,7 +223,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             [-1.,  1.]])
     """
     if input._array.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} dimensions")
+        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input._array.ndim} dimensions")  # fmt: skip
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input._array.ndim == 2 else reshape(input, (1, -1))
@@ -220,11 +243,13 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         weight = sum(w)
         if n and weight._array == 0:
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
-        left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
+        left = weight - (
+            correction if aweights is None or not correction else correction * sum(w * aweights) / weight
+        )
         centre = sum(x * w, 1, True) / weight
     if float(left) <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+                      "observations.", UserWarning, stacklevel=2)  # fmt: skip
         left = 0
     apart = x - centre
     products = apart @ conj((apart if w is None else apart * w).T)  # type: ignore[attr-defined]
@@ -233,7 +258,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
 
 @op.composite
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlation coefficients of variables (rows) over observations (columns): :func:`cov` scaled to 1 on the diagonal.
+    """The correlations of variables (rows) over observations (columns): :func:`cov` scaled to 1 on the diagonal.
 
     >>> import pullback as torch
     >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]))
@@ -248,7 +273,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return complex(clamp(real(c), -1, 1), clamp(imag(c), -1, 1)) if is_complex(c) else clamp(c, -1, 1)
 
 
-# --- medians ----------------------------------------------------------------------------------------------------
+# --- medians ------------------------------------------------------------------------------------------------
 
 
 def _median_of(x: np.ndarray) -> np.ndarray:
@@ -282,12 +307,14 @@ nanmedian_all.vjp(input=to_equal)
 
 
 def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The elements of rank ``k`` (an array of kept dimensions, or one number) along a dimension, and where they are."""
+    """The elements of rank ``k`` (a number, or an array) along a dimension, and where they are."""
     at = taken(in_order(x, d), np.broadcast_to(k, kept(x.shape, (d,))), d)
     return dropped(taken(x, at, d), d, keepdim), dropped(at, d, keepdim)
 
 
-def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool) -> tuple[np.ndarray, np.ndarray]:
+def _median_along(
+    x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool
+) -> tuple[np.ndarray, np.ndarray]:
     real_only(x, "median_out", "cb")
     d = one_dim(name, dim, x.ndim)
     if not x.ndim:
@@ -299,31 +326,46 @@ def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool)
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
         return _rank(x, np.maximum(known - 1, 0) // 2, d, keepdim)
-    return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
+    return _rank(
+        x, np.where(known < n, known, (n - 1) // 2), d, keepdim
+    )  # the first NaN comes after what is known
 
 
-@op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
+@op.general(
+    name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False
+)
 def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "median", dim, keepdim, skip=False)
 
 
-@op.general(name="nanmedian", node="NanmedianBackward1", outputs="values indices", differentiable="values", method=False)
+@op.general(
+    name="nanmedian",
+    node="NanmedianBackward1",
+    outputs="values indices",
+    differentiable="values",
+    method=False,
+)
 def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "nanmedian", dim, keepdim, skip=True)
 
 
-median_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
-nanmedian_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+median_along.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
+nanmedian_along.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
 
 
 @op.composite
 @in_numpys_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The median of all elements, or along one dimension with its index. Of an even number the lower middle one; NaN if any is.
+    """The median of all elements, or along one dimension, with its index; the lower one of two, NaN if any is.
 
     >>> import pullback as torch
-    >>> torch.median(torch.tensor([4.0, 1.0, 3.0, 2.0])), torch.median(torch.tensor([[3.0, 1.0, 2.0]]), 1).indices
-    (tensor(2.), tensor([2]))
+    >>> x = torch.tensor([4.0, 1.0, 3.0, 2.0])
+    >>> torch.median(x), torch.median(x, 0).indices
+    (tensor(2.), tensor(3))
     """
     return median_all(input, out=out) if dim is None else median_along(input, dim, keepdim, out=out)
 
@@ -358,7 +400,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values = np.moveaxis(taken(input, order, d), d, -1)
     place = np.arange(values.shape[-1])
     begins = np.concatenate([np.ones_like(values[..., :1], bool), values[..., 1:] != values[..., :-1]], -1)
-    so_far = place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)  # how many equal ones came before
+    so_far = place - np.maximum.accumulate(
+        np.where(begins, place, 0), axis=-1
+    )  # how many equal ones came before
     last = np.expand_dims(so_far.argmax(-1), d)
     at = taken(order, last, d)
     return dropped(taken(input, at, d), d, keepdim), dropped(at, d, keepdim)
@@ -366,19 +410,22 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
 
 mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
-# --- quantiles --------------------------------------------------------------------------------------------------
+# --- quantiles ----------------------------------------------------------------------------------------------
 
 ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
-def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
+def _quantile(
+    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool
+) -> Tensor:
     x, d = input._array, input._array.dtype
     if d not in (np.float32, np.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not x.size:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if interpolation not in ("linear", "midpoint", *ROUNDED):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+                           + interpolation)  # fmt: skip
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
@@ -415,7 +462,15 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
 
 @op.composite
 @in_numpys_names
-def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None) -> Tensor:
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
+) -> Tensor:
     """The ``q``-quantiles of all elements, or along one dimension; NaN if any of them is.
 
     Args:
@@ -436,7 +491,15 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 @op.composite
 @in_numpys_names
-def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None) -> Tensor:
+def nanquantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Any = None,
+) -> Tensor:
     """:func:`quantile` of the elements that are not NaN.
 
     >>> import pullback as torch
@@ -445,155 +508,3 @@ def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = F
     """
     result = _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
     return result if out is None else op.write_out(out, result)
-
-
-# --- histograms -------------------------------------------------------------------------------------------------
-
-
-@op.general
-def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 occurs in a 1-d tensor of integers, or the sum of the weights there.
-
-    Args:
-        weights: as many numbers; the result is of their type (float64 for integers).
-        minlength: make the result at least as long.
-
-    >>> import pullback as torch
-    >>> torch.bincount(torch.tensor([1, 3, 1]))
-    tensor([0, 2, 0, 1])
-    """
-    x = input
-    if x.dtype.kind not in "iu":
-        raise not_implemented("bincount_cpu", x)
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if x.ndim != 1 or x.size and x.min() < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    w = weights._array if isinstance(weights, Tensor) else weights
-    if w is not None and w.shape != x.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    return np.bincount(x.astype(np.int64, copy=False), w, minlength).astype(np.int64 if w is None else w.dtype if w.dtype.kind == "f" else np.float64)
-
-
-def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
-    """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
-    if low == high:
-        low, high = (x.min(), x.max()) if x.size else (0, 1)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
-    if low == high:
-        wide = 1 if name == "torch.histc" else 0.5
-        low, high = low - wide, high + wide
-    if not low < high:
-        raise RuntimeError(f"{name}: max must be larger than min")
-    return low, high
-
-
-def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    return widened(real_only(x, kernel, "biuc"))
-
-
-@op.general
-def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements fall into each of equal bins between ``min`` and ``max`` (both 0: those of the input). Others do not count.
-
-    >>> import pullback as torch
-    >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
-    tensor([0., 2., 1., 0.])
-    """
-    x = real_only(input, "histogram_cpu", "biuc").reshape(-1)
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _range_of(x, min, max, "torch.histc")
-    low, high = x.dtype.type(low), x.dtype.type(high)
-    x = x[(x >= low) & (x <= high)]
-    places = np.minimum(((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1)
-    return np.bincount(places, minlength=bins).astype(x.dtype)
-
-
-def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
-    """Count points (rows) in the boxes between edges."""
-    sizes = [e.size - 1 for e in edges]
-    inside = np.ones(len(points), bool)
-    flat = np.zeros(len(points), np.int64)
-    for x, e in zip(points.T, edges):
-        inside &= (x >= e[0]) & (x <= e[-1])
-        flat = flat * (e.size - 1) + np.minimum(np.searchsorted(e, x, "right") - 1, e.size - 2)
-    w = None if weight is None else weight.reshape(-1)[inside]
-    counts = np.bincount(flat[inside], w, int(np.prod(sizes))).astype(points.dtype).reshape(sizes)
-    if density:
-        volume = np.ones((), points.dtype)
-        for e in edges:
-            volume = volume[..., None] * np.diff(e)
-        counts = counts / volume / counts.sum()
-    return counts
-
-
-def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
-    """The edges of bins, given as such or as how many there are along each dimension."""
-    dims = points.shape[1]
-    if isinstance(bins, int):
-        bins = [bins] * dims
-    if len(bins) != dims:
-        raise RuntimeError(f"{name}: The size of bins must be equal to the innermost dimension of the input.\n  They are {len(bins)} and {dims}.")
-    if isinstance(bins[0], (Tensor, np.ndarray)):
-        return [b._array if isinstance(b, Tensor) else b for b in bins]
-    made = []
-    for k, n in enumerate(bins):
-        if n <= 0:
-            raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
-        low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
-        made.append(np.linspace(low, high, n + 1, dtype=points.dtype))
-    return made
-
-
-def histogramdd(input: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> Any:
-    """Count points in boxes.
-
-    Args:
-        input: float tensor ``(..., D)`` of points.
-        bins: the number of bins of each dimension (an int for all, or D of them), or D tensors of edges.
-        range: lowest and highest edge of each dimension, one after the other. Default: those of the points.
-        weight: what each point counts for.
-        density: divide by the total and by the volume of each box.
-
-    Returns:
-        A named tuple of ``hist``, D-dimensional, and ``bin_edges``, a tuple of D tensors.
-
-    >>> import pullback as torch
-    >>> torch.histogramdd(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), [2, 2]).hist
-    tensor([[0., 1.],
-            [1., 0.]])
-    """
-    x = _floats_only(input._array, "histogramdd")
-    points = x.reshape(-1, x.shape[-1])
-    edges = _edges(points, bins, range, "histogramdd")
-    return HistogramDD(op.wrap(_histogram(points, edges, None if weight is None else weight._array, density)), tuple(map(op.wrap, edges)))
-
-
-@op.composite
-def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
-              density: bool = False, out: Any = None) -> Any:  # fmt: skip
-    """Count elements in bins.
-
-    Args:
-        bins: how many bins, or a 1-d tensor of their edges.
-        range: the lowest and the highest edge. Default: those of the elements.
-        weight: what each element counts for.
-        density: divide by the total and by the width of each bin.
-
-    Returns:
-        A named tuple ``(hist, bin_edges)``.
-
-    >>> import pullback as torch
-    >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2).hist
-    tensor([2., 1.])
-    """
-    points = _floats_only(input._array, "histogramdd").reshape(-1, 1)
-    (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "histogram")
-    result = Histogram(op.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)), op.wrap(edges))
-    return result if out is None else op.write_out(out, result)
-
-
-Histogram = named("histogram", ("hist", "bin_edges"))
-HistogramDD = named("histogramdd", ("hist", "bin_edges"))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..complaint import noted
 from ..dtypes import OF_NUMPY, as_dtype
 from ..op import type_name
 from ..shape import Size
@@ -47,6 +48,8 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
     """Offer ``fn(input, sizes)`` as a method that takes the sizes one by one, too."""
 
     def method(self: Tensor, *sizes: Any, **named: Any) -> Any:
+        if sizes and sizes[0].__class__ is int:
+            return fn(self, sizes)
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             return fn(self, sizes[0])
         if not sizes:
@@ -88,10 +91,10 @@ def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
     out = reshaped(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                           "two contiguous subspaces). Use .reshape(...) instead.\n"
-                           f"  input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
-                           f"the view would have size {[integer(n) for n in shape]}")  # fmt: skip
+        raise noted(RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                                 "two contiguous subspaces). Use .reshape(...) instead."),
+                    f"input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
+                    f"the view would have size {[integer(n) for n in shape]}")  # fmt: skip
     return out
 
 
@@ -125,9 +128,9 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    if input.__class__ is ndarray:
-        return input.reshape(shape)
     if not isinstance(input, Tensor):
+        if isinstance(input, (ndarray, np.generic)):
+            return input.reshape(shape)
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
@@ -152,6 +155,8 @@ def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     >>> torch.tensor([1.0, 2.0]).view(torch.int32)
     tensor([1065353216, 1073741824], dtype=torch.int32)
     """
+    if shape and shape[0].__class__ is int:
+        return same_memory(self, shape)
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
     elif not shape and size is not None:
@@ -258,6 +263,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     shape = input.shape
     if dim is None:
         return input.squeeze()
+    if dim.__class__ is int:
+        d = wrapped_dim(dim, len(shape))
+        return input.reshape(shape[:d] + shape[d + 1 :]) if shape and shape[d] == 1 else input
     dims = [wrapped_dim(integer(d), len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
     for d in dims:
         if dims.count(d) > 1:

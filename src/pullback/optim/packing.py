@@ -47,7 +47,8 @@ class Packs:
         fitting = [pack for pack in packs if pack is not None and pack.fits(group, state, names)]
         if len(fitting) == len(packs) and sum(len(pack.params) for pack in fitting) == len(params):
             return fitting
-        fitting = [pack for pack in fitting if all(p in params for p in pack.params)]  # some may have left the group
+        # Some parameters may have left the group.
+        fitting = [pack for pack in fitting if all(p in params for p in pack.params)]
         loose = defaultdict(list)
         for p in params:
             if self._of.get(p) not in fitting:
@@ -121,8 +122,7 @@ class Pack:
 
     def written(self) -> None:
         """Note that the parameters were written into."""
-        for p in self.params:
-            written(p._array)
+        written(*[p._array for p in self.params])
 
 
 class Piece(NamedTuple):

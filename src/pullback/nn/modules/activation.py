@@ -14,11 +14,10 @@ from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
-__all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
-    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]  # fmt: skip
+__all__ = [ "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+           "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6",
+           "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+           "Tanh", "Tanhshrink", "Threshold"]  # fmt: skip
 
 
 class _Inplace(Module):
@@ -219,7 +218,8 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
@@ -241,13 +241,13 @@ class Hardtanh(Module):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
-                 max_value: float | None = None) -> None:  # fmt: skip
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+                 min_value: float | None = None, max_value: float | None = None) -> None:  # fmt: skip
         super().__init__()
         for name, value in (("min_val", min_value), ("max_val", max_value)):
             if value is not None:
-                warnings.warn(f"keyword argument `{name}ue` is deprecated and renamed to `{name}`", FutureWarning,
-                              stacklevel=2)  # fmt: skip
+                warnings.warn(f"keyword argument `{name}ue` is deprecated and renamed to `{name}`",
+                              FutureWarning, stacklevel=2)  # fmt: skip
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
@@ -387,8 +387,8 @@ class Softmin(_AlongDim):
 class MultiheadAttention(Module):
     """Attention in several subspaces at once (Vaswani et al. 2017, eq. 1 and section 3.2.2).
 
-    Each head weighs the values by ``softmax(Q Kᵀ / √head_dim)``, Q, K and V being linear images of query, key and value;
-    the heads' results side by side go through ``out_proj``.
+    Each head weighs the values by ``softmax(Q Kᵀ / √head_dim)``, Q, K and V being linear images of query, key
+    and value; the heads' results side by side go through ``out_proj``.
 
     Args:
         embed_dim: size of queries and results. num_heads: how many heads; divides it.
@@ -399,10 +399,11 @@ class MultiheadAttention(Module):
         batch_first: whether sequences are ``(N, L, E)``, not ``(L, N, E)``.
 
     Shape:
-        ``forward(query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, ...)``: ``(L, N, E)``,
-        ``(S, N, kdim)``, ``(S, N, vdim)``, or all without N; masks ``(N, S)`` and ``(L, S)`` or ``(N·num_heads, L, S)``, True for
-        what to leave out or floats to add. Returns ``(L, N, E)`` and the weights ``(N, L, S)``, averaged over the heads
-        or, with ``average_attn_weights=False``, ``(N, num_heads, L, S)``; None for them with ``need_weights=False``.
+        ``forward(query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, ...)``: ``(L,
+        N, E)``, ``(S, N, kdim)``, ``(S, N, vdim)``, or all without N; masks ``(N, S)`` and ``(L, S)`` or
+        ``(N·num_heads, L, S)``, True for what to leave out or floats to add. Returns ``(L, N, E)`` and the
+        weights ``(N, L, S)``, averaged over the heads or, with ``average_attn_weights=False``, ``(N,
+        num_heads, L, S)``; None for them with ``need_weights=False``.
 
     >>> import pullback as torch
     >>> attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -413,9 +414,10 @@ class MultiheadAttention(Module):
 
     __constants__ = ["batch_first"]
 
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-                 add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+                 add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
+                 vdim: int | None = None, batch_first: bool = False, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
@@ -459,10 +461,13 @@ class MultiheadAttention(Module):
         if swap:
             swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}  # what was the same stays so
             query, key, value = (swapped[id(x)] for x in (query, key, value))
-        out, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
-            key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
-            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal,
-        )  # fmt: skip
+        out, weights = F.multi_head_attention_forward(query, key, value, self.embed_dim, self.num_heads,
+                                                      self.in_proj_weight, self.in_proj_bias, self.bias_k,
+                                                      self.bias_v, self.add_zero_attn, self.dropout,
+                                                      self.out_proj.weight, self.out_proj.bias, self.training,
+                                                      key_padding_mask, need_weights, attn_mask,
+                                                      not self._qkv_same_embed_dim, self.q_proj_weight,
+                                                      self.k_proj_weight, self.v_proj_weight,
+                                                      average_attn_weights=average_attn_weights,
+                                                      is_causal=is_causal)  # fmt: skip
         return out.transpose(0, 1) if swap else out, weights

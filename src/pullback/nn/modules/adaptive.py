@@ -22,8 +22,9 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log softmax with a head for the frequent classes and the clusters of others (Grave et al. 2017).
 
-    Classes are numbered from the most frequent to the rarest. The log probability of a class in a cluster is that of the
-    cluster in the head plus that of the class in the cluster, which is computed only for the samples concerned.
+    Classes are numbered from the most frequent to the rarest. The log probability of a class in a cluster is
+    that of the cluster in the head plus that of the class in the cluster, which is computed only for the
+    samples concerned.
 
     Args:
         in_features: size of the input. n_classes: how many classes there are.
@@ -32,8 +33,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head_bias: whether the head has a bias.
 
     Shape:
-        ``forward(input, target)``: ``(N, in_features)`` and class numbers ``(N)``, or ``(in_features)`` and ``()``; returns the
-        targets' log probabilities as ``output`` and the mean of their negatives as ``loss``.
+        ``forward(input, target)``: ``(N, in_features)`` and class numbers ``(N)``, or ``(in_features)`` and
+        ``()``; returns the targets' log probabilities as ``output`` and the mean of their negatives as
+        ``loss``.
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
@@ -95,7 +97,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         head, n = F.log_softmax(head_output, dim=1), self.shortlist_size
-        clusters = [F.log_softmax(cluster(input), dim=1) + head[:, n + i : n + i + 1] for i, cluster in enumerate(self.tail)]
+        clusters = [ F.log_softmax(cluster(input), dim=1) + head[:, n + i : n + i + 1] for i,
+                    cluster in enumerate(self.tail)]  # fmt: skip
         return cat([head[:, :n], *clusters], 1)
 
     def predict(self, input: Tensor) -> Tensor:

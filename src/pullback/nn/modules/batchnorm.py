@@ -13,9 +13,8 @@ from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm",
-]  # fmt: skip
+__all__ = [ "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+           "LazyBatchNorm3d", "SyncBatchNorm"]  # fmt: skip
 
 
 class _NormBase(Module):
@@ -25,9 +24,9 @@ class _NormBase(Module):
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
     ranks: tuple[int, ...] = ()  # the numbers of dimensions that an input may have
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:  # fmt: skip
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, device: Any = None, dtype: Any = None,
+                 *, bias: bool = True) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -35,8 +34,10 @@ class _NormBase(Module):
             value = Parameter(empty(num_features, device=device, dtype=dtype)) if wanted else None
             self.register_parameter(name, value)
         tracked = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_mean",
+                             zeros(num_features, device=device, dtype=dtype) if tracked else None)  # fmt: skip
+        self.register_buffer("running_var",
+                             ones(num_features, device=device, dtype=dtype) if tracked else None)  # fmt: skip
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64) if tracked else None)
         self.reset_parameters()
 
@@ -64,12 +65,13 @@ class _NormBase(Module):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
                 f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any,
-                              unexpected_keys: Any, error_msgs: Any) -> None:  # fmt: skip
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
+                              missing_keys: Any, unexpected_keys: Any, error_msgs: Any) -> None:  # fmt: skip
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:  # saved before batches were counted
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)  # fmt: skip
 
 
 class _BatchNorm(_NormBase):
@@ -82,8 +84,9 @@ class _BatchNorm(_NormBase):
                 average = 1.0 / float(self.num_batches_tracked)
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
         updates = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if updates else None, self.running_var if updates else None,
-                            self.weight, self.bias, of_batch, average, self.eps)  # fmt: skip
+        return F.batch_norm(input, self.running_mean if updates else None,
+                            self.running_var if updates else None, self.weight, self.bias, of_batch, average,
+                            self.eps)  # fmt: skip
 
 
 class BatchNorm1d(_BatchNorm):
@@ -121,9 +124,9 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of any ``(N, C, ...)``; in one process the same as the others."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:  # fmt: skip
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 

@@ -1,7 +1,7 @@
 """Convolutions and their transposes (Dumoulin & Visin 2016) in one to three dimensions.
 
-Inputs are ``(N, C, *spatial)`` or ``(C, *spatial)``. A size is one number for all spatial dimensions or one for each.
-Weights and biases start uniform in ``±1/√(weight[0].numel())``.
+Inputs are ``(N, C, *spatial)`` or ``(C, *spatial)``. A size is one number for all spatial dimensions or one
+for each. Weights and biases start uniform in ``±1/√(weight[0].numel())``.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
-__all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
-    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]  # fmt: skip
+__all__ = [ "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+           "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+           "LazyConvTranspose3d"]  # fmt: skip
 
 Size = int | Sequence[int]
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
-                     "out_channels", "kernel_size"]  # fmt: skip
+    __constants__ = [ "stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+                     "in_channels", "out_channels", "kernel_size"]  # fmt: skip
     dims: int  # spatial dimensions
     function: Callable[..., Tensor]
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
-                 padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool,
-                 output_padding: tuple[int, ...], groups: int, bias: bool, padding_mode: str, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
+                 stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...],
+                 transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
+                 padding_mode: str, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -104,13 +103,13 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1, padding: str | Size = 0,
-                 dilation: Size = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1,
+                 padding: str | Size = 0, dilation: Size = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         sizes = _ntuple(self.dims)
         super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride),
-                         padding if isinstance(padding, str) else sizes(padding), sizes(dilation), False, sizes(0),
-                         groups, bias, padding_mode, device, dtype)  # fmt: skip
+                         padding if isinstance(padding, str) else sizes(padding), sizes(dilation), False,
+                         sizes(0), groups, bias, padding_mode, device, dtype)  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         padding: Any = self.padding
@@ -135,8 +134,8 @@ class Conv1d(_Conv):
         padding_mode: what to pad with: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
 
     Shape:
-        output ``(N, C_out, L_out)``, ``L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1``;
-        ``weight`` ``(C_out, C_in / groups, kernel_size)``, ``bias`` ``(C_out)``.
+        output ``(N, C_out, L_out)``, ``L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride +
+        1``; ``weight`` ``(C_out, C_in / groups, kernel_size)``, ``bias`` ``(C_out)``.
 
     >>> import pullback as torch
     >>> torch.nn.Conv1d(3, 8, 5, padding=2)(torch.randn(2, 3, 10)).shape
@@ -164,14 +163,16 @@ class Conv3d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1, padding: Size = 0,
-                 output_padding: Size = 0, groups: int = 1, bias: bool = True, dilation: Size = 1,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1,
+                 padding: Size = 0, output_padding: Size = 0, groups: int = 1, bias: bool = True,
+                 dilation: Size = 1, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self.dims)
-        super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding), sizes(dilation),
-                         True, sizes(output_padding), groups, bias, padding_mode, device, dtype)  # fmt: skip
+        super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding),
+                         sizes(dilation), True, sizes(output_padding), groups, bias, padding_mode, device,
+                         dtype)  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return type(self).function(input, self.weight, self.bias, self.stride, self.padding,
@@ -201,8 +202,8 @@ class ConvTranspose1d(_ConvTransposeNd):
     Args:
         in_channels, out_channels, kernel_size, stride, groups, bias, dilation: as :class:`Conv1d` has them.
         padding: how many elements to cut off at both ends.
-        output_padding: how many to add at the far end, for convolutions with a stride whose input sizes are not
-            told apart by their output sizes. ``forward(input, output_size=...)`` finds it itself.
+        output_padding: how many to add at the far end, for convolutions with a stride whose input sizes are
+            not told apart by their output sizes. ``forward(input, output_size=...)`` finds it itself.
 
     Shape:
         output ``(N, C_out, L_out)``,

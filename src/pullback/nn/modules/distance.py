@@ -13,7 +13,8 @@ class PairwiseDistance(Module):
     """``‖x1 - x2 + eps‖ₚ`` over the last dimension.
 
     Args:
-        p: the norm. eps: keeps the derivative finite where both are equal. keepdim: leave the dimension, as 1.
+        p: the norm. eps: keeps the derivative finite where both are equal. keepdim: leave the dimension, as
+            1.
 
     Shape:
         inputs ``(N, D)`` or ``(D)``, output ``(N)`` or ``()``.

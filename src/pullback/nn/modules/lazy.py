@@ -14,9 +14,10 @@ __all__ = ["LazyModuleMixin"]
 class LazyModuleMixin(Module):
     """Stands before a module class, to put off making the parameters whose shape depends on the input.
 
-    Such a class makes them :class:`~pullback.nn.UninitializedParameter`, defines ``initialize_parameters(*inputs)``,
-    which materialises them, and names as ``cls_to_become`` the class that the module turns into then. That happens
-    before the first ``forward``, or in part when a state dict is loaded.
+    Such a class makes them :class:`~pullback.nn.UninitializedParameter`, defines
+    ``initialize_parameters(*inputs)``, which materialises them, and names as ``cls_to_become`` the class that
+    the module turns into then. That happens before the first ``forward``, or in part when a state dict is
+    loaded.
 
     >>> import pullback as torch
     >>> layer = torch.nn.LazyLinear(2)

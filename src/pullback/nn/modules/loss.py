@@ -1,8 +1,8 @@
 """Losses: how far an input is from its target.
 
-Each holds the settings of the function of like name in :mod:`pullback.nn.functional`, where the formulas are, and has a
-``reduction``: ``"mean"``, ``"sum"``, or ``"none"`` for the losses of the elements or samples, whose ``backward`` then takes
-a gradient for each. ``size_average`` and ``reduce`` are its old spelling.
+Each holds the settings of the function of like name in :mod:`pullback.nn.functional`, where the formulas are,
+and has a ``reduction``: ``"mean"``, ``"sum"``, or ``"none"`` for the losses of the elements or samples, whose
+``backward`` then takes a gradient for each. ``size_average`` and ``reduce`` are its old spelling.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .module import Module
 
-__all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
-    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-    "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+__all__ = [ "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
+           "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
+           "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+           "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
+           "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]  # fmt: skip
 
 
 class _Loss(Module):
     __constants__ = ["reduction"]
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:  # fmt: skip
         super().__init__()
         if size_average is not None or reduce is not None:
             reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -42,8 +42,8 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
-                 reduction: str = "mean") -> None:  # fmt: skip
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None,
+                 reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -120,13 +120,14 @@ class NLLLoss(_WeightedLoss):
 
     __constants__ = ["ignore_index", "reduction"]
 
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-                 reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None,
+                 ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index,
+                          reduction=self.reduction)  # fmt: skip
 
 
 class NLLLoss2d(NLLLoss):
@@ -148,7 +149,8 @@ class CrossEntropyLoss(_WeightedLoss):
         label_smoothing: how much of the target to spread evenly over all classes (Szegedy et al. 2016).
 
     Shape:
-        input ``(N, C, *)`` or ``(C)``; target, class numbers, ``(N, *)`` or ``()``, or probabilities of the input's shape.
+        input ``(N, C, *)`` or ``(C)``; target, class numbers, ``(N, *)`` or ``()``, or probabilities of the
+        input's shape.
 
     >>> import pullback as torch
     >>> torch.nn.CrossEntropyLoss()(torch.zeros(2, 4), torch.tensor([1, 3]))
@@ -157,8 +159,9 @@ class CrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-                 reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> None:  # fmt: skip
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None,
+                 ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                 label_smoothing: float = 0.0) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
@@ -182,9 +185,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
-    def __init__(self, in_features: int, num_classes: int, *, out_features: Sequence[int] = (), bias: bool = False,
-                 device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
-                 ignore_index: int | None = None, label_smoothing: float = 0.0,
+    def __init__(self, in_features: int, num_classes: int, *, out_features: Sequence[int] = (),
+                 bias: bool = False, device: Any = None, dtype: Any = None, reduction: str = "mean",
+                 weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
                  options: LinearCrossEntropyOptions | None = None) -> None:  # fmt: skip
         if weight is not None and weight.shape != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
@@ -233,8 +236,9 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
-                 reduction: str = "mean", pos_weight: Tensor | None = None) -> None:  # fmt: skip
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None,
+                 reduce: bool | None = None, reduction: str = "mean",
+                 pos_weight: Tensor | None = None) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
@@ -248,7 +252,8 @@ class KLDivLoss(_Loss):
     """Kullback-Leibler divergence ``target (log(target) - input)`` of log probabilities ``input`` from ``target``.
 
     Args:
-        reduction: also ``"batchmean"``: the sum divided by the number of samples, which is the divergence proper.
+        reduction: also ``"batchmean"``: the sum divided by the number of samples, which is the divergence
+            proper.
         log_target: whether ``target`` is given as logarithms, too.
     """
 
@@ -271,8 +276,8 @@ class PoissonNLLLoss(_Loss):
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
-    def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
-                 reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+                 eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
@@ -306,8 +311,8 @@ class CTCLoss(_Loss):
         zero_infinity: count a target that is too long for its input as 0, with gradient 0, not as infinite.
 
     Shape:
-        ``forward(log_probs, targets, input_lengths, target_lengths)``: ``(T, N, C)`` or ``(T, C)``; ``(N, S)`` or all in a row;
-        ``(N)`` each.
+        ``forward(log_probs, targets, input_lengths, target_lengths)``: ``(T, N, C)`` or ``(T, C)``; ``(N,
+        S)`` or all in a row; ``(N)`` each.
     """
 
     __constants__ = ["blank", "reduction"]
@@ -385,8 +390,9 @@ class MultiMarginLoss(_WeightedLoss):
 
     __constants__ = ["p", "margin", "reduction"]
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
-                 reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                 size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
@@ -421,13 +427,15 @@ class TripletMarginLoss(_Loss):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with d as :class:`PairwiseDistance` has it.
 
     Args:
-        swap: use the distance of positive and negative where that is less than the anchor's (Balntas et al. 2016).
+        swap: use the distance of positive and negative where that is less than the anchor's (Balntas et al.
+            2016).
     """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-                 size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:  # fmt: skip
+                 size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
@@ -443,8 +451,8 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     __constants__ = ["margin", "swap", "reduction"]
 
-    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-                 swap: bool = False, reduction: str = "mean") -> None:  # fmt: skip
+    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+                 margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(reduction=reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
@@ -452,5 +460,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
-                                                   margin=self.margin, swap=self.swap, reduction=self.reduction)  # fmt: skip
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative,
+                                                   distance_function=self.distance_function,
+                                                   margin=self.margin, swap=self.swap,
+                                                   reduction=self.reduction)  # fmt: skip

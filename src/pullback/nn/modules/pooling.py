@@ -1,8 +1,8 @@
 """Pooling: each window of an input, or each part of it, becomes one number.
 
-Inputs are ``(N, C, *spatial)`` or ``(C, *spatial)`` with as many spatial dimensions as the class name says. Sizes are
-one number for all of these, or one for each. The modules hold the settings of the functions of like names in
-:mod:`pullback.nn.functional`.
+Inputs are ``(N, C, *spatial)`` or ``(C, *spatial)`` with as many spatial dimensions as the class name says.
+Sizes are one number for all of these, or one for each. The modules hold the settings of the functions of like
+names in :mod:`pullback.nn.functional`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from .. import functional as F
 from .module import Module
 from .utils import _ntuple, _single
 
-__all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d",
-    "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
-]  # fmt: skip
+__all__ = [ "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+           "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+           "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+           "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]  # fmt: skip
 
 Size = int | Sequence[int]
 
@@ -104,8 +103,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
         kernel_size, stride, padding: those of the pooling.
 
     Shape:
-        ``forward(input, indices, output_size=None)``: input and indices as the pooling returned them; sizes that
-        the pooling may have seen are told apart by ``output_size``, its input's size.
+        ``forward(input, indices, output_size=None)``: input and indices as the pooling returned them; sizes
+        that the pooling may have seen are told apart by ``output_size``, its input's size.
 
     >>> import pullback as torch
     >>> largest, at = torch.nn.MaxPool1d(2, return_indices=True)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -149,8 +148,8 @@ class _FractionalMaxPoolNd(_PoolNd):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-                                   _random_samples=self._random_samples)  # fmt: skip
+        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio,
+                                   self.return_indices, _random_samples=self._random_samples)  # fmt: skip
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -178,8 +177,9 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 class _AvgPoolNd(_PoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
 
-    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None) -> None:  # fmt: skip
+    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override: int | None = None) -> None:  # fmt: skip
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode = padding, ceil_mode
@@ -207,13 +207,15 @@ class AvgPool1d(_AvgPoolNd):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True) -> None:  # fmt: skip
+    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:  # fmt: skip
         stride = kernel_size if stride is None else stride
-        super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode, count_include_pad)
+        super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode,
+                         count_include_pad)  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                            self.count_include_pad)  # fmt: skip
 
 
 class AvgPool2d(_AvgPoolNd):
@@ -231,12 +233,14 @@ class AvgPool3d(_AvgPoolNd):
 class _LPPoolNd(_PoolNd):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    def __init__(self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False) -> None:
+    def __init__(self, norm_type: float, kernel_size: Size, stride: Size | None = None,
+                 ceil_mode: bool = False) -> None:  # fmt: skip
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride,
+                                   self.ceil_mode)  # fmt: skip
 
     def extra_repr(self) -> str:
         return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "

@@ -1,8 +1,8 @@
 """Recurrent networks: layers of Elman, LSTM and GRU cells over sequences, and single cells.
 
 Sequences are ``(T, B, *)``, ``(B, T, *)`` with ``batch_first``, ``(T, *)``, or packed
-(:class:`pullback.nn.utils.rnn.PackedSequence`). The formulas are in :mod:`pullback.ops.recurrent`; all weights and biases start
-uniform in ``±1/√hidden_size``.
+(:class:`pullback.nn.utils.rnn.PackedSequence`). The formulas are in :mod:`pullback.ops.recurrent`; all
+weights and biases start uniform in ``±1/√hidden_size``.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ def _run(mode: str, input: Tensor, states: States, weights: list[Tensor], bias: 
 class RNNBase(Module):
     """What the three kinds of networks share; see :class:`RNN`, :class:`LSTM` and :class:`GRU`.
 
-    Parameters are ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then those of ``l0_reverse``, of ``l1``
-    and so on, and ``weight_hr_l0`` of a projection. Weights are stacked by gate: i, f, g, o or r, z, n.
+    Parameters are ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then those of
+    ``l0_reverse``, of ``l1`` and so on, and ``weight_hr_l0`` of a projection. Weights are stacked by gate: i,
+    f, g, o or r, z, n.
     """
 
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional", "proj_size"]  # fmt: skip
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
@@ -62,11 +63,12 @@ class RNNBase(Module):
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                           stacklevel=3)  # fmt: skip
-        for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
-                                  ("hidden_size", hidden_size, int)):  # fmt: skip
+        for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
+                                  ("input_size", input_size, int), ("hidden_size", hidden_size, int)):  # fmt: skip
             if not isinstance(value, kind):
                 raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size),
+                           ("num_layers", num_layers)):  # fmt: skip
             if size <= 0:
                 raise ValueError(f"{name} must be greater than zero")
         if proj_size < 0:
@@ -83,7 +85,8 @@ class RNNBase(Module):
         for layer in range(num_layers):
             for direction in ("", "_reverse") if bidirectional else ("",):
                 width = input_size if layer == 0 else state * (1 + bidirectional)
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, state)}
+                shapes: dict[str, tuple[int, ...]] = { "weight_ih": (gates, width),
+                                                      "weight_hh": (gates, state)}  # fmt: skip
                 if bias:
                     shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
                 if proj_size:
@@ -232,9 +235,9 @@ class RNN(RNNBase):
         bidirectional: also run backwards, and put both states side by side.
 
     Shape:
-        ``forward(input, hx=None)``: sequences of inputs, and the first states ``(D·num_layers, B, hidden_size)``, zeros if left
-        out, D being 2 for both directions and 1 for one. Returns the last layer's states after each step,
-        ``(T, B, D·hidden_size)``, and all layers' last states, like ``hx``.
+        ``forward(input, hx=None)``: sequences of inputs, and the first states ``(D·num_layers, B,
+        hidden_size)``, zeros if left out, D being 2 for both directions and 1 for one. Returns the last
+        layer's states after each step, ``(T, B, D·hidden_size)``, and all layers' last states, like ``hx``.
 
     >>> import pullback as torch
     >>> output, last = torch.nn.RNN(4, 3)(torch.randn(5, 2, 4))
@@ -243,23 +246,24 @@ class RNN(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
-                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, device=device, dtype=dtype)  # fmt: skip
+        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias,
+                         batch_first, dropout, bidirectional, device=device, dtype=dtype)  # fmt: skip
         self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
     """Long short-term memory (Hochreiter & Schmidhuber 1997).
 
-    ``i, f, o = σ(...)``, ``g = tanh(...)``, each of a linear map of the input and the hidden state; ``c' = f c + i g``,
-    ``h' = o tanh(c')``.
+    ``i, f, o = σ(...)``, ``g = tanh(...)``, each of a linear map of the input and the hidden state; ``c' = f
+    c + i g``, ``h' = o tanh(c')``.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as :class:`RNN` has them.
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as :class:`RNN` has
+            them.
         proj_size: if not 0, hidden states are projected to that size (Sak et al. 2014).
 
     Shape:
@@ -272,10 +276,10 @@ class LSTM(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         proj_size, device, dtype)  # fmt: skip
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, proj_size, device, dtype)  # fmt: skip
 
 
 class GRU(RNNBase):
@@ -289,10 +293,10 @@ class GRU(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         device=device, dtype=dtype)  # fmt: skip
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, device=device, dtype=dtype)  # fmt: skip
 
 
 # --- cells ------------------------------------------------------------------------------------------------------
@@ -312,7 +316,8 @@ class RNNCellBase(Module):
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(name,
+                                    Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)  # fmt: skip
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -359,7 +364,8 @@ class RNNCell(RNNCellBase):
     """One step of an :class:`RNN`.
 
     Shape:
-        ``forward(input, hx=None)``: ``(B, input_size)`` and ``(B, hidden_size)``, or both without B; returns the next state.
+        ``forward(input, hx=None)``: ``(B, input_size)`` and ``(B, hidden_size)``, or both without B; returns
+        the next state.
 
     >>> import pullback as torch
     >>> torch.nn.RNNCell(4, 3)(torch.randn(2, 4)).shape
@@ -387,13 +393,14 @@ class LSTMCell(RNNCellBase):
     """One step of an :class:`LSTM`.
 
     Shape:
-        ``forward(input, hx=None)``: ``(B, input_size)`` and a pair (h, c) of ``(B, hidden_size)``, or all without B; returns the
-        next pair.
+        ``forward(input, hx=None)``: ``(B, input_size)`` and a pair (h, c) of ``(B, hidden_size)``, or all
+        without B; returns the next pair.
     """
 
     mode = "LSTM"
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: States | None = None) -> States:
@@ -405,7 +412,8 @@ class GRUCell(RNNCellBase):
 
     mode = "GRU"
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

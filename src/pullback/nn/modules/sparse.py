@@ -61,7 +61,8 @@ class Embedding(_Table):
         sparse: accepted; gradients are dense.
 
     Shape:
-        input ``(*)`` of integers, output ``(*, embedding_dim)``, ``weight`` ``(num_embeddings, embedding_dim)``.
+        input ``(*)`` of integers, output ``(*, embedding_dim)``, ``weight`` ``(num_embeddings,
+        embedding_dim)``.
 
     >>> import pullback as torch
     >>> table = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0, 0.0], [1.0, 2.0]]))
@@ -71,13 +72,13 @@ class Embedding(_Table):
             [1., 2.]])
     """
 
-    __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq",
-                     "sparse"]  # fmt: skip
+    __constants__ = [ "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type",
+                     "scale_grad_by_freq", "sparse"]  # fmt: skip
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
                  max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-                 sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+                 sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self._fill(num_embeddings, embedding_dim, padding_idx, _weight, not _freeze, device, dtype)
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -85,8 +86,8 @@ class Embedding(_Table):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
-                        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-                        sparse: bool = False) -> Embedding:  # fmt: skip
+                        max_norm: float | None = None, norm_type: float = 2.0,
+                        scale_grad_by_freq: bool = False, sparse: bool = False) -> Embedding:  # fmt: skip
         """A table of given rows, which is not trained unless ``freeze=False``."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
@@ -94,8 +95,8 @@ class Embedding(_Table):
                    _weight=embeddings, _freeze=freeze)  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
-                           self.sparse)  # fmt: skip
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+                           self.scale_grad_by_freq, self.sparse)  # fmt: skip
 
     def extra_repr(self) -> str:
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
@@ -116,14 +117,16 @@ class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows, without the rows themselves in between.
 
     Args:
-        num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, sparse: as :class:`Embedding` has them.
+        num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, sparse: as :class:`Embedding`
+            has them.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
         include_last_offset: whether the last offset is where the last bag ends.
         padding_idx: a row that is left out of its bag.
 
     Shape:
-        ``forward(input, offsets=None, per_sample_weights=None)``: a bag a row of ``(B, N)``, or all of them in a row with the
-        ``offsets`` ``(B)`` where they begin; weights, for sums, of the input's shape. Output ``(B, embedding_dim)``.
+        ``forward(input, offsets=None, per_sample_weights=None)``: a bag a row of ``(B, N)``, or all of them
+        in a row with the ``offsets`` ``(B)`` where they begin; weights, for sums, of the input's shape.
+        Output ``(B, embedding_dim)``.
 
     >>> import pullback as torch
     >>> table = torch.nn.EmbeddingBag.from_pretrained(torch.tensor([[0.0, 0.0], [1.0, 2.0]]), mode="sum")
@@ -132,13 +135,13 @@ class EmbeddingBag(_Table):
             [1., 2.]])
     """
 
-    __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
-                     "include_last_offset", "padding_idx"]  # fmt: skip
+    __constants__ = [ "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq",
+                     "mode", "sparse", "include_last_offset", "padding_idx"]  # fmt: skip
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
-                 scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                 _weight: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
+                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+                 sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False,
+                 padding_idx: int | None = None, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         self._fill(num_embeddings, embedding_dim, padding_idx, _weight, True, device, dtype)
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
@@ -157,10 +160,11 @@ class EmbeddingBag(_Table):
         bag.weight.requires_grad = not freeze
         return bag
 
-    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
-                               self.mode, self.sparse, per_sample_weights, self.include_last_offset,
-                               self.padding_idx)  # fmt: skip
+    def forward(self, input: Tensor, offsets: Tensor | None = None,
+                per_sample_weights: Tensor | None = None) -> Tensor:  # fmt: skip
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type,
+                               self.scale_grad_by_freq, self.mode, self.sparse, per_sample_weights,
+                               self.include_last_offset, self.padding_idx)  # fmt: skip
 
     def extra_repr(self) -> str:
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]

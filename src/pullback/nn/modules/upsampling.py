@@ -29,8 +29,9 @@ class Upsample(Module):
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
-    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: Any = None, mode: str = "nearest",
-                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None) -> None:  # fmt: skip
+    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: Any = None,
+                 mode: str = "nearest", align_corners: bool | None = None,
+                 recompute_scale_factor: bool | None = None) -> None:  # fmt: skip
         super().__init__()
         self.name = type(self).__name__
         self.size = size

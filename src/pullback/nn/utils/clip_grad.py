@@ -48,7 +48,8 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:  # fmt: skip
     """Multiply the gradients of the parameters by ``max_norm / total_norm`` where that is less than 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for grad in _gradients(parameters):
@@ -56,8 +57,8 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 
 @no_grad()
-def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                    foreach: bool | None = None) -> Tensor:  # fmt: skip
+def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:  # fmt: skip
     """Scale the gradients of the parameters down, if need be, so that their total norm is ``max_norm`` at most.
 
     Args:
@@ -76,7 +77,8 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
     if not isinstance(parameters, Tensor):
         empty_iterator, parameters = isinstance(parameters, Iterator), list(parameters)
         if empty_iterator and not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.",
+                          stacklevel=3)  # fmt: skip
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total

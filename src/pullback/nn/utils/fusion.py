@@ -15,8 +15,8 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution (``transpose``: a transposed one) that does what ``conv`` and then ``bn`` do in evaluation mode."""
     fused = _checked_copy(conv, bn)
-    fused.weight, fused.bias = fuse_conv_bn_weights(conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
-                                                    bn.bias, transpose)  # fmt: skip
+    fused.weight, fused.bias = fuse_conv_bn_weights(conv.weight, conv.bias, bn.running_mean, bn.running_var,
+                                                    bn.eps, bn.weight, bn.bias, transpose)  # fmt: skip
     return fused
 
 
@@ -26,8 +26,8 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
                              f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}")  # fmt: skip
-    fused.weight, fused.bias = fuse_linear_bn_weights(linear.weight, linear.bias, bn.running_mean, bn.running_var, bn.eps,
-                                                      bn.weight, bn.bias)  # fmt: skip
+    fused.weight, fused.bias = fuse_linear_bn_weights(linear.weight, linear.bias, bn.running_mean,
+                                                      bn.running_var, bn.eps, bn.weight, bn.bias)  # fmt: skip
     return fused
 
 
@@ -47,14 +47,15 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
 
 
-def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                           bn_w: Tensor | None, bn_b: Tensor | None) -> tuple[Parameter, Parameter]:  # fmt: skip
+def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor,
+                           bn_eps: float, bn_w: Tensor | None,
+                           bn_b: Tensor | None) -> tuple[Parameter, Parameter]:  # fmt: skip
     """The weight and the bias for :func:`fuse_linear_bn_eval`, from those of both layers."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
-def _fused(w: Tensor, b: Tensor | None, mean: Tensor, var: Tensor, eps: float, scale: Tensor | None, shift: Tensor | None,
-           shape: list[int]) -> tuple[Parameter, Parameter]:  # fmt: skip
+def _fused(w: Tensor, b: Tensor | None, mean: Tensor, var: Tensor, eps: float, scale: Tensor | None,
+           shift: Tensor | None, shape: list[int]) -> tuple[Parameter, Parameter]:  # fmt: skip
     b = zeros_like(mean) if b is None else b
     factor = (var + eps).rsqrt() * (ones_like(mean) if scale is None else scale)
     bias = (b - mean) * factor + (zeros_like(mean) if shift is None else shift)

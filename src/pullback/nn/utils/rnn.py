@@ -1,7 +1,7 @@
 """Sequences of several lengths as one tensor: padded to the longest, or packed without padding.
 
-A :class:`PackedSequence` holds the first elements of all sequences, then the second ones, and so on, with the longest
-sequence first at every step: what a recurrent network takes in one step is a slice.
+A :class:`PackedSequence` holds the first elements of all sequences, then the second ones, and so on, with the
+longest sequence first at every step: what a recurrent network takes in one step is a slice.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from ...ops.join import stack
 from ...tensor import Tensor
 from .. import functional as F
 
-__all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
-    "unpack_sequence", "unpad_sequence",
-]  # fmt: skip
+__all__ = [ "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
+           "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]  # fmt: skip
 
 
 class _Packed(NamedTuple):
@@ -97,7 +95,8 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     Args:
         input: ``(T, B, *)``, or ``(B, T, *)`` with ``batch_first``.
         lengths: of each sequence, ``(B)``, from 1 to T.
-        enforce_sorted: whether they have to fall already; otherwise they are sorted here and unsorted afterwards.
+        enforce_sorted: whether they have to fall already; otherwise they are sorted here and unsorted
+            afterwards.
 
     Raises:
         RuntimeError: lengths that don't fall, are less than 1, or as many as there are not sequences.
@@ -159,7 +158,8 @@ def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding
 
     Args:
         sequences: B tensors ``(length, *)``.
-        padding_value: what to pad with. padding_side: ``"right"`` to pad at the end, ``"left"`` at the beginning.
+        padding_value: what to pad with. padding_side: ``"right"`` to pad at the end, ``"left"`` at the
+            beginning.
 
     Returns:
         ``(longest length, B, *)``, or ``(B, longest length, *)`` with ``batch_first``.
@@ -199,7 +199,8 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     >>> packed.data, unpack_sequence(packed)
     (tensor([2, 1, 3]), [tensor([1]), tensor([2, 3])])
     """
-    return pack_padded_sequence(pad_sequence(sequences), [s.size(0) for s in sequences], enforce_sorted=enforce_sorted)
+    return pack_padded_sequence(pad_sequence(sequences), [s.size(0) for s in sequences],
+                                enforce_sorted=enforce_sorted)  # fmt: skip
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
