@@ -17,17 +17,18 @@ class device:
     KINDS = ("cpu", "cuda", "meta", "mps", "xpu", "hip", "xla", "ipu", "hpu", "mtia", "privateuseone", "vulkan", "opengl")
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        elif isinstance(type, int):
-            type, index = "cuda", type
-        kind, _, number = str(type).partition(":")
+        given: Any = type
+        if isinstance(given, device):
+            given, index = given.type, given.index
+        elif isinstance(given, int):
+            given, index = "cuda", given
+        kind, _, number = str(given).partition(":")
         if kind not in self.KINDS:
-            raise RuntimeError(f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {type}\n"
+            raise RuntimeError(f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {given}\n"
                                "  Pullback has the device 'cpu'.")  # fmt: skip
         if number:
             if not number.isdigit():
-                raise RuntimeError(f"Invalid device string: '{type}'")
+                raise RuntimeError(f"Invalid device string: '{given}'")
             index = int(number)
         self.type, self.index = kind, index
 

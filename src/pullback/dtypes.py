@@ -245,7 +245,7 @@ class finfo:
         if d is bfloat16:
             from ml_dtypes import finfo as limits
         else:
-            limits = np.finfo  # type: ignore[assignment]
+            limits = np.finfo  # type: ignore[assignment,misc]
         info = limits(d.numpy)
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)

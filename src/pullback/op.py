@@ -70,7 +70,7 @@ class Op:
         self.outputs = tuple(outputs.split())
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
-        self.node_name = node or camel(self.name) + "Backward0"
+        self.node_name: Any = node or camel(self.name) + "Backward0"
         self.nodes: dict[tuple[str, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
         self.getters: tuple[Any, ...] = ()
@@ -79,14 +79,13 @@ class Op:
         self.operator: Any = None
         self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
         self.shared: Callable | None = None
-        self.call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
-        for attribute in ("__module__", "__doc__"):
-            setattr(self.call, attribute, getattr(impl, attribute))
-        self.call.__name__ = self.call.__qualname__ = self.name
-        self.call.__wrapped__, self.call.op, self.call.vjp, self.call.vjp_all = impl, self, self.vjp, self.vjp_all
+        call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
+        call.__module__, call.__doc__, call.__name__, call.__qualname__ = impl.__module__, impl.__doc__, self.name, self.name
+        call.__wrapped__, call.op, call.vjp, call.vjp_all = impl, self, self.vjp, self.vjp_all
+        self.call = call
         REGISTRY[self.name] = self
         if method:
-            offer(self.call, method if isinstance(method, str) else self.name)
+            offer(call, method if isinstance(method, str) else self.name)
         if inplace:
             offer(inplace_call(self), self.name + "_")
 
@@ -220,7 +219,7 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
-def conjugating(pull: Callable, pulls: Sequence[Callable]) -> Callable:
+def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def named(name: str, fields: tuple[str, ...]) -> type:
-    """The type of an operation's results, kept in this module under the operation's name (where pickle finds it).
+    """The type of an operation's results, kept here under the operation's name, where pickle finds it.
 
     >>> import pullback as torch
     >>> torch.max(torch.tensor([1.0, 3.0]), 0)
@@ -15,16 +15,10 @@ def named(name: str, fields: tuple[str, ...]) -> type:
     values=tensor(3.),
     indices=tensor(1))
     """
-    made = type(
-        name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": _shown, "__module__": __name__}
-    )
+    made = type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": _shown, "__module__": __name__})
     globals()[name] = made
     return made
 
 
 def _shown(self: Any) -> str:
-    return (
-        f"torch.return_types.{type(self).__name__}(\n"
-        + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
-        + ")"
-    )
+    return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self)) + ")"

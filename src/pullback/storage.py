@@ -38,7 +38,7 @@ class Write:
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
         self.owner = weakref.ref(owner, lambda _: _writes.pop(key, None))
-        self.count = 0
+        self.count = self.seq = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
         self.lasti = 0

@@ -11,7 +11,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
-from .graph import FREED, Node
+from .graph import Node
 
 
 def at(location: tuple[str, int] | None) -> str:
@@ -57,7 +57,7 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Wri
 
     name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
     later = sum(stamp > node._seq for stamp in write.recent)
-    source = node
+    source: Any = node
     if name != "out" and node._op is not None and name in node._op.params:
         e = node._edges[node._op.params.index(name)] if not node._op.listed else None
         source = getattr(e, "node", e)

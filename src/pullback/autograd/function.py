@@ -15,7 +15,7 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..op import wrap
 from ..tensor import Tensor
 from . import errors, modes
-from .graph import LEAF, Node, Output, clock, made_here
+from .graph import FREED, LEAF, Node, Output, clock, made_here
 
 
 class FunctionCtx:
@@ -56,6 +56,12 @@ class BackwardNode(FunctionCtx, Node):
 
     # A class with a dict: ctx takes any attribute.
     _function: Any = None
+    _outputs: int  # how many the forward returned,
+    _differentiable: list[int]  # which of them take part,
+    _shapes: list[Any]  # and of what shape and type they are
+    _input_shapes: list[Any]
+    _saved_edges: list[Any]
+    _wanted: list[bool]
     _where: tuple[int, ...] = ()
     _pulls = None
     _materializes = True
@@ -64,7 +70,7 @@ class BackwardNode(FunctionCtx, Node):
         recording = _recording(g)
         self._wanted = [e is not None for e in edges]
         grads = list(g) if g.__class__ is tuple else [g]
-        full = [None] * self._outputs
+        full: list[Any] = [None] * self._outputs
         for i, v in zip(self._differentiable, grads):
             full[i] = v
         for i, v in enumerate(full):
@@ -112,9 +118,9 @@ class BackwardNode(FunctionCtx, Node):
         Raises:
             RuntimeError: if they were freed, or one was written into since.
         """
-        if self._saved is errors.FREED:
+        if self._saved is FREED:
             raise errors.second_time(self)
-        values = []
+        values: list[Any] = []
         for array, (kind, e) in zip(self._saved, self._saved_edges):
             if array is None:
                 values.append(None)
@@ -279,7 +285,8 @@ class Function(metaclass=FunctionMeta):
             node._shape = [results[i]._array.shape for i in taking_part]
             node._dtype = [results[i]._array.dtype for i in taking_part]
         made_here(node, sys._getframe(2))
-        kept, edges = [], []
+        kept: list[Any] = []
+        edges: list[Any] = []
         for t in node.to_save:
             if t is None:
                 kept.append(None)

@@ -168,11 +168,11 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
                 raise RuntimeError("The jacobian of the user-provided function is independent of "
                                    f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
             columns[j].append(wrap(np.zeros_like(x._array)) if g is None else g)
-    shaped = []
+    shaped: list[Any] = []
     for c, x in zip(columns, xs):
         shape = o._array.shape + x._array.shape
-        j = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))  # type: ignore[attr-defined]
-        shaped.append(j if create_graph else j.detach())
+        matrix: Any = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))  # type: ignore[attr-defined]
+        shaped.append(matrix if create_graph else matrix.detach())
     return tuple(shaped)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -102,6 +101,14 @@ class Node:
     """
 
     __slots__ = ("_edges", "_saved", "_seq", "_shape", "_dtype", "_code", "_lasti", "_hooks")
+    _edges: Any
+    _saved: Any
+    _seq: int
+    _shape: Any
+    _dtype: Any
+    _code: CodeType | None
+    _lasti: int
+    _hooks: Any
     _op: Any = None  # set by the subclass of each operation
     _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
     _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden

@@ -155,6 +155,8 @@ class inference_mode(Mode):
     True
     """
 
+    mode: bool
+
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
         if isinstance(mode, bool):

@@ -8,6 +8,6 @@ from .modules import __all__ as _layers
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules", "parameter", "utils",
-    *_layers,
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules",
+    "parameter", "utils", *_layers,
 ]  # fmt: skip

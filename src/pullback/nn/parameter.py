@@ -8,8 +8,10 @@ from ..autograd.graph import LEAF
 from ..ops.create import as_tensor, empty
 from ..tensor import Tensor, _disabled_torch_function
 
-__all__ = [ "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "UninitializedTensorMixin", "is_lazy"]  # fmt: skip
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin",
+    "is_lazy",
+]  # fmt: skip
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -99,7 +101,7 @@ class Buffer(Tensor, metaclass=_BufferType):
     __torch_function__ = _disabled_torch_function
 
 
-# --- of a shape not known yet -----------------------------------------------------------------------------------
+# --- of a shape not known yet -------------------------------------------------------------------------------
 
 
 class UninitializedTensorMixin(Tensor):
@@ -118,9 +120,10 @@ class UninitializedTensorMixin(Tensor):
     @property
     def _array(self) -> Any:  # type: ignore[override]
         raise ValueError(
-            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
-            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using "
-            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using "
+            "a `LazyModule` or explicitly manipulating `torch.nn.parameter."
+            f"{type(self).__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
+            "initialize the parameters before calling torch functions"
         )
 
     @_array.setter

@@ -1,8 +1,8 @@
 """Largest and smallest elements, and where they are.
 
-NaN counts as larger than everything and as smaller than everything: maxima and minima return it. Of several NaNs,
-and of equal elements, the first is found. Reductions to values alone share the gradient evenly between equal
-elements; where indices are returned as well, the element they point at gets all of it.
+NaN counts as larger than everything and as smaller than everything: maxima and minima return it. Of several
+NaNs, and of equal elements, the first is found. Reductions to values alone share the gradient evenly between
+equal elements; where indices are returned as well, the element they point at gets all of it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> N
         RuntimeError, IndexError: in PyTorch's words.
     """
     if dims is None and not x.size:
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                           "Specify the reduction dim with the 'dim' argument.")  # fmt: skip
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
     for d in dims or ():
         if not x.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
 def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
-    """The gradient of elements that ``indices`` chose along a dimension: theirs where they came from, else zeros."""
+    """The gradient of elements that ``indices`` chose along a dimension: zeros where none came from."""
     if not input_shape:
         return g
     d = wrapped_dim(dim, len(input_shape))
@@ -131,12 +132,11 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
     """
     x = real_only(input, "aminmax_cpu")
     if dim is None and not x.size:
-        raise RuntimeError(
-            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-        )
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
-    return tuple([f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum)])  # type: ignore[return-value]
+    low, high = (f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum))
+    return low, high
 
 
 @aminmax.vjp_all
@@ -167,9 +167,7 @@ min_all.vjp(input=to_equal)
 # --- values and indices -------------------------------------------------------------------------------------
 
 
-def _extreme_along(
-    x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any
-) -> tuple[np.ndarray, np.ndarray]:
+def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any) -> tuple[np.ndarray, np.ndarray]:
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
     reduce, find = ways
@@ -195,17 +193,11 @@ def min_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, T
     return _extreme_along(input, "min", dim, keepdim, LOWEST)
 
 
-max_along.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
-)
-min_along.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
-)
+max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 
-def _one_of_three(
-    name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any
-) -> Any:
+def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     if not isinstance(input, (Tensor, np.ndarray)):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(dim, (Tensor, np.ndarray)):
@@ -275,7 +267,7 @@ def _found(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.n
 
 @op.general
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones.
+    """The index of the largest element, the first of equal ones, in the flattened tensor or along ``dim``.
 
     Raises:
         RuntimeError: for bool and complex tensors.
@@ -291,7 +283,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @op.general
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest element is: its index in the flattened tensor, or along ``dim``. The first of equal ones.
+    """The index of the smallest element, the first of equal ones, in the flattened tensor or along ``dim``.
 
     Raises:
         RuntimeError: for bool and complex tensors.

@@ -42,11 +42,22 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
     if not input.ndim and last.dtype.kind != "b":
         input = input.reshape(1)
     try:
-        if last.dtype.kind == "i" and input.flags.c_contiguous and all(i.__class__ is slice for i in at[:-1]):
-            return input.take(last, len(at) - 1)  # several times as fast
+        if last.dtype.kind == "i" and input.flags.c_contiguous:  # ndarray.take is several times as fast
+            if all(i.__class__ is slice for i in at[:-1]):
+                return input.take(last, len(at) - 1)
+            if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
+                return input.reshape(-1).take(Rows(at, input.shape).flat)
         return input[tuple(at)]
     except IndexError as error:
         raise in_torchs_words(error, input, at) from None
+
+
+LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
+
+
+def _inside(index: Any, size: int) -> bool:
+    """Whether this is an array of indices that all lie from 0 to ``size``."""
+    return index.__class__ is ndarray and index.dtype.kind == "i" and (not index.size or index.min() >= 0 and index.max() < size)
 
 
 @op.general(name="index_accumulate", holomorphic=False, method=False)
@@ -56,14 +67,13 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
         out = np.zeros(shape, input.dtype)
         out[tuple(at)] = input
         return out
-    rows = Rows(at, shape or (1,))
-    return rows.back(rows.summed(input), shape)
+    return Rows(at, shape).summed(input)
 
 
 @op.general(name="index_put_at", node=lambda input, value, at, accumulate, name: name, holomorphic=False, method=False)
 def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
     """A copy of the input with other elements at an advanced index, or with these added there."""
-    out = input.copy()
+    out = np.array(input)
     put_into(out, value, at, accumulate)
     return out
 
@@ -73,15 +83,16 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
     if not array.ndim and at[-1].dtype.kind != "b":
         array = array.reshape(1)
     try:
-        if not accumulate:
-            if np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
-                np.putmask(array, at[0], value)  # several times as fast
+        if accumulate:
+            if np.size(value) * 8 < array.size:
+                np.add.at(array, index, value)
             else:
-                array[index] = value
-        elif np.size(value) * 8 < array.size:
-            np.add.at(array, index, value)
+                rows = Rows(at, array.shape)
+                array += rows.summed(np.broadcast_to(np.asarray(value, array.dtype), rows.given))
+        elif np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
+            np.putmask(array, at[0], value)  # several times as fast
         else:
-            array += sum_at(np.broadcast_to(np.asarray(value, array.dtype), array[index].shape), at, array.shape)
+            array[index] = value
     except IndexError as error:
         raise in_torchs_words(error, array, at) from None
     except ValueError:
@@ -97,7 +108,7 @@ def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
     taken = take_at(g, at)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
-    lost = Rows(at, g.shape or (1,)).overwritten()
+    lost = Rows(at, g.shape).overwritten()
     return where(lost, 0, taken) if lost.any() else taken
 
 
@@ -114,9 +125,12 @@ class Rows:
         flat: the row numbers, in the shape that the index arrays broadcast to.
         dims, rest: the dimensions that are indexed, and the others.
         lead: how many of the others stand before the row numbers' dimensions in what the index gives.
+        given: the shape of what the index gives.
     """
 
     def __init__(self, at: list[Any], shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        shape = shape or (1,)
         arrays: list[np.ndarray] = []
         self.dims: list[int] = []
         places, d = [], 0
@@ -133,39 +147,40 @@ class Rows:
         self.lead = self.dims[0] if places[-1] - places[0] == len(places) - 1 else 0
         self.count, self.columns = prod([shape[d] for d in self.dims]), prod([shape[d] for d in self.rest])
         self.flat: np.ndarray = np.zeros((), np.intp)
-        for d, array in zip(self.dims, arrays):
-            self.flat = self.flat * shape[d] + np.where(array < 0, array + shape[d], array)
+        for k, (d, array) in enumerate(zip(self.dims, arrays)):
+            if array.size and array.min() < 0:
+                array = np.where(array < 0, array + shape[d], array)
+            self.flat = self.flat * shape[d] + array if k else array
+        others = tuple([shape[d] for d in self.rest])
+        self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """The matrix of which each row is the sum of the values (shaped as what the index gives) that belong there."""
+        """Zeros of the indexed shape, with values shaped as what the index gives added where they belong."""
         n, lead = self.flat.ndim, self.lead
         if lead:
             values = values.transpose(*range(lead, lead + n), *range(lead), *range(lead + n, values.ndim))
         flat, values = self.flat.reshape(-1), values.reshape(self.flat.size, self.columns)
         wide = np.dtype(np.float32) if values.itemsize == 2 and values.dtype.kind in "fV" else values.dtype
-        out = np.zeros((self.count, self.columns), wide)
+        order = self.dims + self.rest
+        out = np.zeros([self.shape[d] for d in order] if self.shape else (), wide)
+        matrix = out.reshape(self.count, self.columns)
         if not values.size:
             pass
         elif self.columns == 1:
-            np.add.at(out.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
+            np.add.at(matrix.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
         elif not self.overwritten().any():
-            out[flat] = values
+            matrix[flat] = values
         elif values.size < 1 << 16:
             cells = flat[:, None] * self.columns + np.arange(self.columns)
-            np.add.at(out.reshape(-1), cells.reshape(-1), values.reshape(-1).astype(wide, copy=False))
+            np.add.at(matrix.reshape(-1), cells.reshape(-1), values.reshape(-1).astype(wide, copy=False))
         else:  # where it pays to import it
             from scipy.sparse import csc_array
 
             ones = np.ones(flat.size, wide)
-            out = csc_array((ones, flat, np.arange(flat.size + 1)), shape=(self.count, flat.size)) @ values.astype(wide, copy=False)
-        return out.astype(values.dtype, copy=False)
-
-    def back(self, matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The matrix as an array of the shape that was indexed."""
-        order = self.dims + self.rest
-        if not shape:
-            return matrix.reshape(())
-        return matrix.reshape([shape[d] for d in order]).transpose(inverse(order))
+            sums = csc_array((ones, flat, np.arange(flat.size + 1)), shape=matrix.shape[:1] + flat.shape) @ values.astype(wide, copy=False)
+            out = sums if sums.shape == out.shape else sums.reshape(out.shape)
+        out = out.astype(values.dtype, copy=False)
+        return out.transpose(inverse(order)) if order != sorted(order) else out
 
     def overwritten(self) -> np.ndarray:
         """Which of the row numbers come again later, shaped to mask what the index gives."""

@@ -6,6 +6,7 @@ differentiable, and hand their gradient to the elements that the indices point a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
-from .reduce import one_dim
+from .reduce import one_dim, widened
 
 __all__ = [
-    "argsort", "bincount", "bucketize", "histc", "histogram", "histogramdd", "kthvalue", "msort", "searchsorted", "sort",
-    "topk", "unique", "unique_consecutive",
+    "argsort", "bincount", "bucketize", "histc", "histogram", "histogramdd", "kthvalue", "msort",
+    "searchsorted", "sort", "topk", "unique", "unique_consecutive",
 ]  # fmt: skip
 
 # --- sorting ------------------------------------------------------------------------------------------------
@@ -42,9 +43,7 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
 
 @op.general(node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
             outputs="values indices", differentiable="values")  # fmt: skip
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
-) -> tuple[Tensor, Tensor]:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
 
     >>> import pullback as torch
@@ -89,9 +88,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 @op.general(outputs="values indices", differentiable="values")
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[Tensor, Tensor]:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
 
     Raises:
@@ -147,9 +144,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     return dropped(taken(input, indices, d), d, keepdim), dropped(indices, d, keepdim)
 
 
-kthvalue.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
-)
+kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 # --- distinct elements --------------------------------------------------------------------------------------
 
@@ -159,15 +154,11 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
         return values, inverse.reshape(input.shape), counts
-    values, inverse, counts = np.unique(
-        input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
+    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     return values, inverse.reshape(-1), counts
 
 
-@op.general(
-    name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False
-)
+@op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     n = x.shape[d]
@@ -198,9 +189,7 @@ def _dim_of_rows(input: Tensor, dim: int | None, name: str) -> int | None:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = one_dim(name, dim, len(shape))
     if 0 in shape[:d] + shape[d + 1 :]:
-        raise RuntimeError(
-            f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied"
-        )
+        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
     return d
 
 
@@ -212,10 +201,11 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements, or slices along ``dim``, in ascending order even if not ``sorted``. NaNs are distinct.
+    """The distinct elements, or slices along ``dim``, ascending even if not ``sorted``. NaNs are distinct.
 
     Returns:
-        The distinct elements; if asked for, with the index among them of each element, and how often each is there.
+        The distinct elements; if asked for, with the index among them of each element, and how often each
+        is there.
 
     >>> import pullback as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
@@ -225,9 +215,7 @@ def unique(
 
 
 @op.composite
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along ``dim``, without those that equal the one before.
 
     Returns:
@@ -248,8 +236,16 @@ def unique_consecutive(
 
 
 @op.composite(method=False)
-def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-                 sorter: Tensor | None = None, out: Any = None) -> Tensor:  # fmt: skip
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Any = None,
+) -> Tensor:
     """Where to insert ``input`` into sorted sequences to keep them sorted.
 
     Args:
@@ -269,28 +265,30 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if side not in (None, "left", "right"):
         raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError(
-            f"{name}side and right can't be set to opposites, got side of left while right was True"
-        )
+        raise RuntimeError(f"{name}side and right can't be set to opposites, got side of left while right was True")
     edges, values = sorted_sequence._array, input._array if isinstance(input, Tensor) else np.asarray(input)
     if not edges.ndim:
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
     if edges.ndim > 1 and not values.ndim:
-        raise RuntimeError(f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-                           f"boundaries tensor dim({edges.ndim}) and input value's dim(0) numel(1)")  # fmt: skip
+        raise RuntimeError(
+            f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we "
+            f"got boundaries tensor dim({edges.ndim}) and input value's dim(0) numel(1)"
+        )
     if edges.ndim > 1 and (edges.ndim != values.ndim or edges.shape[:-1] != values.shape[:-1]):
-        raise RuntimeError(f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-                           "tensor and input value tensor must match, but we got boundaries tensor "
-                           f"{list(edges.shape)} and input value tensor {list(values.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            "tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(edges.shape)} and input value tensor {list(values.shape)}"
+        )
     if sorter is not None:
         order = sorter._array
         if order.dtype != np.int64:
-            raise RuntimeError(
-                f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}"
-            )
+            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}")
         if order.shape != edges.shape:
-            raise RuntimeError(f"{name}boundary and sorter must have the same size, but got boundary tensor "
-                               f"{list(edges.shape)}and got sorter tensor {list(order.shape)}")  # fmt: skip
+            raise RuntimeError(
+                f"{name}boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(edges.shape)}and got sorter tensor {list(order.shape)}"
+            )
         if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
             raise RuntimeError(f"{name}sorter index out of range")
         edges = taken(edges, order, order.ndim - 1)
@@ -318,10 +316,8 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
 
 
 @op.composite(method=False)
-def bucketize(
-    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
-) -> Tensor:
-    """Which of the buckets between sorted 1-d ``boundaries`` elements fall into: :func:`searchsorted`, turned round.
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
+    """Which bucket between the sorted 1-d ``boundaries`` each element falls into, by :func:`searchsorted`.
 
     >>> import pullback as torch
     >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
@@ -382,7 +378,7 @@ def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
 
 @op.general
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements fall into equal bins from ``min`` to ``max`` (both 0: those of the input), which count alone.
+    """How many elements fall into equal bins from ``min`` to ``max`` (both 0: those of the input).
 
     >>> import pullback as torch
     >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
@@ -398,9 +394,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     return np.bincount(places, minlength=bins).astype(x.dtype)
 
 
-def _histogram(
-    points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool
-) -> np.ndarray:
+def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
     """Count points (rows) in the boxes between edges."""
     sizes = [e.size - 1 for e in edges]
     inside = np.ones(len(points), bool)
@@ -424,9 +418,7 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
     if isinstance(bins, int):
         bins = [bins] * dims
     if len(bins) != dims:
-        error = RuntimeError(
-            f"{name}: The size of bins must be equal to the innermost dimension of the input."
-        )
+        error = RuntimeError(f"{name}: The size of bins must be equal to the innermost dimension of the input.")
         raise noted(error, f"They are {len(bins)} and {dims}.")
     if isinstance(bins[0], (Tensor, np.ndarray)):
         return [b._array if isinstance(b, Tensor) else b for b in bins]

@@ -40,8 +40,8 @@ def _gates(rows: np.ndarray, count: int) -> np.ndarray:
 
 def _in_order(parts: list[tuple[int, Any]]) -> Any:
     """The parts, each with the row that it begins at, as one."""
-    return parts[0][1] if len(parts) == 1 else cat([ part for _,
-                                                    part in sorted(parts, key=lambda part: part[0])])  # fmt: skip
+    parts = sorted(parts, key=lambda part: part[0])
+    return parts[0][1] if len(parts) == 1 else cat([part for _, part in parts])
 
 
 def _before(states: Any, first: Any, spans: Spans) -> Any:
@@ -63,7 +63,7 @@ def _nothing(states: Any) -> np.ndarray:
     return np.zeros(states.shape, bool)
 
 
-# --- Elman ------------------------------------------------------------------------------------------------------
+# --- Elman --------------------------------------------------------------------------------------------------
 
 
 @op.general(method=False)
@@ -97,12 +97,14 @@ def _of_elman(g: Any, wanted: Any, hidden: Any, weight: Any, spans: Spans, relu:
     return dx, carried, transpose(dx, 0, 1) @ _before(out, hidden, spans) if wanted[2] else None
 
 
-# --- GRU --------------------------------------------------------------------------------------------------------
+# --- GRU ----------------------------------------------------------------------------------------------------
 
 
 @op.general(method=False)
 def gru(x: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None = None, spans: Spans = ()) -> Tensor:
-    """``h' = n + z (h - n)`` with ``[r, z] = σ([x_r, x_z] + [y_r, y_z])``, ``n = tanh(x_n + r y_n)``, ``y = h Wᵀ + b``.
+    """``h' = n + z (h - n)`` for all steps.
+
+    Here ``y = h Wᵀ + b``, ``r = σ(x_r + y_r)``, ``z = σ(x_z + y_z)`` and ``n = tanh(x_n + r y_n)``.
 
     Args:
         x: ``(rows, 3 H)``, gates r, z, n. hidden: the first states, ``(B, H)``. weight: ``(3 H, H)``. bias:
@@ -152,13 +154,15 @@ def _of_gru(g: Any, wanted: Any, x: Any, hidden: Any, weight: Any, bias: Any, sp
     return dx, carried, transpose(dy, 0, 1) @ before if wanted[2] else None, sum(dy, 0) if wanted[3] else None
 
 
-# --- LSTM -------------------------------------------------------------------------------------------------------
+# --- LSTM ---------------------------------------------------------------------------------------------------
 
 
 @op.general(outputs="output cells", method=False)
 def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Tensor | None = None,
          spans: Spans = ()) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """``c' = f c + i g``, ``h' = o tanh(c')`` with ``z = x + h Wᵀ``, ``[i, f, o] = σ([z_i, z_f, z_o])``, ``g = tanh(z_g)``.
+    """``c' = f c + i g`` and ``h' = o tanh(c')`` for all steps.
+
+    Here ``z = x + h Wᵀ``, ``i = σ(z_i)``, ``f = σ(z_f)``, ``g = tanh(z_g)`` and ``o = σ(z_o)``.
 
     Args:
         x: ``(rows, 4 H)``, gates i, f, g, o. hidden, cell: the first states, ``(B, P)`` and ``(B, H)``.

@@ -1,7 +1,7 @@
 """Reductions: sums, means, products, norms and tests, of all elements or along dimensions.
 
-``dim`` is one dimension, several, or None for all; ``keepdim`` keeps the reduced dimensions, with size 1. Bools
-and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
+``dim`` is one dimension, several, or None for all; ``keepdim`` keeps the reduced dimensions, with size 1.
+Bools and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
 (:func:`total`), so that rounding errors stay small along any dimension, not only along the last.
 
 Maxima are in :mod:`pullback.ops.extreme`, variances and quantiles in :mod:`pullback.ops.statistics`.
@@ -112,12 +112,12 @@ ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
 def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
-    """The sum of an array over dimensions counted from the first, in its type; in int64 for bools and integers.
+    """The sum of an array over dimensions counted from the first, in its type (int64 for bools and integers).
 
-    NumPy adds pairwise only along the dimension innermost in memory, and its loops are slow when that is short.
-    Here blocks of at most :data:`BLOCK` are summed as products with a vector of ones, along any dimension, then
-    the sums of blocks likewise. Errors are those of pairwise summation (for both: N. J. Higham, SIAM J. Sci.
-    Comput. 14, 1993), in half to a tenth of the time of ``np.add.reduce``.
+    NumPy adds pairwise only along the dimension innermost in memory, and its loops are slow when that is
+    short. Here blocks of at most :data:`BLOCK` are summed as products with a vector of ones, along any
+    dimension, then the sums of blocks likewise. Errors are those of pairwise summation (for both: N. J.
+    Higham, SIAM J. Sci. Comput. 14, 1993), in half to a tenth of the time of ``np.add.reduce``.
     """
     d, shape = x.dtype, x.shape
     if d not in ONES:
@@ -135,9 +135,7 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
         part = tuple([slice(0, 1) if i in dims and not s else slice(None) for i, s in enumerate(x.strides)])
         repeats, x = x.size, x[part]
         repeats //= x.size
-    order = sorted(
-        range(x.ndim), key=lambda i: -x.strides[i]
-    )  # from the outermost in memory to the innermost
+    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
     laid = x.transpose(order)
     sizes, todo = list(laid.shape), sorted([order.index(i) for i in dims])
     while todo:
@@ -276,9 +274,7 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
 
 @op.composite
 @in_numpys_names
-def nansum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum of the elements that are not NaN; arguments as for :func:`sum`. NaN gets the gradient 0.
 
     >>> import pullback as torch
@@ -309,14 +305,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     kind = OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
-        what = (
-            "could not infer output dtype. Input dtype"
-            if dtype is None
-            else "could not infer output dtype. Optional dtype"
-        )
-        complaint = (
-            f"mean(): {what} must be either a floating point or complex dtype. Got: {op.type_name(kind)}"
-        )
+        what = "could not infer output dtype. Input dtype" if dtype is None else "could not infer output dtype. Optional dtype"
+        complaint = f"mean(): {what} must be either a floating point or complex dtype. Got: {op.type_name(kind)}"
         raise noted(RuntimeError(complaint), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
@@ -337,9 +327,7 @@ def widened(x: np.ndarray) -> np.ndarray:
 
 @op.composite
 @in_numpys_names
-def nanmean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean of the elements that are not NaN; arguments as for :func:`mean`.
 
     >>> import pullback as torch
@@ -347,8 +335,7 @@ def nanmean(
     tensor(1.5000)
     """
     if OF_NUMPY[input._array.dtype].category < FLOATING:
-        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
-                           f"{op.type_name(input.dtype)}")  # fmt: skip
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {op.type_name(input.dtype)}")
     total = nansum(input, dim, keepdim, dtype=dtype)
     result = total / sum(~isnan(input), dim, keepdim)
     return result if out is None else op.write_out(out, result)
@@ -373,9 +360,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    out = np.multiply.reduce(
-        widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim
-    )
+    out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
     return asarray(out).astype(d, copy=False)
 
 
@@ -405,9 +390,7 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    return both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim).astype(
-        np.uint8 if x.dtype == np.uint8 else bool
-    )
+    return both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim).astype(np.uint8 if x.dtype == np.uint8 else bool)
 
 
 @op.general
@@ -447,13 +430,11 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @op.general(name="linalg_vector_norm", method=False)
-def vector_norm(
-    input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Tensor:
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """``sum(abs(input) ** ord) ** (1 / ord)`` over all elements, or along dimensions; a real number.
 
     Args:
-        ord: any number; ``inf`` for the largest absolute value, ``-inf`` for the smallest, 0 counts non-zeros.
+        ord: any number; ``inf`` for the largest absolute value, ``-inf`` for the smallest, 0 to count.
         dtype: convert to this type first.
 
     Raises:
@@ -475,8 +456,9 @@ def vector_norm(
     result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         what = "an empty tensor" if dim is None else f"the dimension {[d for d in dims if not x.shape[d]][0]}"
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {what} because this dimension "
-                           "is empty and the operation does not have an identity")  # fmt: skip
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on {what} because it is empty and the operation does not have an identity"
+        )
     x = widened(x)
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)
@@ -516,9 +498,7 @@ vector_norm.vjp(input=_of_norm)
 
 @op.composite
 @in_numpys_names
-def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
-) -> Tensor:
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Tensor:
     """The norm of the elements, all or along dimensions: :func:`torch.linalg.vector_norm` for a number ``p``.
 
     Args:
@@ -567,9 +547,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
     sums = total(np.exp(x - top), dims, True)
     out = np.log(sums) + top
-    return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(
-        d, copy=False
-    )
+    return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(d, copy=False)
 
 
 def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:

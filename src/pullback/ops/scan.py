@@ -26,8 +26,8 @@ from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
 from .view import reshape, wrapped_dim
 
 __all__ = [
-    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp", "trapezoid",
-    "trapz",
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp",
+    "trapezoid", "trapz",
 ]  # fmt: skip
 
 # --- sums ---------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ cumsum.vjp(input=lambda g, dim: cumsum_from_end(g, dim))
 
 @op.general(method=False, holomorphic=False)
 def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
-    """The elements moved ``by`` places along a dimension (if negative, back), and ``fill`` where none came."""
+    """The elements moved ``by`` places along a dimension, back if negative, and ``fill`` where none came."""
     out = np.full_like(input, fill)
     n = input.shape[dim]
     if -n < by < n:
@@ -148,9 +148,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
-    for before, here in zip(
-        slices, slices[1:]
-    ):  # one by one, for that decides the branch of the imaginary part
+    for before, here in zip(slices, slices[1:]):  # one by one, for that decides the branch of the imaginary part
         here[...] = logaddexp(before, here)
     return out
 
@@ -181,7 +179,7 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
 
 @op.general(outputs="values indices", differentiable="values")
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The largest element so far along a dimension, and where it is, the last of equal ones. After NaN all is NaN.
+    """The largest element so far along a dimension, and where it was last. After NaN all is NaN.
 
     >>> import pullback as torch
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).indices
@@ -192,7 +190,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 @op.general(outputs="values indices", differentiable="values")
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The smallest element so far along a dimension, and where it is, the last of equal ones. After NaN all is NaN.
+    """The smallest element so far along a dimension, and where it was last. After NaN all is NaN.
 
     >>> import pullback as torch
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
@@ -244,9 +242,11 @@ def diff(
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         for k, (a, b) in enumerate(zip(shape, end._array.shape)):
             if a != b and k != d:
-                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input "
-                                   f"except along the differencing dimension; input.size({k}) = {a}, but got "
-                                   f"tensor.size({k}) = {b}")  # fmt: skip
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input "
+                    f"except along the differencing dimension; input.size({k}) = {a}, but got "
+                    f"tensor.size({k}) = {b}"
+                )
     if n and (prepend is not None or append is not None):
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(n):
@@ -258,13 +258,7 @@ def diff(
 def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     """The distances between sample points, shaped to multiply samples along dimension ``d``."""
     points, shape = x._array.shape, y._array.shape
-    if (
-        points[0]
-        if len(points) == 1 and len(shape) > 1
-        else points[d]
-        if len(points) == len(shape)
-        else shape[d]
-    ) != shape[d]:
+    if (points[0] if len(points) == 1 and len(shape) > 1 else points[d] if len(points) == len(shape) else shape[d]) != shape[d]:
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     if len(points) == 1 and len(shape) > 1:
         return reshape(diff(x), (-1,) + (1,) * (len(shape) - 1 - d))
@@ -281,9 +275,7 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
         if isinstance(t, Tensor) and t._array.dtype.kind == "b":
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is not None and dx is not None:
-        raise noted(
-            TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both."
-        )
+        raise noted(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
     step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
     return (_slice(y, d, 1, None) + _slice(y, d, None, -1)) * step, d
 
@@ -320,7 +312,7 @@ trapz = trapezoid
 
 
 def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension of the parabolas through samples at distances ``h``, and at the ends."""
+    """The derivative along one dimension of parabolas through neighbouring samples at distances ``h``."""
     if isinstance(h, Tensor):
         h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
     slopes = diff(input, dim=d) / h
@@ -338,13 +330,11 @@ def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
 
 
 @op.composite(method=False)
-def gradient(
-    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
-) -> tuple[Tensor, ...]:
-    """The derivatives of a function along dimensions, from its samples, by central differences of second order.
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivatives of a function along dimensions, by central differences of its samples.
 
     Args:
-        spacing: the distance between samples; in a sequence one for each dimension, or tensors of coordinates.
+        spacing: the distance between samples; in a sequence one for each dimension, or coordinates.
         dim: an int or several. Default: all.
         edge_order: of the one-sided differences at the ends, 1 or 2.
 
@@ -358,13 +348,12 @@ def gradient(
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
-        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-                           f"'self.dim() = {input._array.ndim}', since dim argument was not given, but got a list of "
-                           f"length {len(steps)}")  # fmt: skip
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
+            f"to 'self.dim() = {input._array.ndim}', since dim argument was not given, but got a list "
+            f"of length {len(steps)}"
+        )
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    return tuple(
-        _slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order)
-        for d, h in zip(dims, steps)
-    )
+    return tuple(_slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order) for d, h in zip(dims, steps))

@@ -7,14 +7,13 @@ indices, all that are equal to it, evenly.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import op
-from ..dtypes import FLOATING, OF_NUMPY
 from ..complaint import noted
+from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
@@ -27,23 +26,26 @@ from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
-    "corrcoef", "cov", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var", "var_mean",
+    "corrcoef", "cov", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var",
+    "var_mean",
 ]  # fmt: skip
 
 # --- variances ----------------------------------------------------------------------------------------------
 
 
-def _moments(
-    name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """Variance and mean, in two passes."""
     if OF_NUMPY[x.dtype].category < FLOATING:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = dims_of(dim, x.ndim)
     n = counted(x.shape, dims)
     if n <= correction:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      "factor (input numel divided by output numel).", UserWarning, stacklevel=5)  # fmt: skip
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=5,
+        )
     centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
     apart = x - centre
     squares = np.square(apart.real) + np.square(apart.imag) if x.dtype.kind == "c" else np.square(apart)
@@ -70,9 +72,7 @@ def _to_root(g: Any, out: Any) -> Any:
 
 @op.general(name="var", method=False)
 def variance(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
-    return _moments("var", widened(input), dim, correction, keepdim)[0].astype(
-        OF_NUMPY[input.dtype].to_real().numpy, copy=False
-    )
+    return _moments("var", widened(input), dim, correction, keepdim)[0].astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False)
 
 
 @op.general(name="std", method=False)
@@ -84,17 +84,13 @@ def deviation(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tens
 @op.general(name="var_mean", outputs="var mean", method=False)
 def variance_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     squared, centre = _moments("var_mean", widened(input), dim, correction, keepdim)
-    return squared.astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(
-        input.dtype, copy=False
-    )
+    return squared.astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
 
 
 @op.general(name="std_mean", outputs="std mean", method=False)
 def deviation_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     squared, centre = _moments("std_mean", widened(input), dim, correction, keepdim)
-    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(
-        input.dtype, copy=False
-    )
+    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
 
 
 def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
@@ -102,15 +98,17 @@ def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
 
 
 variance.vjp(input=_to_squares)
-deviation.vjp(
-    input=lambda g, input, out, dim, correction, keepdim: _to_squares(
-        _to_root(g, out), input, dim, correction, keepdim
-    )
-)
-variance_mean.vjp_all(lambda g, wanted, input, dim, correction, keepdim: (
-    _to_squares(g[0], input, dim, correction, keepdim) + _to_mean(g[1], input, dim, keepdim),))  # fmt: skip
-deviation_mean.vjp_all(lambda g, wanted, input, std, dim, correction, keepdim: (
-    _to_squares(_to_root(g[0], std), input, dim, correction, keepdim) + _to_mean(g[1], input, dim, keepdim),))  # fmt: skip
+deviation.vjp(input=lambda g, input, out, dim, correction, keepdim: _to_squares(_to_root(g, out), input, dim, correction, keepdim))
+
+
+@variance_mean.vjp_all
+def _of_variance_mean(g: Any, wanted: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    return (_to_squares(g[0], input, dim, correction, keepdim) + _to_mean(g[1], input, dim, keepdim),)
+
+
+@deviation_mean.vjp_all
+def _of_deviation_mean(g: Any, wanted: Any, input: Any, std: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    return _of_variance_mean((_to_root(g[0], std), g[1]), wanted, input, dim, correction, keepdim)
 
 
 def _taking_correction(of: Any, doc: str) -> Any:
@@ -145,7 +143,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
 
 var = _taking_correction(variance, """The variance of all elements, or along dimensions.
 
-    ``var(input, dim=None, *, correction=1, keepdim=False)``, or, as of old, ``var(input, dim, unbiased, keepdim)``.
+    ``var(input, dim=None, *, correction=1, keepdim=False)`` or, as of old, with ``unbiased``.
 
     Args:
         dim: an int or several; None or none: all.
@@ -161,7 +159,7 @@ var = _taking_correction(variance, """The variance of all elements, or along dim
     >>> torch.var(torch.tensor([1.0, 2.0, 3.0])), torch.var(torch.tensor([1.0, 2.0, 3.0]), correction=0)
     (tensor(1.), tensor(0.6667))
     """)  # fmt: skip
-std = _taking_correction(deviation, """The standard deviation, the square root of :func:`var`, with the same arguments.
+std = _taking_correction(deviation, """The standard deviation, the root of :func:`var`, with its arguments.
 
     Its derivative where all elements are equal is taken as 0.
 
@@ -169,13 +167,13 @@ std = _taking_correction(deviation, """The standard deviation, the square root o
     >>> torch.std(torch.tensor([[1.0, 3.0], [2.0, 2.0]]), dim=1, correction=0)
     tensor([1., 0.])
     """)  # fmt: skip
-var_mean = _taking_correction(variance_mean, """:func:`var` and :func:`mean` at once, with the arguments of ``var``.
+var_mean = _taking_correction(variance_mean, """:func:`var` and :func:`mean` at once.
 
     >>> import pullback as torch
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
     """)  # fmt: skip
-std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at once, with the arguments of ``std``.
+std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at once.
 
     >>> import pullback as torch
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
@@ -188,24 +186,21 @@ std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at
 
 def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tensor:
     if weights._array.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
-                           f"{weights._array.ndim} dimensions")  # fmt: skip
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._array.ndim} dimensions")
     if (weights._array.dtype.kind in "iu") is not integral or weights._array.dtype.kind in "cb":
         wanted = "integral" if integral else "floating point"
-        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with "
-                           f"{op.type_name(weights.dtype)} dtype")  # fmt: skip
+        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {op.type_name(weights.dtype)} dtype")
     if weights._array.size != n:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input "
-                           f"but got {weights._array.size} != {n}")  # fmt: skip
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._array.size} != {n}"
+        )
     if (weights._array < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
 
 @op.composite
-def cov(
-    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariances of variables (rows) over observations (columns).
 
     Args:
@@ -223,8 +218,7 @@ def cov(
             [-1.,  1.]])
     """
     if input._array.ndim > 2:
-        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
-                           f"{input._array.ndim} dimensions")  # fmt: skip
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} dimensions")
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input._array.ndim == 2 else reshape(input, (1, -1))
@@ -243,13 +237,14 @@ def cov(
         weight = sum(w)
         if n and weight._array == 0:
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
-        left = weight - (
-            correction if aweights is None or not correction else correction * sum(w * aweights) / weight
-        )
+        left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
     if float(left) <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
         left = 0
     apart = x - centre
     products = apart @ conj((apart if w is None else apart * w).T)  # type: ignore[attr-defined]
@@ -258,7 +253,7 @@ def cov(
 
 @op.composite
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables (rows) over observations (columns): :func:`cov` scaled to 1 on the diagonal.
+    """The correlations of variables (rows) over observations (columns): :func:`cov` with 1 on the diagonal.
 
     >>> import pullback as torch
     >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]))
@@ -312,9 +307,7 @@ def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.
     return dropped(taken(x, at, d), d, keepdim), dropped(at, d, keepdim)
 
 
-def _median_along(
-    x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool) -> tuple[np.ndarray, np.ndarray]:
     real_only(x, "median_out", "cb")
     d = one_dim(name, dim, x.ndim)
     if not x.ndim:
@@ -326,14 +319,10 @@ def _median_along(
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
         return _rank(x, np.maximum(known - 1, 0) // 2, d, keepdim)
-    return _rank(
-        x, np.where(known < n, known, (n - 1) // 2), d, keepdim
-    )  # the first NaN comes after what is known
+    return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
 
 
-@op.general(
-    name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False
-)
+@op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
 def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "median", dim, keepdim, skip=False)
 
@@ -349,18 +338,14 @@ def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Ten
     return _median_along(input, "nanmedian", dim, keepdim, skip=True)
 
 
-median_along.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
-)
-nanmedian_along.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
-)
+median_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+nanmedian_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 
 @op.composite
 @in_numpys_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The median of all elements, or along one dimension, with its index; the lower one of two, NaN if any is.
+    """The median of all elements, or along one dimension with its index; the lower of two, NaN if any is.
 
     >>> import pullback as torch
     >>> x = torch.tensor([4.0, 1.0, 3.0, 2.0])
@@ -400,9 +385,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values = np.moveaxis(taken(input, order, d), d, -1)
     place = np.arange(values.shape[-1])
     begins = np.concatenate([np.ones_like(values[..., :1], bool), values[..., 1:] != values[..., :-1]], -1)
-    so_far = place - np.maximum.accumulate(
-        np.where(begins, place, 0), axis=-1
-    )  # how many equal ones came before
+    so_far = place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)  # how many equal ones came before
     last = np.expand_dims(so_far.argmax(-1), d)
     at = taken(order, last, d)
     return dropped(taken(input, at, d), d, keepdim), dropped(at, d, keepdim)
@@ -415,17 +398,14 @@ mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indice
 ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
-def _quantile(
-    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool
-) -> Tensor:
+def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
     x, d = input._array, input._array.dtype
     if d not in (np.float32, np.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not x.size:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if interpolation not in ("linear", "midpoint", *ROUNDED):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-                           + interpolation)  # fmt: skip
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")

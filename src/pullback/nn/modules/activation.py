@@ -1,4 +1,4 @@
-"""Activation functions as modules: each calls the function of its name in :mod:`pullback.nn.functional`, any shape."""
+"""Activation functions as modules: each calls the function of its name in :mod:`pullback.nn.functional`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
-__all__ = [ "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-           "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6",
-           "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
-           "Tanh", "Tanhshrink", "Threshold"]  # fmt: skip
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU",
+    "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold",
+]  # fmt: skip
 
 
 class _Inplace(Module):
@@ -134,7 +136,10 @@ class Softmax2d(Module):
 
 
 class GELU(Module):
-    """``x · Φ(x)`` with the normal distribution function (Hendrycks & Gimpel 2016); ``approximate="tanh"`` for the formula with tanh."""
+    """``x · Φ(x)``, Φ the normal distribution function (Hendrycks & Gimpel 2016).
+
+    ``approximate="tanh"`` takes the paper's formula with tanh for Φ.
+    """
 
     __constants__ = ["approximate"]
 
@@ -198,7 +203,7 @@ class LeakyReLU(Module):
 
 
 class RReLU(Module):
-    """Leaky ReLU whose slope is drawn between ``lower`` and ``upper`` in training, and is their mean otherwise (Xu et al. 2015)."""
+    """Leaky ReLU with slopes drawn between ``lower`` and ``upper``, in evaluation their mean (Xu et al. 2015)."""
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -425,7 +430,8 @@ class MultiheadAttention(Module):
         if embed_dim % num_heads != 0:
             raise AssertionError("embed_dim must be divisible by num_heads")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
-        self.kdim, self.vdim = kdim if kdim is not None else embed_dim, vdim if vdim is not None else embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
         joint, n = self._qkv_same_embed_dim, embed_dim
@@ -439,7 +445,8 @@ class MultiheadAttention(Module):
             "bias_v": (1, 1, n) if add_bias_kv else None,
         }
         for name, shape in shapes.items():
-            self.register_parameter(name, None if shape is None else Parameter(empty(shape, device=device, dtype=dtype)))
+            value = None if shape is None else Parameter(empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, value)
         self.out_proj = NonDynamicallyQuantizableLinear(n, n, bias, device, dtype)
         self._reset_parameters()
 
@@ -461,13 +468,11 @@ class MultiheadAttention(Module):
         if swap:
             swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}  # what was the same stays so
             query, key, value = (swapped[id(x)] for x in (query, key, value))
-        out, weights = F.multi_head_attention_forward(query, key, value, self.embed_dim, self.num_heads,
-                                                      self.in_proj_weight, self.in_proj_bias, self.bias_k,
-                                                      self.bias_v, self.add_zero_attn, self.dropout,
-                                                      self.out_proj.weight, self.out_proj.bias, self.training,
-                                                      key_padding_mask, need_weights, attn_mask,
-                                                      not self._qkv_same_embed_dim, self.q_proj_weight,
-                                                      self.k_proj_weight, self.v_proj_weight,
-                                                      average_attn_weights=average_attn_weights,
-                                                      is_causal=is_causal)  # fmt: skip
+        out, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
+            self.bias_k, self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
+            self.training, key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim,
+            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal,
+        )  # fmt: skip
         return out.transpose(0, 1) if swap else out, weights

@@ -46,8 +46,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise ValueError("cutoffs should be a sequence of length larger than 0")
         rising = all(a < b for a, b in pairwise([0, *cutoffs, n_classes]))
         if not rising or any(int(c) != c for c in cutoffs):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                             "where each value is between 1 and n_classes-1")  # fmt: skip
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                "where each value is between 1 and n_classes-1"
+            )
         self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
         self.cutoffs, self.head_bias = [*cutoffs, n_classes], head_bias
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
@@ -85,8 +87,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.dim() == 1 and input.size(0) != target.size(0):
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != target.dim() + 1:
-            raise RuntimeError(f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs "
-                               f"with size {input.size()}")  # fmt: skip
+            raise RuntimeError(f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, "
+                               f"but found inputs with size {input.size()}")  # fmt: skip
         if ((target < 0) | (target >= self.n_classes)).any():
             raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                                f"[{target.min().item()}, {target.max().item()}] were found. ")  # fmt: skip
@@ -97,9 +99,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         head, n = F.log_softmax(head_output, dim=1), self.shortlist_size
-        clusters = [ F.log_softmax(cluster(input), dim=1) + head[:, n + i : n + i + 1] for i,
-                    cluster in enumerate(self.tail)]  # fmt: skip
-        return cat([head[:, :n], *clusters], 1)
+        parts = [head[:, :n]]
+        for i, cluster in enumerate(self.tail, n):
+            parts.append(F.log_softmax(cluster(input), dim=1) + head[:, i : i + 1])
+        return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each sample, ``(N)``, without the clusters of samples that need none."""

@@ -1,4 +1,4 @@
-"""Batch normalisation (Ioffe & Szegedy 2015): channels get mean 0 and variance 1 over the batch, then a scale and a shift."""
+"""Batch normalisation (Ioffe & Szegedy 2015): mean 0 and variance 1 over the batch, then a scale and a shift."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = [ "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
-           "LazyBatchNorm3d", "SyncBatchNorm"]  # fmt: skip
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]  # fmt: skip
 
 
 class _NormBase(Module):
@@ -33,12 +35,10 @@ class _NormBase(Module):
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             value = Parameter(empty(num_features, device=device, dtype=dtype)) if wanted else None
             self.register_parameter(name, value)
-        tracked = track_running_stats
-        self.register_buffer("running_mean",
-                             zeros(num_features, device=device, dtype=dtype) if tracked else None)  # fmt: skip
-        self.register_buffer("running_var",
-                             ones(num_features, device=device, dtype=dtype) if tracked else None)  # fmt: skip
-        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64) if tracked else None)
+        for name, make in (("running_mean", zeros), ("running_var", ones)):
+            value = make(num_features, device=device, dtype=dtype) if track_running_stats else None
+            self.register_buffer(name, value)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64) if track_running_stats else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -138,11 +138,13 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every batch norm in it replaced by a ``SyncBatchNorm`` of the same parameters and buffers."""
+        """The module with each batch norm replaced by a ``SyncBatchNorm`` of the same parameters and buffers."""
         converted = module
         if isinstance(module, _BatchNorm):
-            converted = SyncBatchNorm(module.num_features, module.eps, module.momentum, module.affine,
-                                      module.track_running_stats, process_group, bias=module.bias is not None)  # fmt: skip
+            converted = SyncBatchNorm(
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                process_group, bias=module.bias is not None,
+            )  # fmt: skip
             for name, value in (*module._parameters.items(), *module._buffers.items()):
                 setattr(converted, name, value)
             converted.training = module.training
@@ -151,7 +153,7 @@ class SyncBatchNorm(_BatchNorm):
         return converted
 
 
-# --- channels counted on the first input ------------------------------------------------------------------------
+# --- channels counted on the first input --------------------------------------------------------------------
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):

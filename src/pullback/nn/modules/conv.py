@@ -19,16 +19,17 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
-__all__ = [ "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-           "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
-           "LazyConvTranspose3d"]  # fmt: skip
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
+    "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip
 
 Size = int | Sequence[int]
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    __constants__ = [ "stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
                      "in_channels", "out_channels", "kernel_size"]  # fmt: skip
     dims: int  # spatial dimensions
     function: Callable[..., Tensor]
@@ -86,7 +87,7 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         n = len(self.kernel_size)
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        parts = [f"{self.in_channels}, {self.out_channels}", f"kernel_size={self.kernel_size}", f"stride={self.stride}"]
         if self.padding != (0,) * n:
             parts.append(f"padding={self.padding}")
         if self.dilation != (1,) * n:
@@ -175,8 +176,9 @@ class _ConvTransposeNd(_ConvNd):
                          dtype)  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        return type(self).function(input, self.weight, self.bias, self.stride, self.padding,
-                                   self._output_padding(input, output_size), self.groups, self.dilation)  # fmt: skip
+        output_padding = self._output_padding(input, output_size)
+        return type(self).function(input, self.weight, self.bias, self.stride, self.padding, output_padding,
+                                   self.groups, self.dilation)  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Sequence[int]:
         """How many elements to add at the far end, to reach ``output_size``."""
@@ -185,19 +187,19 @@ class _ConvTransposeNd(_ConvNd):
         n, lead = self.dims, 2 if input.dim() == self.dims + 2 else 1
         wanted = list(output_size)[lead:] if len(output_size) == lead + n else list(output_size)
         if len(wanted) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {lead + n} elements "
-                             f"(got {len(output_size)})")  # fmt: skip
+            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
+                             f"{lead + n} elements (got {len(output_size)})")  # fmt: skip
         settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)
         least = [(size - 1) * s - 2 * int(p) + d * (k - 1) + 1 for size, s, p, d, k in settings]
         most = [size + s - 1 for size, s in zip(least, self.stride)]
         if not all(a <= size <= b for a, size, b in zip(least, wanted, most)):
-            raise ValueError(f"requested an output size of {wanted}, but valid sizes range from {least} to {most} "
-                             f"(for an input of {input.shape[2:]})")  # fmt: skip
+            raise ValueError(f"requested an output size of {wanted}, but valid sizes range from {least} to "
+                             f"{most} (for an input of {input.shape[2:]})")  # fmt: skip
         return [size - a for size, a in zip(wanted, least)]
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The transpose of :class:`Conv1d` as a linear map, plus a bias: each input element adds a kernel to the output.
+    """The transpose of :class:`Conv1d` as a linear map, plus a bias: each input adds a kernel to the output.
 
     Args:
         in_channels, out_channels, kernel_size, stride, groups, bias, dilation: as :class:`Conv1d` has them.
@@ -230,7 +232,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     dims, function = 3, F.conv_transpose3d
 
 
-# --- channels counted on the first input ------------------------------------------------------------------------
+# --- channels counted on the first input --------------------------------------------------------------------
 
 
 class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
@@ -252,8 +254,8 @@ class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
             return
         n = self.dims
         if input.dim() not in (n + 1, n + 2):
-            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, "
-                               f"but got input of size: {input.shape}")  # fmt: skip
+            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                               f"{type(self).__name__}, but got input of size: {input.shape}")  # fmt: skip
         self.in_channels = input.size(-n - 1)
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")

@@ -1,4 +1,4 @@
-"""Dropout: in training, elements or whole channels become 0 with probability ``p`` and the rest are scaled by ``1/(1-p)``."""
+"""Dropout: in training, elements or channels are 0 with probability ``p``, and the others scaled by ``1/(1-p)``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Drops elements to the negative saturation of SELU, keeping mean and variance (Klambauer et al. 2017)."""
+    """Drops elements to where SELU saturates, keeping mean and variance (Klambauer et al. 2017)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)

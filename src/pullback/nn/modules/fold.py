@@ -38,7 +38,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """The transpose of :class:`Unfold`: adds the columns of ``(N, C·|kernel|, L)`` up to ``(N, C, *output_size)``.
+    """The transpose of :class:`Unfold`: adds columns ``(N, C·|kernel|, L)`` up to ``(N, C, *output_size)``.
 
     >>> import pullback as torch
     >>> torch.nn.Fold((4, 5), 2)(torch.zeros(1, 12, 12)).shape

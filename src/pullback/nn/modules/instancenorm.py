@@ -9,8 +9,10 @@ from ...tensor import Tensor
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
-__all__ = [ "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-           "LazyInstanceNorm3d"]  # fmt: skip
+__all__ = [
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]  # fmt: skip
 
 
 class _InstanceNorm(_NormBase):
@@ -24,11 +26,14 @@ class _InstanceNorm(_NormBase):
         batched = input.dim() == self.ranks[1]
         at, channels = int(batched), input.size(int(batched))
         if channels != self.num_features and self.affine:
-            raise ValueError(f"expected input's size at dim={at} to match num_features ({self.num_features}), "
-                             f"but got: {channels}.")  # fmt: skip
+            raise ValueError(f"expected input's size at dim={at} to match num_features "
+                             f"({self.num_features}), but got: {channels}.")  # fmt: skip
         if channels != self.num_features:
-            warnings.warn(f"input's size at dim={at} does not match num_features. You can silence this warning by not "
-                          "passing in num_features, which is not used because affine=False", stacklevel=2)  # fmt: skip
+            warnings.warn(
+                f"input's size at dim={at} does not match num_features. You can silence this warning by not "
+                "passing in num_features, which is not used because affine=False",
+                stacklevel=2,
+            )
         out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var,
                               self.weight, self.bias, self.training or not self.track_running_stats,
                               0.0 if self.momentum is None else self.momentum, self.eps)  # fmt: skip
@@ -40,9 +45,11 @@ class _InstanceNorm(_NormBase):
             stale = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if stale:
                 names, kind = " and ".join(f'"{key}"' for key in stale), type(self).__name__
-                error_msgs.append(f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. "
-                                  "A checkpoint from before PyTorch 0.4.0 may hold them: remove these keys, or set "
-                                  f"track_running_stats=True in {kind} to use them.")  # fmt: skip
+                error_msgs.append(
+                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. "
+                    "A checkpoint from before PyTorch 0.4.0 may hold them: remove these keys, or set "
+                    f"track_running_stats=True in {kind} to use them."
+                )
             for key in stale:
                 del state_dict[key]
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,

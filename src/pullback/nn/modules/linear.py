@@ -73,7 +73,8 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        bias = self.bias is not None
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={bias}"
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -144,5 +145,5 @@ class LazyLinear(LazyModuleMixin, Linear):
         elif self.in_features == 0:  # the parameters were loaded
             self.in_features = self.weight.size(-1)
             if input.size(-1) != self.in_features:
-                raise AssertionError(f"The in_features inferred from input: {input.size(-1)} is not equal to in_features "
-                                     f"from self.weight: {self.in_features}")  # fmt: skip
+                raise AssertionError(f"The in_features inferred from input: {input.size(-1)} is not equal to "
+                                     f"in_features from self.weight: {self.in_features}")  # fmt: skip

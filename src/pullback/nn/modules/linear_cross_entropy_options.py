@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ __all__ = ["LinearCrossEntropyOptions"]
 
 @dataclass(slots=True, frozen=True)
 class LinearCrossEntropyOptions:
-    """Options of :class:`LinearCrossEntropyLoss`: checked, and without effect, since the loss is computed in one part."""
+    """Options of :class:`LinearCrossEntropyLoss`: checked, and without effect, since it works in one part."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -21,8 +22,8 @@ class LinearCrossEntropyOptions:
     def __post_init__(self) -> None:
         if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
             raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
-        name, _, factor = (self.chunking_method or "auto").partition(":")
-        if name != "auto" and not (name == "aspect_ratio" and (factor or "1").isdigit() and int(factor or "1") > 0):
+        method = self.chunking_method
+        if method not in (None, "auto", "aspect_ratio") and not re.fullmatch("aspect_ratio:0*[1-9][0-9]*", method):
             raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
         size = self.batch_chunk_size
         if size is not None and not (isinstance(size, int) and size > 0):

@@ -19,11 +19,13 @@ from .linear import Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .module import Module
 
-__all__ = [ "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-           "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
-           "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-           "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss",
-           "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]  # fmt: skip
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+    "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 
 
 class _Loss(Module):
@@ -34,8 +36,8 @@ class _Loss(Module):
         super().__init__()
         if size_average is not None or reduce is not None:
             reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-            warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-                          stacklevel=3)  # fmt: skip
+            warnings.warn("size_average and reduce args will be deprecated, please use "
+                          f"reduction='{reduction}' instead.", stacklevel=3)  # fmt: skip
         self.reduction = reduction
 
 
@@ -48,7 +50,7 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------
+# --- numbers ------------------------------------------------------------------------------------------------
 
 
 class L1Loss(_Loss):
@@ -78,7 +80,7 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """``(input - target)² / (2 beta)`` where closer than ``beta``, else ``|input - target| - beta / 2`` (Girshick 2015)."""
+    """``d² / (2 beta)`` where ``d = |input - target|`` is less than ``beta``, else ``d - beta / 2`` (Girshick 2015)."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
                  beta: float = 1.0) -> None:  # fmt: skip
@@ -90,7 +92,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``(input - target)² / 2`` where closer than ``delta``, else ``delta (|input - target| - delta / 2)`` (Huber 1964)."""
+    """``d² / 2`` where ``d = |input - target|`` is less than ``delta``, else ``delta (d - delta / 2)`` (Huber 1964)."""
 
     __constants__ = ["reduction", "delta"]
 
@@ -104,7 +106,7 @@ class HuberLoss(_Loss):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-# --- likelihoods ------------------------------------------------------------------------------------------------
+# --- likelihoods --------------------------------------------------------------------------------------------
 
 
 class NLLLoss(_WeightedLoss):
@@ -134,8 +136,7 @@ class NLLLoss2d(NLLLoss):
     """:class:`NLLLoss` under its old name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
-                      "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
                       FutureWarning, stacklevel=2)  # fmt: skip
         super().__init__(*args, **kwargs)
 
@@ -206,9 +207,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def extra_repr(self) -> str:
         return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
-                f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
-                f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, "
-                f"options={self.options}")  # fmt: skip
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+                f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")  # fmt: skip
 
 
 class BCELoss(_WeightedLoss):
@@ -249,7 +250,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence ``target (log(target) - input)`` of log probabilities ``input`` from ``target``.
+    """Kullback-Leibler divergence ``target (log(target) - input)``, ``input`` being log probabilities.
 
     Args:
         reduction: also ``"batchmean"``: the sum divided by the number of samples, which is the divergence
@@ -287,7 +288,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative log likelihood of normal variables: ``(log(var) + (input - target)² / var) / 2`` (Nix & Weigend 1994).
+    """Negative log likelihood of normal variables: ``(log(var) + (input - target)² / var) / 2``.
 
     Args:
         full: add ``log(2π) / 2``. eps: least value of ``var``, where the gradient ignores it.
@@ -304,7 +305,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification: of all alignments of an input sequence with a target (Graves et al. 2006).
+    """Connectionist temporal classification: of all alignments of input and target (Graves et al. 2006).
 
     Args:
         blank: the class that stands for no label.
@@ -326,7 +327,7 @@ class CTCLoss(_Loss):
                           self.zero_infinity)  # fmt: skip
 
 
-# --- margins ----------------------------------------------------------------------------------------------------
+# --- margins ------------------------------------------------------------------------------------------------
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -344,7 +345,7 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos(input1, input2) - margin)`` where it is -1."""
+    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos(...) - margin)`` where it is -1."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -358,7 +359,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, margin - target (input1 - input2))``: a target of 1 says that the first ranks higher, -1 the second."""
+    """``max(0, margin - target (input1 - input2))``: the target says whether the first ranks higher, 1, or not, -1."""
 
     __constants__ = ["margin", "reduction"]
 
@@ -397,7 +398,8 @@ class MultiMarginLoss(_WeightedLoss):
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+            raise ValueError("MultiMarginLoss: expected weight to be None or 1D tensor, "
+                             f"got {weight.dim()}D instead")  # fmt: skip
         self.p, self.margin = p, margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -424,7 +426,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with d as :class:`PairwiseDistance` has it.
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, d being :class:`PairwiseDistance`.
 
     Args:
         swap: use the distance of positive and negative where that is less than the anchor's (Balntas et al.
@@ -455,7 +457,8 @@ class TripletMarginWithDistanceLoss(_Loss):
                  margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> None:  # fmt: skip
         super().__init__(reduction=reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError("TripletMarginWithDistanceLoss: expected margin to be greater than 0, "
+                             f"got {margin} instead")  # fmt: skip
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 

@@ -20,7 +20,7 @@ def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last dimensions of each sample, then a learned scale and shift (Ba et al. 2016).
+    """Mean 0 and variance 1 over the last dimensions, then a learned scale and shift (Ba et al. 2016).
 
     Args:
         normalized_shape: the sizes of those dimensions.
@@ -38,7 +38,8 @@ class LayerNorm(Module):
                  elementwise_affine: bool = True, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
             value = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None
             self.register_parameter(name, value)
@@ -67,7 +68,8 @@ class RMSNorm(Module):
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None,
                  elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         weight = Parameter(empty(self.normalized_shape, device=device,
                                  dtype=dtype)) if elementwise_affine else None  # fmt: skip
         self.register_parameter("weight", weight)
@@ -86,7 +88,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over groups of channels of ``(N, C, *)``, then a scale and shift a channel (Wu & He 2018).
+    """Mean 0 and variance 1 over groups of channels of ``(N, C, *)``, then a scale and shift (Wu & He 2018).
 
     Args:
         num_groups: how many groups; divides num_channels. num_channels: C.

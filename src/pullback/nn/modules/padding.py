@@ -1,4 +1,4 @@
-"""Padding at both ends of the last one to three dimensions: with a value, a reflection, the edge, or cyclically.
+"""Padding of the last one to three dimensions: with a value, a reflection, the edge, or cyclically.
 
 ``padding`` is one number for every side, or (left, right), then (top, bottom), then (front, back): the last
 dimension first, as :func:`pullback.nn.functional.pad` takes it. Negative numbers cut.

@@ -32,7 +32,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """``(*, C, H·r, W·r)`` to ``(*, C·r², H, W)``, r being ``downscale_factor``: undoes :class:`PixelShuffle`."""
+    """``(*, C, H·r, W·r)`` to ``(*, C·r², H, W)``, r being ``downscale_factor``: :class:`PixelShuffle` undone."""
 
     __constants__ = ["downscale_factor"]
 

@@ -15,10 +15,12 @@ from .. import functional as F
 from .module import Module
 from .utils import _ntuple, _single
 
-__all__ = [ "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-           "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-           "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
-           "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]  # fmt: skip
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
+]  # fmt: skip
 
 Size = int | Sequence[int]
 
@@ -30,7 +32,7 @@ class _PoolNd(Module):
     function: Callable[..., Any]
 
 
-# --- the largest element ----------------------------------------------------------------------------------------
+# --- the largest element ------------------------------------------------------------------------------------
 
 
 class _MaxPoolNd(_PoolNd):
@@ -153,7 +155,9 @@ class _FractionalMaxPoolNd(_PoolNd):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest elements of windows at random steps, to any smaller size (Graham 2014), of ``(N, C, H, W)`` or ``(C, H, W)``.
+    """The largest elements of windows at random steps, to any smaller size (Graham 2014).
+
+    Of ``(N, C, H, W)`` or ``(C, H, W)``.
 
     Args:
         kernel_size: size of a window.
@@ -171,7 +175,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     dims, function = 3, F.fractional_max_pool3d
 
 
-# --- means ------------------------------------------------------------------------------------------------------
+# --- means --------------------------------------------------------------------------------------------------
 
 
 class _AvgPoolNd(_PoolNd):
@@ -219,7 +223,7 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """:class:`AvgPool1d` for ``(N, C, H, W)`` or ``(C, H, W)``; ``divisor_override`` is what to divide the sums by instead."""
+    """:class:`AvgPool1d` for ``(N, C, H, W)`` or ``(C, H, W)``; ``divisor_override`` is for the number of elements."""
 
     function = F.avg_pool2d
 
@@ -236,7 +240,8 @@ class _LPPoolNd(_PoolNd):
     def __init__(self, norm_type: float, kernel_size: Size, stride: Size | None = None,
                  ceil_mode: bool = False) -> None:  # fmt: skip
         super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+        self.norm_type, self.ceil_mode = norm_type, ceil_mode
+        self.kernel_size, self.stride = kernel_size, stride
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride,
@@ -270,7 +275,7 @@ class LPPool3d(_LPPoolNd):
     function = F.lp_pool3d
 
 
-# --- parts of equal size ----------------------------------------------------------------------------------------
+# --- parts of equal size ------------------------------------------------------------------------------------
 
 
 class _AdaptivePoolNd(_PoolNd):
@@ -296,7 +301,7 @@ class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The largest elements of ``output_size`` parts of ``(N, C, L)`` or ``(C, L)``, as equal in size as can be.
+    """The largest elements of ``output_size`` parts of ``(N, C, L)`` or ``(C, L)``, as equal as can be.
 
     Args:
         output_size: how many parts. return_indices: also return where the elements stood.

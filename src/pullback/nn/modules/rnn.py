@@ -57,14 +57,17 @@ class RNNBase(Module):
                  proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
-                             "zeroed")  # fmt: skip
+            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an "
+                             "element being zeroed")  # fmt: skip
         if dropout > 0 and num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                          f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                          stacklevel=3)  # fmt: skip
-        for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
-                                  ("input_size", input_size, int), ("hidden_size", hidden_size, int)):  # fmt: skip
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                stacklevel=3,
+            )
+        flags, sizes = {"bias": bias, "batch_first": batch_first}, {"input_size": input_size, "hidden_size": hidden_size}
+        for name, value in (flags | sizes).items():
+            kind = bool if name in flags else int
             if not isinstance(value, kind):
                 raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
         for name, size in (("input_size", input_size), ("hidden_size", hidden_size),
@@ -77,7 +80,8 @@ class RNNBase(Module):
             raise ValueError("proj_size has to be smaller than hidden_size")
         if mode not in GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
-        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.mode, self.num_layers = mode, num_layers
+        self.input_size, self.hidden_size = input_size, hidden_size
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._all_weights: list[list[str]] = []
@@ -154,8 +158,10 @@ class RNNBase(Module):
     def _check_input(self, x: Tensor, dim: int) -> None:
         dtype = self.all_weights[0][0].dtype
         if x.dtype is not dtype:
-            raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). "
-                             f"Convert input: input.to({dtype}), or convert model: model.to({x.dtype})")  # fmt: skip
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). "
+                f"Convert input: input.to({dtype}), or convert model: model.to({x.dtype})"
+            )
         if x.dim() != dim:
             raise RuntimeError(f"input must have {dim} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
@@ -299,7 +305,7 @@ class GRU(RNNBase):
                          bidirectional, device=device, dtype=dtype)  # fmt: skip
 
 
-# --- cells ------------------------------------------------------------------------------------------------------
+# --- cells --------------------------------------------------------------------------------------------------
 
 
 class RNNCellBase(Module):
@@ -316,8 +322,8 @@ class RNNCellBase(Module):
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name,
-                                    Parameter(empty(gates, device=device, dtype=dtype)) if bias else None)  # fmt: skip
+            value = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
+            self.register_parameter(name, value)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -336,14 +342,16 @@ class RNNCellBase(Module):
                 raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
         x, batched = (input, True) if input.dim() == 2 else (input.unsqueeze(0), False)
         if x.size(1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+            raise RuntimeError("input has inconsistent input_size: "
+                               f"got {x.size(1)} expected {self.input_size}")  # fmt: skip
         if states is None:
             states = (zeros(len(x), self.hidden_size, dtype=x.dtype),) * (1 + lstm)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):
             if state.size(0) != len(x):
-                raise RuntimeError(f"Input batch size {len(x)} doesn't match hidden{i} batch size {state.size(0)}")
+                raise RuntimeError(f"Input batch size {len(x)} doesn't match hidden{i} batch size "
+                                   f"{state.size(0)}")  # fmt: skip
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, "
                                    f"expected {self.hidden_size}")  # fmt: skip

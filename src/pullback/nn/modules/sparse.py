@@ -16,7 +16,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """A weight with a row for each number, normal at the start; the row ``padding_idx`` is 0 and stays as it is."""
+    """A weight with a row for each number, normal at the start but for the row ``padding_idx``, which is 0."""
 
     num_embeddings: int
     padding_idx: int | None
@@ -72,7 +72,7 @@ class Embedding(_Table):
             [1., 2.]])
     """
 
-    __constants__ = [ "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type",
+    __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type",
                      "scale_grad_by_freq", "sparse"]  # fmt: skip
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
@@ -135,7 +135,7 @@ class EmbeddingBag(_Table):
             [1., 2.]])
     """
 
-    __constants__ = [ "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq",
+    __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq",
                      "mode", "sparse", "include_last_offset", "padding_idx"]  # fmt: skip
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,

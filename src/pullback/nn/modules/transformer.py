@@ -1,4 +1,4 @@
-"""Transformers (Vaswani et al. 2017): attention and a feed-forward network by turns, each with a residual and a norm.
+"""Transformers (Vaswani et al. 2017): attention and a feed-forward network, each with a residual and a norm.
 
 Sequences are ``(S, N, E)``, ``(N, S, E)`` with ``batch_first``, or ``(S, E)``. Masks are bool, True where
 attention must not go, or floats that are added to the scores: ``(S, S)`` for all, ``(N, S)`` for keys to be
@@ -25,14 +25,16 @@ from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
 
-__all__ = [ "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-           "TransformerEncoderLayer"]  # fmt: skip
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip
 
 Activation = str | Callable[[Tensor], Tensor]
 
 
 class Transformer(Module):
-    """An encoder of the source sequence and a decoder of the target sequence, which attends to what the encoder made.
+    """An encoder of the source sequence, and a decoder of the target sequence that attends to what it made.
 
     Args:
         d_model: size E of the elements. nhead: heads of each attention; divides it.
@@ -59,7 +61,7 @@ class Transformer(Module):
         super().__init__()
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
                     norm_first, bias, device, dtype)  # fmt: skip
-        norm = dict(eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        norm: Any = {"eps": layer_norm_eps, "bias": bias, "device": device, "dtype": dtype}
         if custom_encoder is None:
             encoder_layer = TransformerEncoderLayer(*settings)
             self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, LayerNorm(d_model, **norm))
@@ -176,9 +178,10 @@ class TransformerEncoderLayer(Module):
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+                 norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
-        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
+        made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
         self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
@@ -208,7 +211,9 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to the encoder's ``memory``, then a feed-forward network, each with dropout, a residual and a norm.
+    """Self-attention, attention to the encoder's ``memory``, and a feed-forward network.
+
+    Each has dropout, a residual and a layer norm.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias:
@@ -219,9 +224,10 @@ class TransformerDecoderLayer(Module):
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+                 norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:  # fmt: skip
         super().__init__()
-        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
+        made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first,
                                                  **made)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sizes given as one number or one for each dimension, and names in state dicts: what PyTorch has at this address."""
+"""Sizes given as one number or several, and names in state dicts: what PyTorch has at this address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that makes a tuple of whatever can be iterated over, and repeats anything else ``n`` times."""
+    """The function that makes a tuple of what can be iterated over, and repeats anything else ``n`` times."""
     return lambda x: tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
 
 
@@ -34,5 +34,5 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", {})
-    for key in [key for key in metadata if key and (key == prefix.replace(".", "") or key.startswith(prefix))]:
+    for key in [key for key in metadata if key == prefix.replace(".", "") or key.startswith(prefix)]:
         metadata[key[len(prefix) :]] = metadata.pop(key)

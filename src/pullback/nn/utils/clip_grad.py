@@ -41,9 +41,11 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         return tensor(0.0)
     total = stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
     if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
-                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                           "`error_if_nonfinite=False`")  # fmt: skip
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 
@@ -59,7 +61,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 @no_grad()
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0,
                     error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:  # fmt: skip
-    """Scale the gradients of the parameters down, if need be, so that their total norm is ``max_norm`` at most.
+    """Scale the gradients of the parameters down, if need be, to a total norm of ``max_norm``.
 
     Args:
         parameters: one or several; those without gradient don't count. max_norm: the largest norm to allow.
@@ -86,8 +88,8 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """:func:`clip_grad_norm_` under its old name."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-                  FutureWarning, stacklevel=2)  # fmt: skip
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+                  "`torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)  # fmt: skip
     return clip_grad_norm_(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""A batch norm in evaluation is a linear map, and can be made part of the convolution or linear layer before it."""
+"""A batch norm in evaluation is a linear map, and can be made part of the convolution or layer before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution (``transpose``: a transposed one) that does what ``conv`` and then ``bn`` do in evaluation mode."""
+    """A convolution that does what ``conv`` (``transpose``: a transposed one) and then ``bn`` do in evaluation."""
     fused = _checked_copy(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(conv.weight, conv.bias, bn.running_mean, bn.running_var,
                                                     bn.eps, bn.weight, bn.bias, transpose)  # fmt: skip
@@ -24,8 +24,10 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A linear layer that does what ``linear`` and then ``bn`` do in evaluation mode."""
     fused = _checked_copy(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
-                             f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}")  # fmt: skip
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
+            f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
+        )
     fused.weight, fused.bias = fuse_linear_bn_weights(linear.weight, linear.bias, bn.running_mean,
                                                       bn.running_var, bn.eps, bn.weight, bn.bias)  # fmt: skip
     return fused

@@ -15,8 +15,10 @@ from ...ops.join import stack
 from ...tensor import Tensor
 from .. import functional as F
 
-__all__ = [ "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
-           "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]  # fmt: skip
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 
 
 class _Packed(NamedTuple):
@@ -118,11 +120,13 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
         raise RuntimeError("Expected `len(lengths)` to be equal to batch_size, "
                            f"but got {len(lengths)} (batch_size={x.size(1)})")  # fmt: skip
     if lengths.min() <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError("Length of all samples has to be greater than 0, "
+                           "but found an element in 'lengths' that is <= 0")  # fmt: skip
     if (lengths[1:] > lengths[:-1]).any():
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
-                           "requirement if you do not need ONNX exportability.")  # fmt: skip
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement."
+        )
     x = x[: int(lengths[0])]
     present = arange(len(x)).unsqueeze(1) < lengths
     return PackedSequence(x[present], present.sum(1), sorted_indices)
@@ -141,8 +145,10 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     data, batch_sizes, _, unsorted_indices = sequence
     steps = len(batch_sizes) if total_length is None else total_length
     if steps < len(batch_sizes):
-        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
-                         f"total_length={steps} and max sequence length being {len(batch_sizes)}")  # fmt: skip
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={steps} and max sequence length being {len(batch_sizes)}"
+        )
     present = arange(int(batch_sizes[0])) < batch_sizes.unsqueeze(1)
     padded = data.new_full((steps, *present.shape[1:], *data.shape[1:]), padding_value)
     padded[: len(batch_sizes)][present] = data
@@ -170,7 +176,8 @@ def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding
             [4, 0, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, "
+                           f"but got arg of type: {type(sequences)}")  # fmt: skip
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     sequences = list(sequences)
