@@ -30,6 +30,7 @@ PROGRAMS = {
     "6_seeded_by_hand.py": "A network's output, seeded by hand",
 }
 SMALL = 4  # arrays of so many elements are shown in full
+SOURCE = 18  # columns for a line of the program, which stands above in full
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,17 @@ def table(performance: Performance) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     grid.add_column("#", justify="right")
     grid.add_column("op", no_wrap=True)
-    grid.add_column("source line", no_wrap=True, max_width=18)
+    grid.add_column("source line", no_wrap=True)
     grid.add_column("upstream gradient", overflow="fold")
     grid.add_column("hands to each input", overflow="fold")
     names = {id(step.node): f"#{row}" for row, step in enumerate(performance.steps, 1)} | performance.leaves
     for row, step in enumerate(performance.steps, 1):
         file, line = step.node.location or ("", 0)
+        source = f"{line} {getline(file, line).strip()}" if line else ""
         grid.add_row(
             str(row),
             step.node.name().rpartition("::")[2],
-            f"{line} {getline(file, line).strip()}" if line else "",
+            source if len(source) <= SOURCE else source[: SOURCE - 3] + "...",
             "\n".join(map(brief, step.grad_outputs)),
             "\n".join(handed(step, names)),
         )

@@ -133,7 +133,7 @@ def dense(line: Line) -> np.ndarray:
 def test_a_line_is_a_sparse_matrix(seed: int) -> None:
     """Repeated entries add up, and the transposed line is the transposed matrix."""
     rng = np.random.default_rng(seed)
-    out, into, count = (int(v) for v in rng.integers(1, 9, 3))
+    out, into, count = (int(v) for v in rng.integers(1, 9, 3) * [1, 1, 3])
     rows, columns, weights = rng.integers(0, out, count), rng.integers(0, into, count), rng.integers(-2, 3, count)
     matrix = np.zeros((out, into))
     np.add.at(matrix, (rows, columns), weights)

@@ -59,7 +59,8 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Wri
     later = sum(stamp > node._seq for stamp in write.recent)
     source: Any = node
     if name != "out" and node._op is not None and name in node._op.params:
-        e = node._edges[node._op.params.index(name)] if not node._op.listed else None
+        i, tensors = node._op.params.index(name), node._op.tensors
+        e = node._edges[tensors.index(i)] if i in tensors and not node._op.listed else None  # options have no edge
         source = getattr(e, "node", e)
     whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"

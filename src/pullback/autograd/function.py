@@ -60,46 +60,49 @@ class BackwardNode(FunctionCtx, Node):
     _differentiable: list[int]  # which of them take part,
     _shapes: list[Any]  # and of what shape and type they are
     _input_shapes: list[Any]
-    _saved_edges: list[Any]
     _wanted: list[bool]
+    _saved_edges: Any = ()
     _where: tuple[int, ...] = ()
     _pulls = None
     _materializes = True
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
-        recording = _recording(g)
+        gs = g if g.__class__ is tuple else (g,)
+        recording = any(isinstance(v, Tensor) for v in gs)
         self._wanted = [e is not None for e in edges]
-        grads = list(g) if g.__class__ is tuple else [g]
-        full: list[Any] = [None] * self._outputs
-        for i, v in zip(self._differentiable, grads):
-            full[i] = v
-        for i, v in enumerate(full):
-            if v is None and self.materialize_grads and self._shapes[i] is not None:
-                full[i] = np.zeros(*self._shapes[i])
-        tensors = tuple(wrap(v) if isinstance(v, np.ndarray) else v for v in full)
-        with modes.set_grad_enabled(recording):
-            results = self._function._backward_of()(self, *tensors)
+        if len(gs) < self._outputs or any(v is None for v in gs):
+            full: list[Any] = [None] * self._outputs
+            for i, v in zip(self._differentiable, gs):
+                full[i] = v
+            if self.materialize_grads:
+                full = [np.zeros(*shape) if v is None and shape is not None else v for v, shape in zip(full, self._shapes)]
+            gs = tuple(full)
+        before = modes.is_grad_enabled()
+        modes.switch(recording)
+        try:
+            results = self._function._backward_of()(self, *[wrap(v) if isinstance(v, np.ndarray) else v for v in gs])
+        finally:
+            modes.switch(before)
         return self._checked(results, edges, recording)
 
     def _checked(self, results: Any, edges: Sequence[Any], recording: bool) -> list[Any]:
         """What the user's backward returned, if it fits the inputs."""
-        name = self.name()
         results = results if isinstance(results, (tuple, list)) else (results,)
         given = len(self._where)
         if len(results) > given and all(r is None for r in results[given:]):
             results = results[:given]
         if len(results) != given:
-            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {given}, got {len(results)})")
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {given}, got {len(results)})")
         grads: list[Any] = []
         for i, r in enumerate(results):
             k = self._where[i]
             if k < 0:
                 if r is not None:
-                    raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the "
+                    raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
                                        "corresponding forward input was not a Variable")  # fmt: skip
                 continue
             if r is not None and not isinstance(r, Tensor):
-                raise noted(RuntimeError(f"expected Variable or None (got {type(r).__name__})"), f"{name} returned it at position {i + 1}")
+                raise noted(RuntimeError(f"expected Variable or None (got {type(r).__name__})"), f"{self.name()} returned it at position {i + 1}")
             if r is not None and edges[k] is not None and r._array.shape != self._input_shapes[k]:
                 raise errors.wrong_shape(self, r._array.shape, self._input_shapes[k])
             grads.append(None if r is None or edges[k] is None else r if recording else r._array)
@@ -142,10 +145,6 @@ class BackwardNode(FunctionCtx, Node):
         if i not in self._differentiable:
             return None
         return self if len(self._differentiable) == 1 else Output(self, self._differentiable.index(i))
-
-
-def _recording(g: Any) -> bool:
-    return any(isinstance(v, Tensor) for v in (g if g.__class__ is tuple else (g,)))
 
 
 class FunctionMeta(type):
@@ -234,20 +233,23 @@ class Function(metaclass=FunctionMeta):
         node._hooks, node._saved = None, ()
         if not recording:
             node._edges = ()
-        with modes.no_grad():
+        before = modes.is_grad_enabled()
+        modes.switch(False)
+        try:
             if new_style:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(node, args, output)
             else:
                 output = cls.forward(node, *args, **kwargs)
+        finally:
+            modes.switch(before)
         return cls._wrap_up(node, args, output, recording)
 
     @classmethod
     def _wrap_up(cls, node: BackwardNode, args: tuple[Any, ...], output: Any, recording: bool) -> Any:
         """Give the outputs of ``forward`` their place in the graph."""
         outputs = output if isinstance(output, tuple) else (output,)
-        constant = {id(t) for t in node.non_differentiable}
-        dirty = {id(t) for t in node.dirty_tensors}
+        constant, dirty = set(map(id, node.non_differentiable)), set(map(id, node.dirty_tensors))
         inputs = {id(a): a for a in args if isinstance(a, Tensor)}
         for t in node.dirty_tensors:
             if not any(t is o for o in outputs):
@@ -285,27 +287,15 @@ class Function(metaclass=FunctionMeta):
             node._shape = [results[i]._array.shape for i in taking_part]
             node._dtype = [results[i]._array.dtype for i in taking_part]
         made_here(node, sys._getframe(2))
-        kept: list[Any] = []
-        edges: list[Any] = []
-        for t in node.to_save:
-            if t is None:
-                kept.append(None)
-                edges.append(("input", None))
-                continue
-            kept.append(t._array)
-            index = next((i for i, o in enumerate(outputs) if o is t), None)
-            if index is not None and id(t) not in inputs:
-                edges.append(("output", index))
-            elif index is not None and id(t) in dirty:
-                edges.append(("output", index))
-            elif t._fn is LEAF:
-                edges.append(("leaf", t))
-            else:
-                edges.append(("input", storage.edge_of(t)))
-        node._saved, node._saved_edges = tuple(kept), edges
-        node.__dict__.pop("to_save", None)
-        node.__dict__.pop("dirty_tensors", None)
-        node.__dict__.pop("non_differentiable", None)
+        if node.to_save:
+            place = {id(o): i for i, o in enumerate(outputs) if id(o) not in inputs or id(o) in dirty}
+            node._saved = tuple([None if t is None else t._array for t in node.to_save])
+            node._saved_edges = [
+                ("input", None) if t is None else ("output", place[id(t)]) if id(t) in place else ("leaf", t) if t._fn is LEAF
+                else ("input", storage.edge_of(t)) for t in node.to_save
+            ]  # fmt: skip
+        for used_up in ("to_save", "dirty_tensors", "non_differentiable"):
+            node.__dict__.pop(used_up, None)
         node._seq = clock()
         for k, i in enumerate(taking_part):
             e = node if len(taking_part) == 1 else Output(node, k)

@@ -33,12 +33,12 @@ def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
 
 def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
     """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new leaves."""
-    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)  # type: ignore[attr-defined]
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)
 
 
 def _seeds(v: Any, like: Sequence[Tensor], needed: bool, complaint: str) -> tuple[Tensor, ...]:
     if v is None:
-        if needed and (len(like) != 1 or like[0].numel() != 1):  # type: ignore[attr-defined]
+        if needed and (len(like) != 1 or like[0].numel() != 1):
             raise RuntimeError(complaint)
         return tuple(wrap(np.ones_like(x._array)) for x in like)
     values = v if isinstance(v, tuple) else (v,)
@@ -47,7 +47,7 @@ def _seeds(v: Any, like: Sequence[Tensor], needed: bool, complaint: str) -> tupl
     for i, (a, b) in enumerate(zip(values, like)):
         if a._array.shape != b._array.shape:
             prefix = f"Entry {i} in v" if len(like) > 1 else "v"
-            raise RuntimeError(f"{prefix} has invalid size: should be {b.size()} but got {a.size()}.")  # type: ignore[attr-defined]
+            raise RuntimeError(f"{prefix} has invalid size: should be {b.size()} but got {a.size()}.")
     return values
 
 
@@ -171,7 +171,7 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
     shaped: list[Any] = []
     for c, x in zip(columns, xs):
         shape = o._array.shape + x._array.shape
-        matrix: Any = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))  # type: ignore[attr-defined]
+        matrix: Any = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))
         shaped.append(matrix if create_graph else matrix.detach())
     return tuple(shaped)
 

@@ -12,7 +12,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..autograd.modes import no_grad
+from ..op import wrap
 from ..tensor import Tensor
 
 __all__ = [
@@ -322,16 +325,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     rows = tensor.shape[0]
     normal = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)
     wide = rows < normal.shape[1]
-    q, r = _qr(normal.T if wide else normal)
-    q = q * r.diagonal().sign()
-    tensor.copy_((q.T if wide else q).reshape(tensor.shape))
+    q, r = np.linalg.qr(normal._array.T if wide else normal._array)
+    q *= np.sign(np.diagonal(r))
+    tensor.copy_(wrap(q.T if wide else q).reshape(tensor.shape))
     return tensor.mul_(gain)
-
-
-def _qr(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    from ..linalg import qr
-
-    return qr(matrix)
 
 
 @no_grad()

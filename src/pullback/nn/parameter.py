@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autograd.graph import LEAF
 from ..ops.create import as_tensor, empty
+from ..complaint import noted
 from ..tensor import Tensor, _disabled_torch_function
 
 __all__ = [
@@ -44,18 +45,19 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         data = Tensor() if data is None else data
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise noted(
+                RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
+                f"This one is of {data.dtype}: pass requires_grad=False.",
+            )
         if type(data) is Tensor or type(data) is Parameter:
             self = object.__new__(cls)
             self._array = data._array
             self._fn = self._view = self._grad = self._hooks = None
             return self.requires_grad_(requires_grad)
-        t: Any = data.detach().requires_grad_(requires_grad)
-        if type(t) is not type(data):
-            raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
-                f"returns an instance of the same type, but return type {type(t).__name__} was found "
-                "instead. To use the type as a Parameter, please correct the detach() semantics."
-            )
+        t: Any = data.detach()
+        t = t if type(t) is type(data) else t.as_subclass(type(data))
+        t.requires_grad_(requires_grad)
         t._is_param = True
         return t
 

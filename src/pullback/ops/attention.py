@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import FLOATING
 from ..tensor import Tensor
 from .activation import softmax
 from .cut import chunk
@@ -59,12 +58,17 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     n, m = query.shape[-2], key.shape[-2]
     scores = matmul(query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale), key.mT)
     if is_causal:
-        attn_mask = op.wrap(np.tri(n, m, dtype=bool))
-    if attn_mask is not None:
-        allowed = attn_mask._array if attn_mask.dtype.category < FLOATING else None
-        scores = scores + attn_mask if allowed is None else where(attn_mask, scores, -math.inf)
-    weights = _weights(scores) if attn_mask is not None and not is_causal else softmax(scores, -1)
+        weights = softmax(scores + _left_out(~np.tri(n, m, dtype=bool), query), -1)
+    elif attn_mask is None:
+        weights = softmax(scores, -1)
+    else:
+        weights = _weights(scores + (_left_out(~attn_mask._array, query) if attn_mask.dtype.name == "bool" else attn_mask))
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
+    """A mask to be added: minus infinity where something is left out."""
+    return op.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
 
 
 def _weights(scores: Tensor) -> Tensor:
@@ -249,7 +253,7 @@ def _as_numbers(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
         return mask
     if mask.dtype.name != "bool":
         raise AssertionError(f"only bool and floating types of {name} are supported")
-    return op.wrap(np.where(mask._array, -math.inf, 0).astype(query._array.dtype))
+    return _left_out(mask._array, query)
 
 
 def _check_ranks(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int) -> bool:

@@ -7,6 +7,7 @@ maximum is subtracted before anything is exponentiated, and kept apart, so that 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,85 +27,89 @@ from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "nll_loss"]
 
-def _class_axis(input: Any) -> int:
-    return 1 if len(input.shape) > 1 else 0
+
+def _class_axis(shape: Sequence[int]) -> int:
+    return 1 if len(shape) > 1 else 0
 
 
-def _picks(target: Any, axis: int, ignore_index: int) -> list[np.ndarray]:
-    """The index of each target's class in the input; class 0 in the place of ignored ones."""
-    target = index_array(target)
-    classes = np.where(target == ignore_index, 0, target)
+def _picks(target: Any, axis: int) -> list[np.ndarray]:
+    """The place of each target's class in the input, as an advanced index."""
+    classes = index_array(target)
     if axis == 0:
         return [classes]
-    grid = np.ogrid[tuple(slice(n) for n in target.shape)] if target.ndim > 1 else [np.arange(len(target))]
+    grid = [np.arange(len(classes))] if classes.ndim == 1 else np.ogrid[tuple(map(slice, classes.shape))]
     return [grid[0], classes, *grid[1:]]
 
 
-def _shares(target: np.ndarray, weight: np.ndarray | None, classes: int, ignore_index: int, reduction: str,
-            dtype: Any) -> np.ndarray:  # fmt: skip
-    """By what each sample's loss enters the result: its weight, as a fraction of all where the mean is taken.
+def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> tuple[Tensor, Tensor]:
+    """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
+
+    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored.
 
     Raises:
         IndexError: for a target that is not a class.
     """
-    counts = target != ignore_index
-    wrong = counts & ((target < 0) | (target >= classes))
+    t, d, classes = target._array, input._array.dtype, input.shape[_class_axis(input.shape)]
+    d = np.result_type(d, np.float32)
+    if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
+        return target, op.wrap(np.full(t.shape, 1 / t.size if reduction == MEAN else 1, d))
+    counts = t != ignore_index
+    wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
-        raise noted(IndexError(f"Target {target[wrong].reshape(-1)[0]} is out of bounds."),
-                    f"there are {classes} classes, counted from 0")  # fmt: skip
-    shares = counts.astype(dtype) if weight is None else np.where(counts, weight[np.where(counts, target, 0)], 0).astype(dtype)
+        raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
+    t = np.where(counts, t, 0)
+    shares = counts.astype(d) if weight is None else np.where(counts, weight._array[t], 0).astype(d)
     if reduction == MEAN:
-        shares /= max(shares.sum(), np.finfo(dtype).tiny)
-    return shares
+        shares /= shares.sum() or 1
+    return op.wrap(t), op.wrap(shares)
 
 
-def _weighted_sum(losses: np.ndarray, shares: np.ndarray, reduction: str) -> Any:
-    if reduction == NONE:
-        return np.where(shares == 0, 0, losses * shares)
-    if reduction == MEAN and not shares.any():
-        return losses.dtype.type(math.nan)  # the mean of nothing
-    return np.add.reduce(np.where(shares == 0, 0, losses * shares), None)
+def _shared_out(losses: np.ndarray, shares: np.ndarray, each: bool) -> Any:
+    """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
+    losses = losses * shares if shares.all() else np.where(shares == 0, 0, losses * shares)
+    return losses if each else np.add.reduce(losses, None)
 
 
 def _class_node(input: Any, *rest: Any) -> str:
     return "NllLossBackward0" if input.ndim < 3 else "NllLoss2DBackward0"
 
 
-@half.general(name="nll_loss", outputs="out shares", differentiable="out", node=_class_node, method=False)
-def _nll(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = MEAN) -> Any:
-    axis = _class_axis(input)
-    shares = _shares(target, weight, input.shape[axis], ignore_index, reduction, input.dtype)
-    return _weighted_sum(-input[tuple(_picks(target, axis, ignore_index))], shares, reduction), shares
+@half.general(name="nll_loss", node=_class_node, method=False)
+def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Tensor:
+    return _shared_out(-input[tuple(_picks(target, _class_axis(input.shape)))], shares, each)
 
 
-@_nll.vjp_all
-def _of_nll(g: Any, wanted: Any, input_shape: tuple[int, ...], target: Any, ignore_index: int, shares: Any) -> Any:
-    axis = 1 if len(input_shape) > 1 else 0
-    return sum_at(-(g * shares), _picks(target, axis, ignore_index), input_shape), None, None
+_nll.vjp(input=lambda g, input_shape, target, shares: (
+    sum_at(-(g * shares), _picks(target, _class_axis(input_shape)), input_shape)))  # fmt: skip
 
 
-@half.general(name="cross_entropy", outputs="out top logsum shares", differentiable="out logsum", node=_class_node, method=False)
-def _cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100,
-                   reduction: str = MEAN) -> Any:  # fmt: skip
+@half.general(name="cross_entropy", outputs="out top logsum", differentiable="out logsum", node=_class_node, method=False)
+def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
-    axis = _class_axis(input)
-    shares = _shares(target, weight, input.shape[axis], ignore_index, reduction, input.dtype)
-    top = largest(input, axis) if input.size else np.zeros([1 if i == axis else n for i, n in enumerate(input.shape)], input.dtype)
-    below = input - top
-    of_target = below[tuple(_picks(target, axis, ignore_index))]
+    axis = _class_axis(input.shape)
+    top = largest(input, axis) if input.size else np.zeros_like(input).sum(axis, keepdims=True)
+    below = np.asarray(input - top)
+    of_target = below[tuple(_picks(target, axis))]
     logsum = np.log(total(np.exp(below, out=below), (axis,), True))
-    return _weighted_sum(np.squeeze(logsum, axis) - of_target, shares, reduction), top, logsum, shares
+    return _shared_out(logsum.squeeze(axis) - of_target, shares, each), top, logsum
 
 
 @_cross_entropy.vjp_all
-def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, ignore_index: int, top: Any, logsum: Any, shares: Any) -> Any:
+def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any, top: Any, logsum: Any) -> Any:
     """Softmax less the target, by share."""
     g, g_logsum = g
-    axis = _class_axis(input)
-    each = g * shares
-    softmax = exp(input - top - logsum)
-    spread = softmax * (unsqueeze(each, axis) + g_logsum)
-    return put_at(spread, -each, _picks(target, axis, ignore_index), True), None, None
+    axis = _class_axis(input.shape)
+    by_share = g * shares
+    spread = exp(input - top - logsum) * (unsqueeze(by_share, axis) + g_logsum)
+    at = _picks(target, axis)
+    if spread.__class__ is np.ndarray:
+        spread[tuple(at)] -= by_share  # the same in place
+        return spread, None, None
+    return put_at(spread, -by_share, at, True), None, None
+
+
+def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
+    return loss + math.nan if reduction == MEAN and not shares._array.any() else loss
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
@@ -125,7 +130,7 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         target = op.wrap(target._array.astype(INT64))
     if weight is None:
         return target
-    classes = sizes[_class_axis(input)]
+    classes = sizes[_class_axis(input.shape)]
     if list(weight.shape) != [classes]:
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
                            f"shape: {list(weight.shape)}")  # fmt: skip
@@ -158,7 +163,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """
     reduction = chosen(reduction, size_average, reduce)
     target = _checked(input, target, weight)
-    return _nll(input, target, weight, ignore_index, reduction).out
+    target, shares = _shares(input, target, weight, ignore_index, reduction)
+    return _mean_of_nothing(_nll(input, target, shares, reduction == NONE), reduction, shares)
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
@@ -188,19 +194,20 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     if input.shape == target.shape:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     target = _checked(input, target, weight)
+    axis = _class_axis(input.shape)
+    counts = target._array != ignore_index
+    target, shares = _shares(input, target, weight, ignore_index, reduction)
     if not label_smoothing:
-        return _cross_entropy(input, target, weight, ignore_index, reduction).out
-    axis = _class_axis(input)
+        return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE).out, reduction, shares)
     log_p = log_softmax(input, axis)
-    counts = op.wrap(target._array != ignore_index)
-    even = where(counts, -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
-    if reduction == NONE:
-        smooth = even
-    else:
-        weights = _shares(target._array, None if weight is None else weight._array, input.shape[axis], ignore_index, SUM, np.float64)
-        smooth = sum(even) / (weights.sum().item() or math.nan) if reduction == MEAN else sum(even)
-    exact = _nll(log_p, target, weight, ignore_index, reduction).out
-    return exact * (1 - label_smoothing) + smooth * (label_smoothing / input.shape[axis])
+    exact = _nll(log_p, target, shares, reduction == NONE)
+    even = where(op.wrap(counts), -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
+    if reduction == SUM:
+        even = sum(even)
+    elif reduction == MEAN:
+        even = sum(even) / (counts if weight is None else weight._array[target._array] * counts).sum().item()
+    smooth = label_smoothing / input.shape[axis]
+    return _mean_of_nothing(exact * (1 - label_smoothing) + even * smooth, reduction, shares)
 
 
 def _along(weight: Tensor, input: Tensor) -> Tensor:
@@ -215,7 +222,7 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ig
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {op.type_name(target.dtype)}")
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
-    axis = _class_axis(input)
+    axis = _class_axis(input.shape)
     classes = input.shape[axis]
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes

@@ -140,7 +140,7 @@ class Rows:
                 continue
             places.append(place)
             for array in i.nonzero() if i.dtype.kind == "b" else (i,):
-                arrays.append(array)
+                arrays.append(array.astype(np.intp, copy=False))
                 self.dims.append(d)
                 d += 1
         self.rest = [d for d in range(len(shape)) if d not in self.dims]
@@ -204,7 +204,7 @@ def index_array(item: Any) -> np.ndarray:
     if isinstance(item, Tensor):
         array = item._array
         if array.dtype.kind == "b" or array.dtype.kind == "i" and (array.itemsize >= 4 or not array.ndim):
-            return array
+            return array if array.flags.c_contiguous else array.copy()  # its order decides which write is the last
         if array.dtype == np.uint8:
             warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning,
                           stacklevel=3)  # fmt: skip
@@ -215,7 +215,7 @@ def index_array(item: Any) -> np.ndarray:
     if not isinstance(item, (ndarray, Sequence)):
         raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                          f"(got {type(item).__name__})")  # fmt: skip
-    array = np.asarray(item)
+    array = np.asarray(item, order="C")
     return array if array.dtype.kind in "bi" else array.astype(np.intp)
 
 

@@ -15,10 +15,11 @@ from .. import op, storage
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from ..storage import edge_of
 from ..tensor import Tensor
 from .half import HALVES
 from .index import index_array, sum_at, take_at
-from .matmul import product, shapes_differ, types_differ
+from .matmul import product, recorded, shapes_differ, types_differ
 from .pointwise import where
 from .random import default_generator
 from .reduce import sum
@@ -92,21 +93,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     # The usual case in full: it decides the cost of a small network's layer.
     try:
-        x, w, b = input._array, weight._array, bias._array  # type: ignore[union-attr]
+        x, w = input._array, weight._array
         d = x.dtype
-        if (d is FLOAT32 or d is FLOAT64) and w.dtype is d and b.dtype is d and x.ndim == 2 == w.ndim and not modes.special:
-            out = x.dot(w.T)
-            out += b
-        else:
+        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special:
             return _linear(input, weight, bias)
+        out = x.dot(w.T) if x.ndim == 2 else product(x, w.T)
+        e, f, h = edge_of(input), edge_of(weight), None
+        if bias is not None:
+            b = bias._array
+            if b.dtype is not d:
+                return _linear(input, weight, bias)
+            out += b
+            h = edge_of(bias)
     except (AttributeError, ValueError):
         return _linear(input, weight, bias)
-    result = op.wrap(out)
-    edge_of = storage.edge_of
-    edges = edge_of(input), edge_of(weight), edge_of(bias)
-    if not (edges[0] is None is edges[1] and edges[2] is None) and modes.is_grad_enabled():
-        op.record(_linear.op, "AddmmBackward0", edges, (x, w, b), (out,), result, 1)
-    return result
+    saved = (None if e is None else w, None if f is None else x, w.shape)
+    return recorded(_linear.op, _linear_node(x, w, bias), out, (e, f, h), saved)
 
 
 # --- embedding --------------------------------------------------------------------------------------------------

@@ -123,8 +123,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]))
     tensor(2.5000)
     """
-    if size_average is not None or reduce is not None or reduction is not MEAN:
-        reduction = chosen(reduction, size_average, reduce)
+    reduction = chosen(reduction, size_average, reduce)
     input, target = _pair(input, target, "mse_cpu")
     if weight is not None:
         return _weighted(_mse(input, target, NONE), input, weight, reduction)
@@ -173,7 +172,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    input, target = _pair(input, target)
+    input, target = _pair(input, target, "smooth_l1_cpu")
     return _smooth_l1(input, target, beta, reduction) if beta else reduced(abs(input - target), reduction)
 
 
@@ -200,7 +199,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: floa
     reduction = chosen(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target = _pair(input, target)
+    input, target = _pair(input, target, "huber_cpu")
     if weight is None:
         return _huber(input, target, delta, reduction)
     if weight.shape != input.shape:

@@ -11,14 +11,18 @@ Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); h
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import op
+from ..autograd import modes
+from ..autograd.graph import USERS, clock, made_here
 from ..complaint import noted
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
+from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .complex import abs, conj
@@ -29,6 +33,7 @@ from .view import expand, reshape, unsqueeze, wrapped_dim
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "cross", "dot", "ger", "matmul", "mm", "mv",
            "outer", "vdot"]  # fmt: skip
 
+asarray, getframe = np.asarray, sys._getframe
 
 # --- matmul -----------------------------------------------------------------------------------------------------
 
@@ -49,25 +54,8 @@ def _node_name(input: Any, other: Any) -> str:
     return ("DotBackward0" if a == 1 else "MvBackward0") if b == 1 else "MmBackward0" if a <= 2 == b else "BmmBackward0"
 
 
-@op.general(node=_node_name)
-def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Matrix product; the operator ``@``.
-
-    Args:
-        input: ``(..., n, k)``, or a vector ``(k,)``.
-        other: ``(..., k, m)``, or a vector ``(k,)``, of the same dtype. Leading dimensions broadcast.
-
-    Returns:
-        ``(..., n, m)``, without ``n`` (or ``m``) where ``input`` (or ``other``) is a vector.
-
-    Raises:
-        RuntimeError: for shapes that do not fit, 0-d tensors and differing dtypes.
-        NotImplementedError: for bool.
-
-    >>> import pullback as torch
-    >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
-    tensor([21., 43.])
-    """
+@op.general(name="matmul", node=_node_name, method=False)
+def _matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.dtype is not other.dtype and input.dtype != other.dtype:
         raise types_differ(input, other)
     if input.dtype is BOOLEAN:
@@ -98,7 +86,65 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     return input.mT @ g
 
 
-matmul.vjp(input=_of_input, other=_of_other)
+_matmul.vjp(input=_of_input, other=_of_other)
+
+
+def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+    """The tensor around a result, with its node: what ``op.record`` does, for callers that know the layout of the node.
+
+    ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
+    """
+    result = op.wrap(out)
+    for e in edges:
+        if e is not None:
+            break
+    else:
+        return result
+    if modes.silent and not modes.is_grad_enabled():
+        return result
+    result._fn = node = of.node_type(name, False)()
+    node._edges, node._saved, node._shape, node._dtype, node._hooks = edges, saved, out.shape, out.dtype, None
+    frame = getframe(2)
+    code = frame.f_code
+    if code.co_filename in USERS:
+        node._code, node._lasti = code, frame.f_lasti
+    else:
+        made_here(node, frame)
+    node._seq = clock()
+    return result
+
+
+@op.composite
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Matrix product; the operator ``@``.
+
+    Args:
+        input: ``(..., n, k)``, or a vector ``(k,)``.
+        other: ``(..., k, m)``, or a vector ``(k,)``, of the same dtype. Leading dimensions broadcast.
+
+    Returns:
+        ``(..., n, m)``, without ``n`` (or ``m``) where ``input`` (or ``other``) is a vector.
+
+    Raises:
+        RuntimeError: for shapes that do not fit, 0-d tensors and differing dtypes.
+        NotImplementedError: for bool.
+
+    >>> import pullback as torch
+    >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
+    tensor([21., 43.])
+    """
+    # The usual case in full: it decides the cost of small products.
+    try:
+        x, y = input._array, other._array
+        d = x.dtype
+        if not (d is FLOAT32 or d is FLOAT64) or y.dtype is not d or out is not None or modes.special:
+            return _matmul(input, other, out=out)
+        value = asarray(product(x, y))
+    except (AttributeError, ValueError):
+        return _matmul(input, other, out=out)
+    e, f = edge_of(input), edge_of(other)
+    saved = (x.shape, None if e is None else y, None if f is None else x, y.shape)
+    return recorded(_matmul.op, _node_name(x, y), value, (e, f), saved)
 
 
 def _from_left(self: Tensor, other: Any) -> Any:

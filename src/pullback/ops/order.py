@@ -130,8 +130,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     values=tensor(2.),
     indices=tensor(2))
     """
-    d = one_dim("kthvalue", dim, _sortable(input, "kthvalue").ndim)
-    real_only(input, "kthvalue_cpu", "b")
+    d = one_dim("kthvalue", dim, real_only(input, "kthvalue_cpu", "cb").ndim)
     if input.ndim:
         check_not_empty(input, "kthvalue", (d,))
     n = input.shape[d] if input.ndim else 1

@@ -197,21 +197,22 @@ def _of_lstm(g: Any, wanted: Any, x: Any, hidden: Any, cell: Any, weight: Any, p
     z = x + before @ transpose(weight, 0, 1)
     i, f, o = (sigmoid(z[:, k * size : (k + 1) * size]) for k in (0, 1, 3))
     new = tanh(z[:, 2 * size : 3 * size])
-    none = new * 0
-    by_cell = stack([new * i * (1 - i), cell_before * f * (1 - f), i * (1 - new * new), none], 1)
-    by_hidden = stack([none, none, none, tanh_c * o * (1 - o)], 1)
-    through_tanh = o * (1 - tanh_c * tanh_c)
-    carried, kept, states, parts = _nothing(hidden), _nothing(cell), [], []
+    by_cell = stack([new * i * (1 - i), cell_before * f * (1 - f), i * (1 - new * new)], 1)
+    by_hidden, through_tanh = tanh_c * o * (1 - o), o * (1 - tanh_c * tanh_c)
+    w_ifg, w_o = weight[: 3 * size], weight[3 * size :]
+    carried, kept, states, parts_ifg, parts_o = _nothing(hidden), _nothing(cell), [], [], []
     for a, b in reversed(spans):
         dh = g_output[a:b] + carried[: b - a]
         if projection is not None:
             states.append((a, dh))
             dh = dh @ projection
         dc = g_cells[a:b] + kept[: b - a] + dh * through_tanh[a:b]
-        dz = reshape(dc[:, None] * by_cell[a:b] + dh[:, None] * by_hidden[a:b], (b - a, 4 * size))
-        parts.append((a, dz))
-        carried, kept = _renewed(carried, dz @ weight), _renewed(kept, dc * f[a:b])
-    dx = _in_order(parts)
+        dz_ifg, dz_o = reshape(dc[:, None] * by_cell[a:b], (b - a, 3 * size)), dh * by_hidden[a:b]
+        parts_ifg.append((a, dz_ifg))
+        parts_o.append((a, dz_o))
+        carried = _renewed(carried, dz_ifg @ w_ifg + dz_o @ w_o)
+        kept = _renewed(kept, dc * f[a:b])
+    dx = cat([_in_order(parts_ifg), _in_order(parts_o)], 1)
     d_weight = transpose(dx, 0, 1) @ before if wanted[3] else None
     d_projection = transpose(_in_order(states), 0, 1) @ (o * tanh_c) if wanted[4] else None
     return dx, carried, kept, d_weight, d_projection

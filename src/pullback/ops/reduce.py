@@ -90,9 +90,8 @@ def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
 
 
 def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
-    """A gradient (of kept dimensions) shared between the chosen elements."""
-    shares = cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype))
-    return where(chosen, g / shares, 0)
+    """A gradient (of kept dimensions) shared between the chosen elements; NaN where there are none."""
+    return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
 def in_numpys_names(fn: Callable) -> Callable:
@@ -289,7 +288,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 # --- means --------------------------------------------------------------------------------------------------
 
 
-@op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(dim is not None)}", holomorphic=False)
+@op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}", holomorphic=False)
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
 
@@ -305,9 +304,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     kind = OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
-        what = "could not infer output dtype. Input dtype" if dtype is None else "could not infer output dtype. Optional dtype"
-        complaint = f"mean(): {what} must be either a floating point or complex dtype. Got: {op.type_name(kind)}"
-        raise noted(RuntimeError(complaint), "Convert first: x.float().mean().")
+        which = "Input" if dtype is None else "Optional"
+        complaint = f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+        raise noted(RuntimeError(complaint + op.type_name(kind)), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
     return np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False)
@@ -373,6 +372,8 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
         x, d = input, wrapped_dim(dim, len(shape))
         if not keepdim:
             g, out = (reshape(v, kept(shape, (d,))) for v in (g, out))
+    if x.shape[d] == 1:
+        return reshape(g, shape)
     if all(out * 0 == 0) and all(out != 0):  # finite, and no factor is 0
         others = out / x
     else:
@@ -452,13 +453,19 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     if kind.category < FLOATING:
         complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
         raise RuntimeError(complaint + op.type_name(kind))
-    x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
+    x = input
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if wanted.is_complex is not kind.is_complex:
+            which = "complex for complex" if kind.is_complex else "floating point for real"
+            raise RuntimeError(f"linalg.vector_norm: dtype should be {which} inputs, but got {op.type_name(wanted)}")
+        x = cast(input, wanted.numpy)
     result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
-        what = "an empty tensor" if dim is None else f"the dimension {[d for d in dims if not x.shape[d]][0]}"
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord:g} norm on {what} because it is empty and the operation does not have an identity"
-        )
+        nothing = "an empty tensor because"
+        if dim is not None:
+            nothing = f"the dimension {[d for d in dims if not x.shape[d]][0]} because this dimension is empty and"
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
     x = widened(x)
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)

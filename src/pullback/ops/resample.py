@@ -67,10 +67,11 @@ class Line:
 
     @functools.cached_property
     def steps(self) -> list[tuple[Any, Any, Any]]:
-        """The entries in a few groups, in none of which a row occurs twice: (rows, columns, weights) of each.
+        """The entries in a few groups: (rows, columns, weights) of each.
 
-        Where rows and columns advance at a whole ratio, as in pooling or doubling, a group is those with one distance
-        from that ratio, which makes slices of them; else it is the first entries of all rows, then the second ones...
+        Where rows and columns advance at a whole ratio, as in pooling or doubling, a group is those at one distance
+        from that ratio, which makes slices of both; else it is the first entries of all rows, then the second ones...
+        In such a group no row occurs twice. If there are fewer rows than that, a group is a row, and to be summed.
         """
         rows, columns, (out, into) = self.rows, self.columns, self.size
         if not len(rows):
@@ -80,8 +81,10 @@ class Line:
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
         least = max(rank.max() + 1, np.bincount(columns).max())
         group = distance if len(np.unique(distance)) <= least + 2 else rank
+        group = rows if len(np.unique(group)) > out else group
         parts = [(rows[k], columns[k], self.weights[k]) for k in (group == g for g in np.unique(group))]
-        return [(_evenly(r), _evenly(c), w[0] if np.all(w == w[0]) else w) for r, c, w in parts]
+        return [(int(r[0]) if group is rows else _evenly(r), _evenly(c), w[0] if np.all(w == w[0]) else w)
+                for r, c, w in parts]  # fmt: skip
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
@@ -93,7 +96,7 @@ class Line:
                 part = part * weights.astype(x.dtype).reshape(-1, *behind)
             elif weights != 1:
                 part = part * x.dtype.type(weights)
-            out[(*before, rows)] += part
+            out[(*before, rows)] += part.sum(dim) if rows.__class__ is int else part
         return out
 
 

@@ -59,7 +59,7 @@ def in_both_forms(fn: Callable) -> Callable:
 
 def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
-    array = index._array if isinstance(index, Tensor) else np.asarray(index)
+    array = np.asarray(index._array if isinstance(index, Tensor) else index, order="C")
     if array.dtype.kind != "i" or array.itemsize < 4:
         if array.size:
             raise error(complaint)

@@ -36,7 +36,7 @@ __all__ = [
 def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """Variance and mean, in two passes."""
     if OF_NUMPY[x.dtype].category < FLOATING:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
     dims = dims_of(dim, x.ndim)
     n = counted(x.shape, dims)
     if n <= correction:
@@ -377,11 +377,11 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values=tensor(3),
     indices=tensor(2))
     """
-    d = one_dim("mode", dim, input.ndim)
+    d = one_dim("mode", dim, real_only(input, "mode_cpu").ndim)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
-    order = in_order(real_only(input, "mode"), d)
+    order = in_order(input, d)
     values = np.moveaxis(taken(input, order, d), d, -1)
     place = np.arange(values.shape[-1])
     begins = np.concatenate([np.ones_like(values[..., :1], bool), values[..., 1:] != values[..., :-1]], -1)
@@ -398,29 +398,29 @@ mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indice
 ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
-def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
+def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
     x, d = input._array, input._array.dtype
     if d not in (np.float32, np.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if not x.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in ("linear", "midpoint", *ROUNDED):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         q = op.wrap(np.asarray(q, d))
     if q._array.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not ((0 <= q._array) & (q._array <= 1)).all():
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     if dim is None:
         whole = (1,) * x.ndim
         input, at = reshape(input, (-1,)), 0
     else:
-        at = one_dim(name, dim, x.ndim)
+        at = one_dim("quantile", dim, x.ndim)
         whole = kept(x.shape, (at,))
         input = reshape(input, (1,)) if not x.ndim else movedim(input, at, -1)
     values = sort(input, -1).values
@@ -465,7 +465,7 @@ def quantile(
     >>> torch.quantile(torch.tensor([0.0, 1.0, 3.0]), torch.tensor([0.5, 0.75]))
     tensor([1., 2.])
     """
-    result = _quantile("quantile", input, q, dim, keepdim, interpolation, skip=False)
+    result = _quantile(input, q, dim, keepdim, interpolation, skip=False)
     return result if out is None else op.write_out(out, result)
 
 
@@ -486,5 +486,5 @@ def nanquantile(
     >>> torch.nanquantile(torch.tensor([0.0, float("nan"), 3.0]), 0.5)
     tensor(1.5000)
     """
-    result = _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip=True)
+    result = _quantile(input, q, dim, keepdim, interpolation, skip=True)
     return result if out is None else op.write_out(out, result)
