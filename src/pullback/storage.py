@@ -137,7 +137,7 @@ def check_writable(x: Any, what: str = "a leaf") -> None:
         return
     base, _, kind = x._view
     if x._fn is LEAF:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if edge_of(base) is None and edge_of(x) is None:
         return
     if base._fn is LEAF:

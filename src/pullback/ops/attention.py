@@ -7,22 +7,89 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import op
 from ..tensor import Tensor
-from .activation import softmax
+from . import half
+from .activation import largest, softmax
 from .cut import chunk
 from .join import cat, pad
 from .layer import dropout, linear
 from .matmul import CPP_NAMES, matmul
 from .pointwise import where
-from .reduce import mean
+from .reduce import mean, sum, total
 from .view import permute, reshape, squeeze, transpose, unsqueeze
 
 __all_functional__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+BLOCK = 1 << 18  # bytes of attention weights at a time: they are gone over several times, and should stay in cache
+
+
+# --- one head ---------------------------------------------------------------------------------------------------
+
+
+def _blocks(weights: np.ndarray) -> Iterator[Any]:
+    """Cuts of the first of the leading dimensions into blocks of about that size."""
+    if weights.ndim == 2:
+        return iter([...])
+    step = max(1, BLOCK * len(weights) // max(1, weights.nbytes))
+    return (slice(i, i + step) for i in range(0, len(weights), step))
+
+
+@half.general(name="scaled_dot_product_attention", outputs="out weights", differentiable="out", method=False,
+              node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+def _attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> Any:
+    """``softmax(query @ key.mT * scale + mask) @ value``, and the weights, for equal leading dimensions."""
+    lead, n, m = query.shape[:-2], query.shape[-2], key.shape[-2]
+    weights, out = np.empty((*lead, n, m), query.dtype), np.empty((*lead, n, value.shape[-1]), query.dtype)
+    added = None if mask is None else np.broadcast_to(mask, weights.shape)
+    for part in _blocks(weights):
+        w = np.matmul(query[part] * scale, key[part].mT, out=weights[part])
+        if added is not None:
+            w += added[part]
+        if w.size:
+            w -= np.maximum(largest(w, w.ndim - 1), np.finfo(w.dtype).min)  # finite, where a query may look nowhere
+        np.exp(w, out=w)
+        sums = total(w, (w.ndim - 1,), True)
+        w *= 1 / np.where(sums == 0, 1, sums)
+        np.matmul(w, value[part], out=out[part])
+    return out, weights
+
+
+@_attention.vjp_all
+def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: Any, scale: float, weights: Any) -> Any:
+    if g.__class__ is not np.ndarray:
+        return _pulled(g, wanted, query, key, value, _weights(query, key, mask, scale), scale)
+    results = [np.empty_like(x) if w else None for x, w in zip((query, key, value, weights), wanted)]
+    for part in _blocks(weights):
+        pulled = _pulled(g[part], wanted, query[part], key[part], value[part], weights[part], scale)
+        for result, block in zip(results, pulled):
+            if result is not None:
+                result[part] = block
+    return results
+
+
+def _pulled(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
+    """The gradients of query, key, value and mask; softmax has ``w * (h - sum(w * h))``."""
+    of_weights = g @ value.mT
+    of_scores = weights * (of_weights - sum(of_weights * weights, -1, True))
+    return (of_scores @ key * scale if wanted[0] else None, of_scores.mT @ (query * scale) if wanted[1] else None,
+            weights.mT @ g if wanted[2] else None, of_scores if wanted[3] else None)  # fmt: skip
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """Attention weights; zeros for a query that may look nowhere."""
+    scores = matmul(query * scale, key.mT)
+    if mask is None:
+        return softmax(scores, -1)
+    scores = scores + mask
+    nowhere = op.wrap((scores._array == -math.inf).all(-1, keepdims=True))
+    return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1)) if nowhere._array.any() else softmax(scores, -1)
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -55,28 +122,21 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         key, value = (_repeated(query, x) for x in (key, value))
-    n, m = query.shape[-2], key.shape[-2]
-    scores = matmul(query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale), key.mT)
     if is_causal:
-        weights = softmax(scores + _left_out(~np.tri(n, m, dtype=bool), query), -1)
-    elif attn_mask is None:
-        weights = softmax(scores, -1)
-    else:
-        weights = _weights(scores + (_left_out(~attn_mask._array, query) if attn_mask.dtype.name == "bool" else attn_mask))
+        attn_mask = _left_out(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
+    elif attn_mask is not None and attn_mask.dtype.name == "bool":
+        attn_mask = _left_out(~attn_mask._array, query)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    q, k, v = (tuple(x.shape) for x in (query, key, value))
+    if not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]:
+        return _attention(query, key, value, attn_mask, scale).out
+    weights = _weights(query, key, attn_mask, scale)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
 
 
 def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
     """A mask to be added: minus infinity where something is left out."""
     return op.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
-
-
-def _weights(scores: Tensor) -> Tensor:
-    """Softmax of the scores; zeros for a query whose scores are all minus infinity."""
-    nowhere = op.wrap((scores._array == -math.inf).all(-1, keepdims=True))
-    if not nowhere._array.any():
-        return softmax(scores, -1)
-    return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1))
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

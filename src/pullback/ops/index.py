@@ -379,10 +379,37 @@ def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, nam
     return x
 
 
+def number_as(value: Any, dtype: np.dtype) -> Any:
+    """A Python number as one that an array of that type can take.
+
+    Raises:
+        RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
+    """
+    kind, small = dtype.kind, value.__class__ is not complex and -128 < value < 128
+    if small and (kind in "fcb" or kind == "i" and value.__class__ is not float):
+        return value
+    result = np.asarray(value).astype(dtype)
+    if kind in "iu":
+        limits = np.iinfo(dtype)
+        lost = not (-limits.max if kind == "u" else limits.min) <= np.real(value) <= limits.max
+    else:
+        lost = kind != "b" and bool(np.isinf(result)) and not np.isinf(value)
+    if lost or kind != "c" and np.imag(value):
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
+    return result
+
+
+C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+
 def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
     """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
     storage.check_writable(x, what)
-    given, f = (value._array, storage.edge_of(value)) if isinstance(value, Tensor) else (value, None)
+    if isinstance(value, Tensor):
+        given, f = value._array, storage.edge_of(value)
+    else:
+        given, f = value if isinstance(value, ndarray) else number_as(value, x._array.dtype), None
     e = storage.edge_of(x)
     recorded = (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
     return given, (e, f) if recorded else None

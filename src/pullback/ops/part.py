@@ -29,6 +29,10 @@ def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) 
     """What PyTorch says of an index that NumPy refused."""
     message = str(error)
     if message.startswith("too many"):
+        if not array.ndim:
+            return IndexError("slice() cannot be applied to a 0-dim tensor." if isinstance(index[0], slice) else
+                              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                              "convert a 0-dim tensor to a number")  # fmt: skip
         return IndexError(f"too many indices for tensor of dimension {array.ndim}")
     if message.startswith("shape mismatch"):
         shapes = ", ".join(str(list(i.shape)) for i in index if isinstance(i, np.ndarray))

@@ -17,7 +17,7 @@ from .. import op
 from ..op import type_name
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
-from .index import index_array, put_at, sum_at, take_at, write_at
+from .index import index_array, number_as, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
@@ -440,25 +440,11 @@ def _mask(mask: Any, complaint: str) -> np.ndarray:
     return array
 
 
-def as_type(value: Any, dtype: np.dtype) -> np.ndarray:
-    """A number, or an array, in another type.
-
-    Raises:
-        RuntimeError: if the type can't hold a number.
-    """
-    if isinstance(value, np.ndarray):
-        return value.astype(dtype)
-    result = np.asarray(value).astype(dtype)
-    if result != value and dtype.kind != "b" and value == value:
-        if dtype.kind in "iu" and int(np.real(value)) != result or np.imag(value) and dtype.kind != "c" or np.isinf(result):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}{'_t' * (dtype.kind in 'iu')} without overflow")
-    return result
-
-
 @op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
             method=False, holomorphic=False)  # fmt: skip
 def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    return np.where(mask, as_type(value, input.dtype), input)
+    value = value.astype(input.dtype) if isinstance(value, np.ndarray) else number_as(value, input.dtype)
+    return np.where(mask, value, input)
 
 
 _filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))

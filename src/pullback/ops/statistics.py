@@ -398,24 +398,30 @@ mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indice
 ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
 
 
-def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
-    x, d = input._array, input._array.dtype
+def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
+    """The ranks that were asked for, as a tensor."""
+    d = input._array.dtype
     if d not in (np.float32, np.float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
-    if not x.size:
+    if not input._array.size:
         raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in ("linear", "midpoint", *ROUNDED):
         raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        q = op.wrap(np.asarray(q, d))
+        return op.wrap(np.asarray(q, d))
     if q._array.ndim > 1:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not ((0 <= q._array) & (q._array <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
+    q, x = _checked(input, q, interpolation), input._array
     if dim is None:
         whole = (1,) * x.ndim
         input, at = reshape(input, (-1,)), 0
@@ -426,13 +432,13 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     values = sort(input, -1).values
     n, unknown = values._array.shape[-1], np.isnan(values._array).sum(axis=-1, keepdims=True)
     if skip:
-        ranks = q * np.maximum(n - 1 - unknown, 0).astype(d)
+        ranks = q * np.maximum(n - 1 - unknown, 0).astype(x.dtype)
     else:
         ranks = where(unknown > 0, n - 1, q * (n - 1))  # the last is NaN if any is
     if interpolation in ROUNDED:
         ranks = op.wrap(ROUNDED[interpolation](ranks._array))
     below, above = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
-    pick = lambda at: take_at(values, along(at, at.ndim - 1), "GatherBackward0")  # noqa: E731
+    pick = lambda at: take_at(values, along(at, at.ndim - 1), "GatherBackward0")
     result = pick(below)
     if interpolation not in ROUNDED:
         result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else ranks - below)

@@ -1,0 +1,325 @@
+"""Inverses and linear equations.
+
+With ``A X = B`` the gradients are ``g_B = A⁻ᵀ g`` and ``g_A = -g_B Xᵀ`` (Giles 2008, 2.2.3 and 2.3.1). Batches of matrices
+broadcast. What is singular raises :class:`torch.linalg.LinAlgError`, except in the functions whose name ends in ``_ex``,
+which return LAPACK's code beside a result of infinities and NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..op import type_name
+from ..return_types import named
+from ..tensor import Tensor
+from .join import tril, triu
+from .matrix import check_info, check_square, check_type, each, is_vector, lapack
+from .view import movedim, reshape, unsqueeze
+
+__all__ = ["inverse", "triangular_solve"]
+
+SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+# --- LU and substitution, on arrays -----------------------------------------------------------------------------
+
+
+def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """LU decomposition with partial pivoting of matrices ``(..., n, m)``.
+
+    Returns:
+        L below the diagonal and U above; the row (counted from 1) that each row was exchanged with; the number of the
+        first zero on the diagonal of U, or 0.
+    """
+    batch, k = A.shape[:-2], min(A.shape[-2:])
+    LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
+    if k:
+        getrf = lapack("getrf", A.dtype)
+
+        def routine(a: np.ndarray) -> tuple[Any, ...]:
+            lu, rows, code = getrf(a)
+            return lu, rows + 1, code
+
+        each(routine, [A], [LU, pivots, info], batch)
+    return LU, pivots, info
+
+
+def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
+    """The order of n rows after all exchanges."""
+    batch = pivots.shape[:-1]
+    order = np.empty((*batch, n), np.int64)
+
+    def routine(rows: np.ndarray) -> list[list[int]]:
+        now = list(range(n))
+        for i, row in enumerate(rows.tolist()):
+            now[i], now[row - 1] = now[row - 1], now[i]
+        return [now]
+
+    each(routine, [pivots], [order], batch)
+    return order
+
+
+def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
+    """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
+    from scipy.linalg.blas import get_blas_funcs
+
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    A, B = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, B))
+    X = np.empty(B.shape, B.dtype)
+    if X.size:
+        trsm = get_blas_funcs("trsm", dtype=A.dtype)
+        # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
+        each(lambda a, b: [trsm(1, a.T, b.T, side=left, lower=upper, diag=unit).T], [A, B], [X], batch)
+    return X
+
+
+def unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The solutions of ``A X = B``, not finite where A is singular, and the codes that say where it is."""
+    LU, pivots, info = factored(A)
+    order = permutation(pivots, A.shape[-1])
+    B = np.broadcast_to(B, np.broadcast_shapes(A.shape[:-2], B.shape[:-2]) + B.shape[-2:])
+    turned = np.take_along_axis(B, np.broadcast_to(order, B.shape[:-1])[..., None], -2)
+    return substituted(LU, substituted(LU, turned, False, unit=True), True), info
+
+
+# --- inverses ---------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, outputs="inverse info", differentiable="inverse")
+def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> Tensor:
+    """Inverses of square matrices ``(..., n, n)``, and where there is none.
+
+    Returns:
+        ``inverse``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+
+    Raises:
+        LinAlgError: for singular matrices, if ``check_errors``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.inv_ex(torch.zeros(1, 1)).info
+    tensor(1, dtype=torch.int32)
+    """
+    check_square(A, "linalg.inv")
+    try:
+        result, info = np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        result, info = unchecked(A, np.eye(A.shape[-1], dtype=A.dtype))
+    if check_errors:
+        check_info(info, "linalg.inv_ex", SINGULAR)
+    return result, info
+
+
+linalg_inv_ex.vjp(A=lambda g, inverse: -(inverse.mT @ g @ inverse.mT))
+
+
+def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """Inverses of square matrices ``(..., n, n)``.
+
+    Raises:
+        LinAlgError: if one is singular.
+
+    >>> import pullback as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    result, info = linalg_inv_ex(A)
+    check_info(info, "linalg.inv", SINGULAR)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """The same as :func:`torch.linalg.inv`."""
+    return linalg_inv(input, out=out)
+
+
+# --- equations --------------------------------------------------------------------------------------------------
+
+
+def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
+    check_type(A, name, "lu_cpu")
+    if A.dtype != B.dtype:
+        a, b = (type_name(op.OF_NUMPY[x.dtype]) for x in (A, B))
+        raise noted(RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"),
+                    "Convert one of them.")  # fmt: skip
+    for letter, x in (("A", A), ("B", B)):
+        if x.ndim < 2:
+            raise noted(RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions."), f"its shape is {list(x.shape)}")
+    check_square(A, name)
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        (n, m), (k, p) = A.shape[-2:], B.shape[-2:]
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({n}x{m} and {k}x{p})")
+
+
+@op.general(method=False, outputs="result info", differentiable="result")
+def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Tensor:
+    """Solutions of ``A X = B``, as :func:`torch.linalg.solve` finds them, and where there are none.
+
+    Returns:
+        ``result``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+
+    Raises:
+        LinAlgError: for singular matrices, if ``check_errors``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.solve_ex(torch.zeros(1, 1), torch.ones(1)).info
+    tensor(1, dtype=torch.int32)
+    """
+    vector = is_vector(A.shape, B.shape)
+    if vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                           "linalg.solve is equivalent to B / A.squeeze(-1)")  # fmt: skip
+    right = B[..., None] if vector else B
+    _check_equation(A, right, left, "linalg.solve")
+    if not left:
+        A, right = A.mT, right.mT
+    try:
+        X, info = np.linalg.solve(A, right), np.zeros(A.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        X, info = unchecked(A, right)
+    if check_errors:
+        check_info(info, "torch.linalg.solve_ex", "The solver failed because the input matrix is singular.")
+    return X[..., 0] if vector else X if left else X.mT, info
+
+
+@linalg_solve_ex.vjp_all
+def _of_solution(g: Any, wanted: Any, A: Any, B_shape: Any, result: Any, left: bool) -> Any:
+    X, vector = result, is_vector(A.shape, B_shape)
+    if vector:
+        X, g = unsqueeze(X, -1), unsqueeze(g, -1)
+    g_B = linalg_solve_ex(A.mT, g, left=left)[0]
+    g_A = None if not wanted[0] else -(g_B @ X.mT) if left else -(X.mT @ g_B)
+    return g_A, g_B[..., 0] if vector else g_B
+
+
+def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+    """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``.
+
+    Args:
+        A: ``(..., n, n)``.
+        B: ``(..., n, k)``, or ``(..., n)`` or ``(n,)`` for vectors. Leading dimensions broadcast.
+
+    Raises:
+        LinAlgError: if a matrix is singular.
+        RuntimeError: for other shapes, and for differing dtypes.
+
+    >>> import pullback as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([1.0, 1.0]))
+    tensor([0.5000, 0.2500])
+    """
+    result, info = linalg_solve_ex(A, B, left=left)
+    check_info(info, "torch.linalg.solve", "The solver failed because the input matrix is singular.")
+    return result if out is None else op.write_out(out, result)
+
+
+@op.general(method=False)
+def linalg_solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``, for triangular A.
+
+    Args:
+        input: A, ``(..., n, n)``, of which only the upper (or the lower) triangle is looked at.
+        B: ``(..., n, k)`` (``(..., k, n)`` if not ``left``). Leading dimensions broadcast.
+        unitriangular: take the diagonal of A to be ones, without looking at it.
+
+    Returns:
+        X, with infinities and NaN where the diagonal of A has a zero.
+
+    >>> import pullback as torch
+    >>> torch.linalg.solve_triangular(torch.tensor([[2.0, 1.0], [0.0, 1.0]]), torch.tensor([[3.0], [1.0]]), upper=True)
+    tensor([[1.],
+            [1.]])
+    """
+    _check_equation(input, B, left, "linalg.solve_triangular")
+    return substituted(input, B, upper, left, unitriangular)
+
+
+@linalg_solve_triangular.vjp_all
+def _of_substitution(g: Any, wanted: Any, input: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    g_B = linalg_solve_triangular(input.mT, g, upper=not upper, left=left, unitriangular=unitriangular)
+    if not wanted[0]:
+        return None, g_B
+    g_A = -(g_B @ out.mT) if left else -(out.mT @ g_B)
+    return (triu if upper else tril)(g_A, int(unitriangular) if upper else -int(unitriangular)), g_B
+
+
+Solved = named("triangular_solve", ("solution", "cloned_coefficient"))
+
+
+@op.composite
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False,
+                     *, out: Any = None) -> Any:  # fmt: skip
+    """Solution of ``A X = input`` for triangular A, and a copy of A. Deprecated: see :func:`torch.linalg.solve_triangular`.
+
+    Args:
+        transpose: solve ``Aᵀ X = input`` instead.
+
+    >>> import pullback as torch
+    >>> torch.triangular_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]])).solution
+    tensor([[2.]])
+    """
+    for letter, x in (("b", input), ("A", A)):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+    matrix = A.mT if transpose else A
+    batch = np.broadcast_shapes(A.shape[:-2], input.shape[:-2])
+    X = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
+    result = Solved(X, A.expand(*batch, *A.shape[-2:]).clone())
+    return result if out is None else op.write_out(out, result)
+
+
+# --- tensors as matrices ----------------------------------------------------------------------------------------
+
+
+def linalg_tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+    """The inverse of the map that ``tensordot(input, other, other.ndim)`` is: its dimensions seen as those of a matrix.
+
+    Args:
+        ind: how many of the dimensions belong to the rows; the sizes of both groups have the same product.
+
+    Returns:
+        Tensor of shape ``input.shape[ind:] + input.shape[:ind]``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6), ind=2).shape
+    torch.Size([6, 2, 3])
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    rows, columns = tuple(input.shape[:ind]), tuple(input.shape[ind:])
+    n, m = prod(rows), prod(columns)
+    if n != m:
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+                           f"{m} != {n}")  # fmt: skip
+    result, info = linalg_inv_ex(reshape(input, (n, m)))
+    check_info(info, "linalg.tensorinv", SINGULAR)
+    result = reshape(result, columns + rows)
+    return result if out is None else op.write_out(out, result)
+
+
+def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Any = None) -> Tensor:
+    """The X for which ``tensordot(input, X, X.ndim)`` is ``other``.
+
+    Args:
+        input: its first dimensions are those of ``other``, the rest those of X; both have the same number of elements.
+        dims: dimensions of ``input`` to move to the end first.
+
+    >>> import pullback as torch
+    >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
+    torch.Size([6])
+    """
+    if dims is not None:
+        input = movedim(input, list(dims), list(range(-len(dims), 0)))
+    shape = tuple(input.shape[len(other.shape) :])
+    n, m = prod(shape), prod(input.shape[: len(other.shape)])
+    if n != m:
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+                           f"but got {n} != {m}")  # fmt: skip
+    result = reshape(linalg_solve(reshape(input, (m, n)), reshape(other, (-1,))), shape)
+    return result if out is None else op.write_out(out, result)
