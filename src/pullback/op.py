@@ -153,6 +153,7 @@ class Op:
     def _teach(self, cls: type[Node], is_complex: bool) -> None:
         """Give a node class the operation's rules."""
         cls._pulls = self.pulls
+        cls._keeps = any(kind != "shape" and users > 0 for kind, _, users in self.getters) or self.listed
         if self.shared is not None:
             shared, at = self.shared, self.shared_at
             cls._pulls = None

@@ -118,11 +118,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if careful or hooks is not None and hooks.post:
                 results = after_node(node, hooks, results, g, create)
             pulls = None
-        if not retain:
-            for v in saved:
-                if v.__class__ is ndarray or v.__class__ is list:
-                    node._saved = FREED
-                    break
+        if not retain and node._keeps and node._saved:
+            node._saved = FREED
         for e, r in zip(edges, results):
             if e is None:
                 continue

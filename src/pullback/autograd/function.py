@@ -15,11 +15,13 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..op import wrap
 from ..tensor import Tensor
 from . import errors, modes
-from .graph import FREED, LEAF, Node, Output, clock, made_here
+from .graph import FREED, Node, Output, clock, made_here
 
 
 class FunctionCtx:
     """What ``ctx`` offers in ``forward``, ``setup_context`` and ``backward``; attributes of the user's own are welcome."""
+
+    __slots__ = ()
 
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads = True
@@ -54,28 +56,29 @@ class FunctionCtx:
 class BackwardNode(FunctionCtx, Node):
     """The node of a custom Function, which is also its ``ctx``."""
 
-    # A class with a dict: ctx takes any attribute.
+    # Slots for what every call needs, and a dict: ctx takes any attribute.
+    __slots__ = ("_where", "_wanted", "_input_shapes", "_outputs", "_differentiable", "_output_types", "_saved_edges", "__dict__", "__weakref__")
     _function: Any = None
-    _outputs: int  # how many the forward returned,
-    _differentiable: list[int]  # which of them take part,
-    _shapes: list[Any]  # and of what shape and type they are
+    _where: list[int]  # for each argument, which edge it is, or -1
+    _wanted: Sequence[Any]  # the edges whose gradients are asked for
     _input_shapes: list[Any]
-    _wanted: list[bool]
-    _saved_edges: Any = ()
-    _where: tuple[int, ...] = ()
+    _outputs: int  # how many the forward returned,
+    _differentiable: Sequence[int]  # which of them take part,
+    _output_types: list[Any]  # and of what shape and type they are
+    _saved_edges: Sequence[Any]  # for each saved tensor its edge, or the number of the output that it is
     _pulls = None
     _materializes = True
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs = g if g.__class__ is tuple else (g,)
-        recording = any(isinstance(v, Tensor) for v in gs)
-        self._wanted = [e is not None for e in edges]
-        if len(gs) < self._outputs or any(v is None for v in gs):
+        recording = any([isinstance(v, Tensor) for v in gs])
+        self._wanted = edges
+        if len(gs) < self._outputs or any([v is None for v in gs]):
             full: list[Any] = [None] * self._outputs
             for i, v in zip(self._differentiable, gs):
                 full[i] = v
             if self.materialize_grads:
-                full = [np.zeros(*shape) if v is None and shape is not None else v for v, shape in zip(full, self._shapes)]
+                full = [np.zeros(*t) if v is None and t is not None else v for v, t in zip(full, self._output_types)]
             gs = tuple(full)
         before = modes.is_grad_enabled()
         modes.switch(recording)
@@ -111,8 +114,7 @@ class BackwardNode(FunctionCtx, Node):
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]
         """For each input, whether its gradient is asked for."""
-        wanted = self._wanted
-        return tuple(k >= 0 and wanted[k] for k in self._where)
+        return tuple([k >= 0 and self._wanted[k] is not None for k in self._where])
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -123,21 +125,16 @@ class BackwardNode(FunctionCtx, Node):
         """
         if self._saved is FREED:
             raise errors.second_time(self)
-        values: list[Any] = []
-        for array, (kind, e) in zip(self._saved, self._saved_edges):
-            if array is None:
-                values.append(None)
-                continue
-            write = storage.write_since(array, self._seq) if self._seq < storage.last_write else None
-            if write is not None:
-                raise errors.overwritten(self, len(values), array, write)
-            if kind == "leaf":
-                values.append(e)
-                continue
-            t = wrap(array)
-            t._fn = self._edge_of_output(e) if kind == "output" else e
-            values.append(t)
-        return tuple(values)
+        if self._saved and self._seq < storage.last_write:
+            errors.check_saved(self)
+        return tuple([array if array is None else self._restored(array, e) for array, e in zip(self._saved, self._saved_edges)])
+
+    def _restored(self, array: np.ndarray, e: Any) -> Tensor:
+        if isinstance(e, Tensor):  # a leaf
+            return e
+        t = wrap(array)
+        t._fn = self._edge_of_output(e) if e.__class__ is int else e
+        return t
 
     saved_variables = saved_tensors
 
@@ -216,10 +213,10 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
-        new_style = cls.setup_context is not Function.setup_context
         node = cls._backward_cls()
         edges: list[Any] = []
-        where, shapes = [], []
+        where: list[int] = []
+        shapes: list[Any] = []
         for a in args:
             if isinstance(a, Tensor):
                 where.append(len(edges))
@@ -227,75 +224,66 @@ class Function(metaclass=FunctionMeta):
                 shapes.append(a._array.shape)
             else:
                 where.append(-1)
-        recording = modes.is_grad_enabled() and any(e is not None for e in edges)
-        node._edges, node._where, node._input_shapes = tuple(edges), tuple(where), shapes
-        node._wanted = [e is not None for e in edges]
-        node._hooks, node._saved = None, ()
-        if not recording:
-            node._edges = ()
         before = modes.is_grad_enabled()
+        recording = before and any([e is not None for e in edges])
+        node._edges, node._where, node._input_shapes = tuple(edges) if recording else (), where, shapes
+        node._wanted, node._hooks, node._saved, node._saved_edges = edges, None, (), ()
         modes.switch(False)
         try:
-            if new_style:
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(node, *args, **kwargs)
+            else:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(node, args, output)
-            else:
-                output = cls.forward(node, *args, **kwargs)
         finally:
             modes.switch(before)
-        return cls._wrap_up(node, args, output, recording)
+        outputs = output if isinstance(output, tuple) else (output,)
+        results = cls._placed(node, args, outputs, recording)
+        return tuple(results) if isinstance(output, tuple) else results[0]
 
     @classmethod
-    def _wrap_up(cls, node: BackwardNode, args: tuple[Any, ...], output: Any, recording: bool) -> Any:
+    def _placed(cls, node: BackwardNode, args: tuple[Any, ...], outputs: tuple[Any, ...], recording: bool) -> list[Any]:
         """Give the outputs of ``forward`` their place in the graph."""
-        outputs = output if isinstance(output, tuple) else (output,)
         constant, dirty = set(map(id, node.non_differentiable)), set(map(id, node.dirty_tensors))
-        inputs = {id(a): a for a in args if isinstance(a, Tensor)}
-        for t in node.dirty_tensors:
-            if not any(t is o for o in outputs):
-                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                                   "modified inplace must all be outputs of the Function.")  # fmt: skip
+        inputs = {id(a): a for a in args}
+        if not dirty.issubset(map(id, outputs)):
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                               "modified inplace must all be outputs of the Function.")  # fmt: skip
         results: list[Any] = []
         taking_part: list[int] = []
         for i, o in enumerate(outputs):
-            if not isinstance(o, Tensor):
-                results.append(o)
-                continue
-            if id(o) in dirty:
-                if recording:
-                    storage.check_writable(o)
-                storage.written(o._array)
-                result = o
-            else:
+            result = o
+            if isinstance(o, Tensor):
                 given = inputs.get(id(o))
-                result = wrap(o._array) if recording or given is not None else o
-                if given is not None:  # returned as it is: a view of the input, that must not be written into
-                    result._view = (given if given._view is None else given._view[0], clock(), storage.FROM_FUNCTION)
-                elif o._view is not None and recording:
-                    result._view = (o._view[0], clock(), storage.FROM_FUNCTION)
+                if id(o) in dirty:
+                    if recording:
+                        storage.check_writable(o)
+                    storage.written(o._array)
+                elif recording or given is not None:
+                    result = wrap(o._array)
+                    source = o if given is None else given
+                    if given is not None or source._view is not None:  # the input, or a view of something: not to be written into
+                        result._view = (source if source._view is None else source._view[0], clock(), storage.FROM_FUNCTION)
+                if recording and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING:
+                    taking_part.append(i)
             results.append(result)
-            if recording and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING:
-                taking_part.append(i)
         if not recording:
-            return tuple(results) if isinstance(output, tuple) else results[0]
+            return results
         node._outputs, node._differentiable = len(outputs), taking_part
-        node._shapes = [(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs]
+        types = [(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs]
+        node._output_types = types
         if len(taking_part) == 1:
-            first = results[taking_part[0]]
-            node._shape, node._dtype = first._array.shape, first._array.dtype
+            node._shape, node._dtype = types[taking_part[0]]  # type: ignore[misc]
         else:
-            node._shape = [results[i]._array.shape for i in taking_part]
-            node._dtype = [results[i]._array.dtype for i in taking_part]
+            node._shape, node._dtype = ([types[i][k] for i in taking_part] for k in (0, 1))  # type: ignore[index]
         made_here(node, sys._getframe(2))
         if node.to_save:
             place = {id(o): i for i, o in enumerate(outputs) if id(o) not in inputs or id(o) in dirty}
             node._saved = tuple([None if t is None else t._array for t in node.to_save])
-            node._saved_edges = [
-                ("input", None) if t is None else ("output", place[id(t)]) if id(t) in place else ("leaf", t) if t._fn is LEAF
-                else ("input", storage.edge_of(t)) for t in node.to_save
-            ]  # fmt: skip
-        for used_up in ("to_save", "dirty_tensors", "non_differentiable"):
-            node.__dict__.pop(used_up, None)
+            node._saved_edges = [None if t is None else place[id(t)] if id(t) in place else storage.edge_of(t) for t in node.to_save]
+        node.__dict__.pop("to_save", None)  # what is kept is noted; hold on to nothing else
+        node.__dict__.pop("dirty_tensors", None)
+        node.__dict__.pop("non_differentiable", None)
         node._seq = clock()
         for k, i in enumerate(taking_part):
             e = node if len(taking_part) == 1 else Output(node, k)
@@ -303,7 +291,7 @@ class Function(metaclass=FunctionMeta):
                 storage.move_on(results[i], e)
             else:
                 results[i]._fn = e
-        return tuple(results) if isinstance(output, tuple) else results[0]
+        return results
 
 
 def once_differentiable(fn: Any) -> Any:

@@ -110,6 +110,7 @@ class Node:
     _lasti: int
     _hooks: Any
     _op: Any = None  # set by the subclass of each operation
+    _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
     _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
     _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
 

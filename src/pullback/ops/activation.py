@@ -160,7 +160,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
     >>> import pullback as torch
     >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 3.0]))
-    tensor([-0.,  3.])
+    tensor([-0., 3.])
     """
     return _given_back(_hardswish(input), input, "hardswish_", inplace)
 
@@ -207,6 +207,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     tensor([-0.2500,  2.0000])
     """
     rank, n = len(input.shape), math.prod(weight.shape)
+    if len(weight.shape) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight.shape)}")
     if n != 1:
         if rank == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

@@ -17,9 +17,9 @@ from typing import Any
 from .. import op
 from ..complaint import noted
 from ..tensor import Tensor
+from .cut import diagonal
 from .matmul import CPP_NAMES, matmul
 from .reduce import sum
-from .cut import diagonal
 from .view import permute, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
@@ -203,13 +203,14 @@ def _letters(text: str, where: str, start: int) -> tuple[list[str], bool, list[s
     """The letters before an ellipsis, whether there is one, and those after it."""
     before, ellipsis, after = text.partition("...")
     if "..." in after:
-        raise RuntimeError(f"einsum(): found '.' for {where} " + ("but an ellipsis (...) was already found" if where == "output" else
-                                                                  "for which an ellipsis was already found"))  # fmt: skip
+        which = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
+        raise RuntimeError(f"einsum(): found '.' for {where} {which} was already found")
     if "." in before + after:
         raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis" + (" (...)" if where == "output" else ""))
     for i, c in enumerate(text):
         if not (c in " ." or c.isascii() and c.isalpha()):
-            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in "
+                               "[a-zA-Z]")  # fmt: skip
     return [*before.replace(" ", "")], bool(ellipsis), [*after.replace(" ", "")]
 
 
@@ -358,7 +359,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
                                f"{list(tensors[i + 1].shape)} cannot be multiplied")  # fmt: skip
     sizes = [t.shape[0] for t in chain] + [chain[-1].shape[1]]
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
         """The fewest multiplications for factors i to j, and the factor after which to split them."""
         if i == j:
@@ -382,7 +383,8 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
             [3.]])
     """
     warnings.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-                  "instead, which accepts a list of two or more tensors rather than multiple parameters.", UserWarning, stacklevel=2)  # fmt: skip
+                  "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+                  UserWarning, stacklevel=2)  # fmt: skip
     for m in matrices:
         if len(m.shape) != 2:
             raise noted(RuntimeError(f"Tensor dimension is {len(m.shape)}, expected 2 instead."), "chain_matmul takes matrices")

@@ -1,4 +1,4 @@
-"""Losses of classes: the negative log-likelihood of class indices, and cross entropy.
+"""Losses of classes: the negative log-likelihood of class indices, cross entropy, and CTC for sequences of classes.
 
 Cross entropy goes from logits to the loss at once: its derivative is softmax less the target (Bridle 1990). The
 maximum is subtracted before anything is exponentiated, and kept apart, so that logits of any size are exact.
@@ -19,13 +19,15 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .activation import largest, log_softmax
-from .index import index_array, put_at, sum_at
+from .index import index_array, put_at, sum_at, take_at
+from .join import pad
+from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
-from .pointwise import exp, where
-from .reduce import sum, total
+from .pointwise import exp, logaddexp, where
+from .reduce import mean, sum, total
 from .view import reshape, unsqueeze
 
-__all_functional__ = ["cross_entropy", "nll_loss"]
+__all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
 
 
 def _class_axis(shape: Sequence[int]) -> int:
@@ -232,3 +234,128 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ig
     if reduction == NONE:
         return -sum(products, axis)
     return -sum(products) if reduction == SUM else -sum(products) / (math.prod(input.shape) / classes)
+
+
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+                         weight: Tensor | None = None, reduction: str = MEAN, ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:  # fmt: skip
+    """:func:`cross_entropy` of ``linear(input, linear_weight, linear_bias)``.
+
+    Args:
+        input: ``(batch, n)`` or ``(n,)``.
+        linear_weight: ``(classes, n)``, or ``(classes, ..., n)`` for logits ``(batch, classes, ...)``.
+        target: class indices, or probabilities of the logits' shape.
+        linear_bias: of linear_weight's shape without the last dimension.
+        weight, reduction, ignore_index, label_smoothing: see :func:`cross_entropy`.
+        options: accepted; there is one way to compute it here.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.linear_cross_entropy(torch.ones(1, 2), torch.zeros(2, 2), torch.tensor([0]))
+    tensor(0.6931)
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"input must be 1- or 2-dimensional, got {input.dim()}-dimensional")
+    if linear_weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, "
+                           f"{input.shape[0]}), got unbatched input with shape {tuple(input.shape)}")  # fmt: skip
+    logits_shape = (*input.shape[:-1], *linear_weight.shape[:-1])
+    if tuple(target.shape) == logits_shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    flat_weight = reshape(linear_weight, (-1, linear_weight.shape[-1]))
+    flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
+    logits = reshape(linear(input, flat_weight, flat_bias), logits_shape)
+    return cross_entropy(logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index, reduction=reduction,
+                         label_smoothing=label_smoothing)  # fmt: skip
+
+
+# --- sequences of classes ---------------------------------------------------------------------------------------
+
+NEVER = -1e30  # the logarithm of a probability of 0, finite so that derivatives are
+
+
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = MEAN,
+             zero_infinity: bool = False) -> Tensor:  # fmt: skip
+    """Connectionist temporal classification: minus the logarithm of the probability of a target sequence.
+
+    That is the sum over all paths that give the target when repeated classes are merged and blanks are dropped, by the
+    forward algorithm (Graves et al. 2006, equations 5 to 8). The derivative is with respect to ``log_probs`` as they
+    are; PyTorch's adds ``exp(log_probs)``, which makes no difference behind ``log_softmax``.
+
+    Args:
+        log_probs: ``(steps, batch, classes)`` or ``(steps, classes)``, such as from ``log_softmax``.
+        targets: classes, ``(batch, longest)``, or all targets one after the other.
+        input_lengths, target_lengths: ``(batch,)`` or ``()``: how many steps and how many classes count.
+        blank: the class that stands for none.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` of the losses over the target lengths.
+        zero_infinity: 0 in the place of the infinite loss (and gradient) of a target that does not fit its input.
+
+    Raises:
+        RuntimeError: for lengths that do not fit.
+
+    >>> import pullback as torch
+    >>> p = torch.full((2, 1, 2), 0.5).log()  # of the paths over two steps, three give [1]: 01, 10 and 11
+    >>> torch.nn.functional.ctc_loss(p, torch.tensor([[1]]), (2,), (1,)).exp()
+    tensor(1.3333)
+    """
+    reduction = chosen(reduction)
+    batched = log_probs.dim() == 3
+    scores = log_probs if batched else unsqueeze(log_probs, 1)
+    steps, batch, classes = scores.shape
+    lengths, sizes = (_lengths(name, x, batch) for name, x in (("input_lengths", input_lengths), ("target_lengths", target_lengths)))
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if lengths.max(initial=0) > steps:
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {lengths.max()} (while checking "
+                           "arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+    path = np.full((batch, 2 * sizes.max(initial=0) + 1), blank)  # blank, class, blank, class, ..., blank
+    path[:, 1::2] = _padded(targets._array, sizes, batch, blank)
+    skips = np.zeros(path.shape, bool)  # where the blank before may be left out
+    skips[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
+    emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
+
+    places = np.arange(path.shape[1])
+    paths = where(op.wrap(places < 2), emitted[0], NEVER) if steps else op.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+    nothing = op.wrap((lengths == 0)[:, None])
+    paths = where(nothing, op.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
+    for t in range(1, lengths.max(initial=0)):
+        before = logaddexp(paths, _moved(paths, 1))
+        following = logaddexp(before, where(op.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
+        paths = following if (lengths > t).all() else where(op.wrap((lengths > t)[:, None]), following, paths)
+    at, last = np.arange(batch), 2 * sizes
+    ends_with_class = where(op.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
+    losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
+    losses = where(op.wrap(losses._array > -NEVER / 2), 0.0 if zero_infinity else math.inf, losses)
+    if reduction == MEAN:
+        return mean(losses / op.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
+    return sum(losses) if reduction == SUM else losses if batched else losses[0]
+
+
+def _moved(paths: Tensor, by: int) -> Tensor:
+    """What stands ``by`` places before, in each place."""
+    return pad(paths[:, :-by], (by, 0), value=NEVER) if paths.shape[1] > by else paths * 0 + NEVER
+
+
+def _lengths(name: str, lengths: Any, batch: int) -> np.ndarray:
+    array = np.atleast_1d(lengths._array if isinstance(lengths, Tensor) else np.array(lengths, np.int64))
+    if array.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral")
+    if array.shape != (batch,):
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return array.astype(np.int64)
+
+
+def _padded(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> np.ndarray:
+    """Targets, a row each, filled up with blanks."""
+    longest, inside = sizes.max(initial=0), np.arange(sizes.max(initial=0)) < sizes[:, None]
+    rows = np.full(inside.shape, blank)
+    if targets.ndim == 2:
+        if targets.shape[1] < longest:
+            raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
+                               "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+        rows[inside] = targets[:, :longest][inside]
+        return rows
+    if len(targets) != sizes.sum():
+        raise RuntimeError(f"Expected tensor to have size {sizes.sum()} at dimension 0, but got size {len(targets)} for argument #2 "
+                           "'targets' (while checking arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+    rows[inside] = targets
+    return rows

@@ -214,7 +214,8 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
 
     def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
         if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                               f"{input.ndim} dimensions!")  # fmt: skip
         dim = min(axis, input.ndim - 1)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):

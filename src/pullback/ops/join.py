@@ -106,7 +106,8 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     shape = tensors[0].shape
     for i, a in enumerate(tensors):
         if a.shape != shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                               f"{list(a.shape)} at entry {i}")  # fmt: skip
     d = wrapped_dim(dim, len(shape) + 1)
     thin = shape[:d] + (1,) + shape[d:]
     return np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d)

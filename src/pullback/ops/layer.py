@@ -22,7 +22,6 @@ from .index import index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
 from .pointwise import where
 from .random import default_generator
-from .reduce import sum
 from .view import expand, reshape, squeeze, unsqueeze
 
 __all__ = ["alpha_dropout", "dropout", "embedding_renorm_", "feature_alpha_dropout", "feature_dropout"]
@@ -175,8 +174,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     tensor([[3., 4.],
             [1., 2.]])
     """
-    padding = _row(padding_idx, weight.shape[0])
     _check_table(input, weight, "embedding")
+    padding = _row(padding_idx, weight.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding, scale_grad_by_freq)
@@ -418,13 +417,13 @@ def _dropout_nd(input: Tensor, p: float, training: bool, inplace: bool, spatial:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if rank not in (spatial + 1, spatial + 2):
-        message = (f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a future release. "
-                   "To retain the behavior and silence this warning, please use dropout instead. Note that "
-                   f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimension{'s'[: spatial > 1]}, a "
-                   f"channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).")  # fmt: skip
+        meant = (f"Note that {name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimension{'s'[: spatial > 1]}, "
+                 f"a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).")  # fmt: skip
         if spatial == 1:
-            raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that" + message.split("Note that")[1])
-        warnings.warn(message, UserWarning, stacklevel=3)
+            raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. {meant}")
+        warnings.warn(f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a future release. "
+                      f"To retain the behavior and silence this warning, please use dropout instead. {meant}",
+                      UserWarning, stacklevel=3)  # fmt: skip
     if spatial == 2 and rank == 3:
         warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
                       "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "

@@ -6,7 +6,6 @@ A loss is 0 once one score, or distance, leads another by the margin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,14 @@ __all_functional__ = [*__all__, "multi_margin_loss", "multilabel_margin_loss", "
 # --- scores -----------------------------------------------------------------------------------------------------
 
 
+def _scores_shape(input: Tensor) -> tuple[list[int], int]:
+    """The shape of scores, ``(batch, classes)`` or ``(classes,)`` or ``()``, and how many classes there are."""
+    sizes = list(input.shape)
+    if len(sizes) > 2 or sizes and sizes[-1] == 0:
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}")
+    return sizes, sizes[-1] if sizes else 1
+
+
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
@@ -46,8 +53,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    sizes = list(input.shape)
-    classes = sizes[-1] if sizes else 1
+    sizes, classes = _scores_shape(input)
+    if weight is not None and len(weight.shape) != 1:
+        raise ValueError("weight must be one-dimensional")
     if list(target.shape) not in (sizes[:-1], [1] if len(sizes) < 2 else None):
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
                            f"Expected target size {sizes[:1]}, but got {list(target.shape)}. Input has shape {sizes}.")  # fmt: skip
@@ -80,7 +88,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     reduction = chosen(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    classes = input.shape[-1] if input.shape else 1
+    _, classes = _scores_shape(input)
     labels = target._array.reshape(-1, classes)
     if ((labels < -1) | (labels >= classes)).any():
         raise RuntimeError("argument #2 'target' is out of range")

@@ -309,10 +309,12 @@ def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndar
         a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     input = expand(input, made.shape)
+    if made.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
     total = made if alpha == 1 else made * alpha
     if beta != 0:
         total = total + (input if beta == 1 else input * beta)
-    return total.astype(made.dtype, copy=False)
+    return total
 
 
 @half.general(inplace=True)

@@ -19,13 +19,13 @@ from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from . import half
-from .matmul import CPP_NAMES, matmul
+from .matmul import matmul
 from .pointwise import clamp, rsqrt
 from .reduce import sum, sum_to, total, vector_norm
 from .view import expand_as, reshape
 
-__all__ = ["group_norm", "layer_norm", "rms_norm"]
-__all_functional__ = [*__all__, "batch_norm", "instance_norm", "local_response_norm", "normalize"]
+__all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "rms_norm"]
+__all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
 Shape = Sequence[int]
 
@@ -219,6 +219,13 @@ def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None,
     return (input * reshape(scale, shape) + reshape(shift, shape)).to(input.dtype)
 
 
+def _by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
+    """Each channel by the mean and variance of the batch."""
+    rank = len(input.shape)
+    dims, shape = (0, *range(2, rank)), (1, input.shape[1], *[1] * (rank - 2))
+    return _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+
+
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
@@ -251,13 +258,13 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in evaluation mode")
     _check_channels(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _require_floats(input, "batch_norm", weight, bias)
+    if not math.prod(sizes):
+        shape = (1, channels, *[1] * (len(sizes) - 2))
+        scaled = input * 1 if weight is None else input * reshape(weight, shape)
+        return scaled if bias is None else scaled + reshape(bias, shape)
     if not training:
         return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
-    if not math.prod(sizes):
-        return input.clone()
-    dims = (0, *range(2, len(sizes)))
-    shape = (1, channels, *[1] * (len(sizes) - 2))
-    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _by_batch(input, weight, bias, eps)
     _track(running_mean, mean._array, momentum)
     _track(running_var, var._array * (n / (n - 1)), momentum)
     return out
@@ -297,6 +304,56 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     _track(running_mean, mean._array.mean(0), momentum)
     _track(running_var, var._array.mean(0) * (n / (n - 1) if n > 1 else 1), momentum)
     return out
+
+
+# --- with their statistics --------------------------------------------------------------------------------------
+
+
+def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """:func:`layer_norm`, the means, and the reciprocal standard deviations.
+
+    >>> import pullback as torch
+    >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)
+    (tensor([-1.,  1.]), tensor([2.]), tensor([1.]))
+    """
+    dims, shape = _trailing(input, normalized_shape, weight, bias)
+    _require_floats(input, "LayerNormKernelImpl", weight, bias)
+    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
+    return out, mean, rsqrt(var + eps)
+
+
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """:func:`group_norm` of N samples with C channels of HxW elements, the means ``(N, group)``, and the reciprocal
+    standard deviations.
+
+    >>> import pullback as torch
+    >>> torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)
+    (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
+    grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
+    out, mean, var = _standardize(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
+    return reshape(out, input.shape), reshape(mean, (N, group)), rsqrt(reshape(var, (N, group)) + eps)
+
+
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                      running_var: Tensor | None, training: bool, momentum: float,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """:func:`batch_norm`, and in training the means and the reciprocal standard deviations, ``(channels,)``.
+
+    >>> import pullback as torch
+    >>> torch.native_batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0)[1:]
+    (tensor([2.]), tensor([1.]))
+    """
+    if not training:
+        out = batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+        return out, input.new_zeros((0,)), input.new_zeros((0,))
+    channels, n = input.shape[1], math.prod(input.shape) // max(input.shape[1], 1)
+    out, mean, var = _by_batch(input, weight, bias, eps)
+    _track(running_mean, mean._array, momentum)
+    _track(running_var, var._array * (n / max(n - 1, 1)), momentum)
+    return out, reshape(mean, (channels,)), rsqrt(reshape(var, (channels,)) + eps)
 
 
 # --- by neighbours, by a norm -----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ WHOLE = slice(None)
 
 
 def in_both_forms(fn: Callable) -> Callable:
-    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed one that writes: ``put_at`` or ``write_at``."""
+    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or ``write_at``."""
     name = fn.__name__
 
     @wraps(fn)
@@ -118,9 +118,11 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     d, at = _slices(input, dim, index, "index_add_()")
     a, b = input._array, source._array
     if a.dtype != b.dtype:
-        raise RuntimeError(f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the same scalar type")
+        raise RuntimeError(f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
+                           "same scalar type")  # fmt: skip
     if at[-1].size != (b.shape[d] if b.ndim else 1):
-        raise RuntimeError(f"index_add_(): Number of indices ({at[-1].size}) should be equal to source.size(dim): ({b.shape[d]}), for dim: {d}")
+        raise RuntimeError(f"index_add_(): Number of indices ({at[-1].size}) should be equal to source.size(dim): "
+                           f"({b.shape[d]}), for dim: {d}")  # fmt: skip
     if a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                            f"{list(a.shape)} source.shape = {list(b.shape)}")  # fmt: skip
@@ -294,7 +296,8 @@ def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @in_both_forms
-def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, *, reduce: str | None = None) -> Tensor:
+def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, *,
+            reduce: str | None = None) -> Tensor:  # fmt: skip
     """``input`` with the elements of ``src``, or one number, at the places of ``index``, but across ``dim`` where it says.
 
     Args:
@@ -389,7 +392,8 @@ def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], red
 
 
 @op.composite(inplace=True)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, out: Any = None) -> Tensor:
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True,
+                   out: Any = None) -> Tensor:  # fmt: skip
     """The elements of ``src`` that go to one place of the input (as in :func:`scatter_add`), reduced with what is there.
 
     Args:
@@ -410,7 +414,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 @op.composite(inplace=True)
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True, out: Any = None) -> Tensor:
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True,
+                 out: Any = None) -> Tensor:  # fmt: skip
     """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with what is there.
 
     Args:
@@ -424,7 +429,8 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if reduce not in REDUCTIONS or reduce == "sum":
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the same scalar type")
+        raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
+                           "same scalar type")  # fmt: skip
     _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
     result = reduce_at(input, source, at, reduce, include_self, "IndexReduceBackward0")
     return result if out is None else op.write_out(out, result)

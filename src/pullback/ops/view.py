@@ -370,8 +370,9 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     except ValueError:
         n = input.ndim
         if len(dims) != n:
-            raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-                               f"ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}") from None  # fmt: skip
+            raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+                               f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
+                               ) from None  # fmt: skip
         for d in dims:
             wrapped_dim(d, n)
         raise RuntimeError(f"permute(): duplicate dims are not allowed.\n  got {list(dims)}") from None
@@ -482,7 +483,8 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     if not input.ndim and input.dtype.kind != "V" and -1 not in size:
         return ndarray(size, input.dtype, input, 0, (0,) * len(size))
     try:
-        if min(size, default=0) >= -1 and min(size[: len(size) - input.ndim], default=0) >= 0:
+        least = min(size, default=0)
+        if least >= 0 or least == -1 and min(size[: len(size) - input.ndim], default=0) >= 0:
             return np.nditer((input,), *STRETCHING, size).itviews[0]
     except ValueError:
         pass

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from types import GeneratorType
 from typing import Any
 
 from ...autograd.modes import no_grad
@@ -77,8 +78,8 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
     if not isinstance(parameters, Tensor):
-        empty_iterator, parameters = isinstance(parameters, Iterator), list(parameters)
-        if empty_iterator and not parameters:
+        used_up, parameters = isinstance(parameters, GeneratorType), list(parameters)
+        if used_up and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.",
                           stacklevel=3)  # fmt: skip
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
