@@ -218,7 +218,7 @@ LAYERS = """
     MultiLabelSoftMarginLoss()                                  | randn(3, 4), randint(0, 2, (3, 4)).double()
     TripletMarginLoss(swap=True)                                | randn(3, 4), randn(3, 4), randn(3, 4)
     TripletMarginWithDistanceLoss(margin=2.0)                   | randn(3, 4), randn(3, 4), randn(3, 4)
-    CTCLoss()                                                   | randn(6, 2, 4).log_softmax(2), tensor([[1, 2], [3, 0]]), [6, 5], [2, 1]
+    CTCLoss()                                                   | leaf(randn(6, 2, 4)).log_softmax(2), tensor([[1, 2], [3, 0]]), [6, 5], [2, 1]
     AdaptiveLogSoftmaxWithLoss(6, 10, [3, 6], div_value=2.0)    | randn(5, 6), tensor([9, 0, 4, 2, 7])
     AdaptiveLogSoftmaxWithLoss(6, 10, [5], head_bias=True)      | randn(6), tensor(7)
 
@@ -228,6 +228,7 @@ LAYERS = """
     LSTM(3, 4, 2, dropout=0.5, proj_size=2)                     | randn(5, 2, 3), (randn(2, 2, 2), randn(2, 2, 4))
     LSTM(3, 4, bias=False)                                      | randn(5, 3)
     LSTM(3, 4)                                                  | nn.utils.rnn.pack_sequence([randn(4, 3), randn(2, 3)])
+    LSTM(3, 4)                                                  | randn(5, 0, 3)
     GRU(3, 4, 2, batch_first=True, bidirectional=True)          | randn(2, 5, 3)
     GRU(3, 4)                                                   | nn.utils.rnn.pack_sequence([randn(1, 3), randn(2, 3)], False)
     RNNCell(3, 4, nonlinearity="relu")                          | randn(2, 3), randn(2, 4)
@@ -244,6 +245,7 @@ LAYERS = """
     TransformerDecoderLayer(6, 2, 8, batch_first=True)          | randn(2, 4, 6), randn(2, 3, 6)
     TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8), 2, nn.LayerNorm(6), False) | randn(4, 2, 6)
     TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8), 1)  | randn(4, 2, 6), randn(3, 2, 6)
+    DataParallel(nn.Linear(3, 4))                               | randn(2, 3)
     Transformer(6, 2, 1, 2, 8)                                  | randn(4, 2, 6), randn(3, 2, 6)
 """  # noqa: E501
 
@@ -254,21 +256,24 @@ def build(torch: Any, line: str) -> Any:
     return eval("nn." + line.split("|")[0].strip(), {**vars(torch), "nn": torch.nn})
 
 
-def inputs(torch: Any, line: str) -> list[Any]:
-    """The inputs of a line, in double precision. Gradients are asked for, of losses only for the first."""
+def inputs(torch: Any, line: str) -> tuple[list[Any], list[Any]]:
+    """The inputs of a line, in double precision, and those that want gradients; of a loss's only the first."""
     torch.manual_seed(1)
-    args = eval(f"[{line.split('|')[1].strip()}]", {**vars(torch), "nn": torch.nn})
-    made: dict[int, Any] = {}
+    leaves: dict[int, Any] = {}
+
+    def leaf(x: Any) -> Any:
+        if id(x) not in leaves:
+            leaves[id(x)] = (x, x.detach().double().requires_grad_("Loss(" not in line or not leaves))
+        return leaves[id(x)][1]
 
     def prepared(x: Any) -> Any:
         if isinstance(x, tuple):
             return x.double() if hasattr(x, "batch_sizes") else tuple(map(prepared, x))
-        if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-            return x
-        wanted = "Loss(" not in line or not made
-        return made.setdefault(id(x), x.detach().double().requires_grad_(wanted))
+        ready = not isinstance(x, torch.Tensor) or not x.is_floating_point() or x.requires_grad
+        return x if ready else leaf(x)
 
-    return list(map(prepared, args))
+    args = eval(f"[{line.split('|')[1].strip()}]", {**vars(torch), "nn": torch.nn, "leaf": leaf})
+    return list(map(prepared, args)), [made for _, made in leaves.values() if made.requires_grad]
 
 
 def tensors(torch: Any, x: Any) -> list[Any]:
@@ -285,7 +290,7 @@ def waved(torch: Any, x: Any) -> Any:
 
 def layer(torch: Any, line: str) -> Iterator[Any]:
     """All that is recorded of a layer."""
-    warnings.filterwarnings("ignore", "enable_nested_tensor")
+    warnings.filterwarnings("ignore", "enable_nested_tensor|Using padding='same'")
     module = build(torch, line)
     yield repr(module).splitlines()
     lazy = line.strip().startswith("Lazy")
@@ -293,12 +298,12 @@ def layer(torch: Any, line: str) -> Iterator[Any]:
         yield {k: [list(v.shape), v.flatten()[:2].tolist()] for k, v in module.state_dict().items()}
     else:
         torch.manual_seed(0)
-        module(*(x.float() if isinstance(x, torch.Tensor) else x for x in inputs(torch, line)))
+        module(*(x.float() if isinstance(x, torch.Tensor) else x for x in inputs(torch, line)[0]))
         yield [type(module).__name__, repr(module), {k: list(v.shape) for k, v in module.state_dict().items()}]
     module.double()
     for mode in (True, False):
         module.train(mode).zero_grad()
-        args = inputs(torch, line)
+        args, leaves = inputs(torch, line)
         given = [x.clone() if "inplace" in line else x for x in args]
         torch.manual_seed(2)
         results = tensors(torch, module(*given))
@@ -306,7 +311,6 @@ def layer(torch: Any, line: str) -> Iterator[Any]:
         differentiable = [t for t in results if t.requires_grad]
         if differentiable:
             sum(waved(torch, t) for t in differentiable).backward()
-        leaves = [t for t in tensors(torch, args) if t.is_leaf and t.requires_grad]
         yield [None if t.grad is None else waved(torch, t.grad).item() for t in (*leaves, *module.parameters())]
         yield [waved(torch, b).item() for b in module.buffers()]
 
@@ -341,7 +345,6 @@ REFUSED = """
     LazyConv1d(4, 3)(randn(2))
     LazyConv1d(4, 3, groups=2)(randn(2, 3, 5))
     LazyLinear(3).weight.shape
-    LazyLinear(3).weight + 1
     FractionalMaxPool2d(2)
     FractionalMaxPool2d(2, 3, 0.5)
     FractionalMaxPool2d(2, output_ratio=1.5)
@@ -377,7 +380,7 @@ REFUSED = """
     LSTM(3, 4, proj_size=4)
     LSTM(3, 4, proj_size=-1)
     RNN(3, 4, nonlinearity="gelu")
-    RNN(3, 4)(randn(3))
+    LSTM(3, 4)(randn(3))
     RNN(3, 4)(randn(5, 2, 2))
     RNN(3, 4)(randn(5, 2, 3).double())
     RNN(3, 4)(randn(5, 2, 3), randn(2, 4))

@@ -53,18 +53,16 @@ for reduce in ("sum", "prod", "mean", "amax", "amin"):
     for include_self in (True, False):
         options = {"include_self": include_self, "low": 0.5, "distinct": True}
         sample("scatter_reduce", (3, 4), 1, ints(4, 3, 6), (3, 6), reduce, inplace=True, **options)
-        sample("scatter_reduce", (), 0, np.array(0), (), reduce, inplace=True, **options)
-        if reduce != "sum":
-            sample("index_reduce", (3, 4), 0, ints(3, 5), (5, 4), reduce, inplace=True, **options)
+        if reduce[0] != "a":
+            sample("scatter_reduce", (), 0, np.array(0), (), reduce, inplace=True, **options)
 
 sample("select_scatter", (2, 3, 4), (2, 4), 1, -1, complex=True)
 sample("slice_scatter", (2, 5), (2, 2), 1, 0, 4, 2, complex=True)
 sample("diagonal_scatter", (2, 3, 4), (4, 2), -1, 1, 0)
 sample("argwhere", (2, 3))
 
-SIZE = r"for dimension 1 with size 3"
 refuse("Tensor.__getitem__", (2, 3), 2, match="index 2 is out of bounds for dimension 0 with size 2", error=IndexError)
-refuse("Tensor.__getitem__", (2, 3), [(0,)] and (0, 3), match="index 3 is out of bounds " + SIZE, error=IndexError)
+refuse("Tensor.__getitem__", (2, 3), (..., 3), match="index 3 is out of bounds for dimension 1 with size 3", error=IndexError)
 refuse("Tensor.__getitem__", (2, 3), slice(None, None, -1), match="step must be greater than zero", error=ValueError)
 refuse("Tensor.__getitem__", (2, 3), ints(9, 2, low=5), match="is out of bounds for dimension 0 with size 2", error=IndexError)
 refuse("Tensor.__getitem__", (2, 3), MASK.T, match=r"The shape of the mask \[3, 2\] at index 0 does not match", error=IndexError)

@@ -49,3 +49,5 @@ refuse("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[[0, 3], [8, 9]]]]
 refuse("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[0, 3], [8, 9]]]), 2, match="Expected shape of indices to be same")
 refuse("nn.functional.fractional_max_pool2d", (1, 3, 4, 4), 2, error=ValueError, match="either an output_size or an output_ratio")
 refuse("nn.functional.fractional_max_pool2d", (1, 3, 4, 4), 2, output_size=4, match="too large relative to input size")
+refuse("nn.functional.fractional_max_pool2d", (2, 3, 4, 4), 2, output_size=2, _random_samples=draws,
+       match=r"Expect _random_samples of size \(2, 3, 2\)")  # fmt: skip

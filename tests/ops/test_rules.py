@@ -36,12 +36,19 @@ def tensors(sample: Sample, root: Any = pullback, dtype: Any = np.float64, nonco
 
     values = flatten(sample.args, sample.arrays(dtype))
     args = _map(sample.args, leaf)
-    return [root.from_numpy(a.copy()) if isinstance(a, np.ndarray) else a for a in args], leaves
+    return [constant(a, root, dtype) for a in args], leaves
+
+
+def constant(a: Any, root: Any, dtype: Any) -> Any:
+    """An argument that takes no part in differentiation: arrays become tensors, real ones in the sample's precision."""
+    if isinstance(a, np.ndarray):
+        return root.from_numpy(np.array(a, dtype) if a.dtype.kind == "f" and np.dtype(dtype).kind == "f" else a.copy())
+    return a
 
 
 def call(sample: Sample, root: Any, args: list[Any]) -> Any:
-    kwargs = {k: root.from_numpy(v.copy()) if isinstance(v, np.ndarray) else getattr(root, v.name) if isinstance(v, pullback.dtype) else v
-              for k, v in sample.kwargs.items()}
+    dtype = next((a.detach().numpy().dtype for a in args if isinstance(a, root.Tensor) and a.dtype.is_floating_point), np.float64)
+    kwargs = {k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, dtype) for k, v in sample.kwargs.items()}
     return sample.function(root)(*args, **kwargs)
 
 

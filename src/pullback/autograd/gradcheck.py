@@ -106,7 +106,7 @@ def _random(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
     a = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":
         a = a + 1j * rng.standard_normal(like.shape)
-    return a.astype(like.dtype)
+    return np.asarray(a, like.dtype)
 
 
 def _check(func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float, undefined: bool,

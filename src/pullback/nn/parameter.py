@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.graph import LEAF
-from ..ops.create import as_tensor, empty
 from ..complaint import noted
+from ..ops.create import as_tensor, empty
 from ..tensor import Tensor, _disabled_torch_function
 
 __all__ = [
@@ -139,7 +139,7 @@ class UninitializedTensorMixin(Tensor):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        self._array = value._array
+        self._array = Tensor._array.__get__(value)
 
     @property
     def dtype(self) -> Any:
@@ -181,7 +181,13 @@ class UninitializedTensorMixin(Tensor):
 
 
 def _of_data(name: str) -> Any:
-    return lambda self, *args, **kwargs: getattr(self.data, name)(*args, **kwargs)
+    """A method that does what it does for the empty tensor: it answers, or gives a tensor to be of another type."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(self.data, name)(*args, **kwargs)
+        return type(self)(self.requires_grad, dtype=result.dtype) if isinstance(result, Tensor) else result
+
+    return method
 
 
 for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point",

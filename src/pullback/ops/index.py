@@ -226,6 +226,8 @@ def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, 
         items = (index,)
         if index.__class__ is list and len(index) < 32:  # PyTorch's old rule
             if any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
+                warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of "
+                              "x[seq].", UserWarning, stacklevel=3)  # fmt: skip
                 items = tuple(index)
     for item in items:
         if not (item.__class__ is int or item.__class__ is slice or item is None or item is ...):
@@ -385,16 +387,20 @@ def number_as(value: Any, dtype: np.dtype) -> Any:
     Raises:
         RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
     """
-    kind, small = dtype.kind, value.__class__ is not complex and -128 < value < 128
+    kind = dtype.kind
+    if kind != "c" and isinstance(value, complex) and not value.imag:
+        value = value.real
+    small = not isinstance(value, complex) and -128 < value < 128
     if small and (kind in "fcb" or kind == "i" and value.__class__ is not float):
         return value
-    result = np.asarray(value).astype(dtype)
-    if kind in "iu":
+    lost = kind != "c" and isinstance(value, complex)
+    if kind in "iu" and not lost:
         limits = np.iinfo(dtype)
-        lost = not (-limits.max if kind == "u" else limits.min) <= np.real(value) <= limits.max
-    else:
-        lost = kind != "b" and bool(np.isinf(result)) and not np.isinf(value)
-    if lost or kind != "c" and np.imag(value):
+        lost = not (-limits.max if kind == "u" else limits.min) <= value <= limits.max
+    if not lost:
+        result = np.asarray(value).astype(dtype)
+        lost = kind not in "biu" and bool(np.isinf(result)) and not np.isinf(value)
+    if lost:
         raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
     return result
 
@@ -409,6 +415,7 @@ def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tu
     if isinstance(value, Tensor):
         given, f = value._array, storage.edge_of(value)
     else:
+        value = value.item() if isinstance(value, np.generic) else value
         given, f = value if isinstance(value, ndarray) else number_as(value, x._array.dtype), None
     e = storage.edge_of(x)
     recorded = (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING

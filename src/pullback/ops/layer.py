@@ -62,7 +62,7 @@ def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
     if len(input.shape) != 2:
         count = math.prod(input.shape[:-1])
         g, input = reshape(g, (count, weight_shape[0])), reshape(input, (count, n))
-    return g.mT @ input
+    return g.mT * input if input.shape[0] == 1 else g.mT @ input  # an outer product, for one sample
 
 
 _linear.vjp(

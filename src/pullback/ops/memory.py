@@ -131,9 +131,13 @@ def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
 def stride(input: Tensor, dim: int | None = None) -> Any:
     """How far apart neighbours along each dimension (or along ``dim``) lie, counted in elements."""
     array = input._array
-    if not array.size:
-        return _of_dim(steps([n or 1 for n in array.shape]), dim)
-    return _of_dim(tuple([s // array.itemsize for s in array.strides]), dim)
+    shape, strides = array.shape, [s // array.itemsize for s in array.strides]
+    if 0 in shape:
+        strides = list(steps([n or 1 for n in shape]))
+    for d in reversed(range(len(shape))):
+        if shape[d] == 1 and not strides[d]:  # a new dimension; PyTorch steps over what it contains
+            strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
+    return _of_dim(tuple(strides), dim)
 
 
 @op.composite

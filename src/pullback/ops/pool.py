@@ -365,9 +365,12 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
+    batch, channels = 1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1]
     if samples is None:
-        samples = rand(1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1], n, dtype=input.dtype)
-    at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy().reshape(-1, n)
+        samples = rand(batch, channels, n, dtype=input.dtype)
+    if len(samples.shape) != 3 or samples.shape[0] < batch or tuple(samples.shape[1:]) != (channels, n):
+        raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {tuple(samples.shape)}")
+    at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy()[:batch].reshape(-1, n)
     elements = []
     for d, (i, o, k) in enumerate(zip(spatial, size, kernel)):
         # Pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2.

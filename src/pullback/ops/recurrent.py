@@ -30,12 +30,12 @@ from .view import reshape, transpose
 __all__ = ["elman", "gru", "lstm"]
 
 Spans = Sequence[tuple[int, int]]
-expit, concatenate = sigmoid.__wrapped__, np.concatenate
+expit, concatenate = sigmoid.__wrapped__, np.concatenate  # on arrays
 
 
 def _gates(rows: np.ndarray, count: int) -> np.ndarray:
     """Rows of gates as (gates, rows, size), for the arithmetic on each gate to go straight through memory."""
-    return rows.reshape(len(rows), count, -1).transpose(1, 0, 2)
+    return rows.reshape(len(rows), count, rows.shape[1] // count).transpose(1, 0, 2)
 
 
 def _in_order(parts: list[tuple[int, Any]]) -> Any:
@@ -80,7 +80,7 @@ def elman(x: Tensor, hidden: Tensor, weight: Tensor, spans: Spans, relu: bool = 
     for a, b in spans:
         h = out[a:b]
         np.add(hidden[: b - a].dot(w), x[a:b], h)
-        np.maximum(h, 0, h) if relu else np.tanh(h, h)
+        np.maximum(h, 0, out=h) if relu else np.tanh(h, out=h)
         hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
     return out
 

@@ -57,6 +57,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         except ValueError:
             raise op.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
                 f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}") from None  # fmt: skip
+    storage.refuse_repeats(a)
     if modes.is_grad_enabled() and (storage.edge_of(self) is not None or storage.edge_of(src) is not None):
         return storage.adopt(self, copied(self, src))
     a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
@@ -78,6 +79,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             return copy_(self, value)
         value = value.item()
     storage.check_writable(self)
+    storage.refuse_repeats(self._array)
     if modes.is_grad_enabled() and storage.edge_of(self) is not None:
         return storage.adopt(self, filled(self, value))
     self._array[...] = value

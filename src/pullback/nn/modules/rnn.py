@@ -70,8 +70,7 @@ class RNNBase(Module):
             kind = bool if name in flags else int
             if not isinstance(value, kind):
                 raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-        for name, size in (("input_size", input_size), ("hidden_size", hidden_size),
-                           ("num_layers", num_layers)):  # fmt: skip
+        for name, size in (sizes | {"num_layers": num_layers}).items():
             if size <= 0:
                 raise ValueError(f"{name} must be greater than zero")
         if proj_size < 0:
@@ -89,8 +88,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             for direction in ("", "_reverse") if bidirectional else ("",):
                 width = input_size if layer == 0 else state * (1 + bidirectional)
-                shapes: dict[str, tuple[int, ...]] = { "weight_ih": (gates, width),
-                                                      "weight_hh": (gates, state)}  # fmt: skip
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, state)}
                 if bias:
                     shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
                 if proj_size:

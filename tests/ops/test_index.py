@@ -1,0 +1,372 @@
+"""Indexing and scattering: what an index means, where gradients of picked and written elements go."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.autograd import gradcheck, gradgradcheck
+from pullback.ops.index import LARGE, Rows, sum_at
+
+L = pullback.tensor
+
+# The node's name as PyTorch has it, and the shape, of x[...] for a (3, 4) non-leaf x.
+INDICES = {
+    "0": ("SelectBackward0", (4,)),
+    "-1": ("SelectBackward0", (4,)),
+    "0, 1": ("SelectBackward0", ()),
+    "np.int64(1)": ("SelectBackward0", (4,)),
+    "torch.tensor(1)": ("SelectBackward0", (4,)),
+    "0:1": ("SliceBackward0", (1, 4)),
+    ":": ("SliceBackward0", (3, 4)),
+    "::2": ("SliceBackward0", (2, 4)),
+    "1:0": ("SliceBackward0", (0, 4)),
+    "slice(torch.tensor(0), torch.tensor(2))": ("SliceBackward0", (2, 4)),
+    "0:2, 0": ("SelectBackward0", (2,)),
+    "0, 0:2": ("SliceBackward0", (2,)),
+    "0, :": ("SelectBackward0", (4,)),
+    ":, 0": ("SelectBackward0", (3,)),
+    "0:3, 0:4": ("AliasBackward0", (3, 4)),
+    "0:3, 1": ("SelectBackward0", (3,)),
+    "...": ("AliasBackward0", (3, 4)),
+    "()": ("AliasBackward0", (3, 4)),
+    "..., ...": ("AliasBackward0", (3, 4)),
+    "..., 0": ("SelectBackward0", (3,)),
+    "..., 1:": ("SliceBackward0", (3, 3)),
+    "0:1, ..., 0:4": ("SliceBackward0", (1, 4)),
+    "None": ("UnsqueezeBackward0", (1, 3, 4)),
+    "0, None": ("UnsqueezeBackward0", (1, 4)),
+    "None, 0": ("SelectBackward0", (1, 4)),
+    ":, None": ("UnsqueezeBackward0", (3, 1, 4)),
+    "[0, None]": ("UnsqueezeBackward0", (1, 4)),
+    "[slice(0, 1)]": ("SliceBackward0", (1, 4)),
+    "True": ("IndexBackward0", (1, 3, 4)),
+    "False": ("IndexBackward0", (0, 3, 4)),
+    "0, True": ("IndexBackward0", (1, 4)),
+    "torch.tensor(True)": ("IndexBackward0", (1, 3, 4)),
+    "[0, 1]": ("IndexBackward0", (2, 4)),
+    "range(2)": ("IndexBackward0", (2, 4)),
+    "(0, 1),": ("IndexBackward0", (2, 4)),
+    "[]": ("IndexBackward0", (0, 4)),
+    "np.array([0, 2], np.int16)": ("IndexBackward0", (2, 4)),
+    "torch.tensor([0, 1], dtype=torch.int32)": ("IndexBackward0", (2, 4)),
+    "torch.tensor([[0, 1], [2, -3]])": ("IndexBackward0", (2, 2, 4)),
+    "[0, 1], [0, 1]": ("IndexBackward0", (2,)),
+    "[0, 1], 1:": ("IndexBackward0", (2, 3)),
+    "1:, [0, 1]": ("IndexBackward0", (2, 2)),
+    "0, [0, 1]": ("IndexBackward0", (2,)),
+    "None, [0, 1]": ("IndexBackward0", (1, 2, 4)),
+    "[0, 1], None, [0, 1]": ("IndexBackward0", (2, 1)),
+    ":, None, [0, 0, 1]": ("IndexBackward0", (3, 1, 3)),
+    "x > 0": ("IndexBackward0", None),
+    "[True, False, True]": ("IndexBackward0", (2, 4)),
+    ":, [True, False, True, True]": ("IndexBackward0", (3, 3)),
+    "torch.tensor([True, False, True]), [0, 1]": ("IndexBackward0", (2,)),
+    "torch.zeros(3, 4, dtype=torch.bool)": ("IndexBackward0", (0,)),
+}
+
+
+def non_leaf(torch: Any) -> Any:
+    return torch.tensor(np.sin(np.arange(12.0)).reshape(3, 4), requires_grad=True) * 1
+
+
+def pick(torch: Any, x: Any, index: str) -> Any:
+    return eval(f"x[{index}]", {"x": x, "torch": torch, "np": np})
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize("index", INDICES)
+def test_name_and_shape(index: str) -> None:
+    y = pick(pullback, non_leaf(pullback), index)
+    name, shape = INDICES[index]
+    assert type(y.grad_fn).__name__ == name
+    assert shape is None or y.shape == shape
+    assert y._is_view() is (name != "IndexBackward0")
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize("index", INDICES)
+def test_indices_against_pytorch(index: str) -> None:
+    torch = pytest.importorskip("torch")
+    results = []
+    for root in (torch, pullback):
+        x = root.tensor(np.sin(np.arange(12.0)).reshape(3, 4), requires_grad=True)
+        y = pick(root, x * 1, index)
+        y.backward(root.tensor(np.cos(np.arange(float(y.numel()))).reshape(tuple(y.shape))))
+        results.append((type(y.grad_fn).__name__, y._is_view(), y.detach().numpy(), x.grad.numpy()))
+    names, views, *arrays = zip(*results)
+    assert names[0] == names[1] and views[0] == views[1]
+    for expected, got in arrays:
+        np.testing.assert_array_equal(got, expected)
+
+
+def items(n: int) -> list[Any]:
+    """Things to index a dimension of size ``n`` with; integers are left out, which NumPy takes for index arrays beside others."""
+    return [slice(None), slice(1, None), slice(None, None, 2), np.array([0, n - 1, 0]), np.array([[-1], [0]]), np.arange(n) % 2 == 0]
+
+
+@pytest.mark.parametrize("index", list(itertools.product(items(2), items(3), items(4))), ids=str)
+def test_mixed_indices_against_numpy(index: tuple[Any, ...]) -> None:
+    """Values by NumPy's rule; gradients by its ``add.at``; written values by its assignment."""
+    a = np.arange(24.0).reshape(2, 3, 4)
+    x = L(a, requires_grad=True)
+    try:
+        expected = a[index]
+    except IndexError:
+        with pytest.raises(IndexError, match="shape mismatch: indexing tensors could not be broadcast together with shapes"):
+            x[index]
+        return
+    y = (x * 1)[tuple(pullback.from_numpy(i) if isinstance(i, np.ndarray) else i for i in index)]
+    np.testing.assert_array_equal(y.detach().numpy(), expected)
+    g = np.random.default_rng(0).standard_normal(expected.shape)
+    y.backward(pullback.from_numpy(g.copy()))
+    total = np.zeros_like(a)
+    np.add.at(total, index, g)
+    np.testing.assert_allclose(x.grad.numpy(), total, rtol=1e-12, atol=1e-12)
+
+    target = L(a)
+    target[index] = pullback.from_numpy(g.copy())
+    a[index] = g
+    np.testing.assert_array_equal(target.numpy(), a)
+
+
+def test_an_index_given_as_a_list_of_sequences_is_a_tuple_as_long_as_it_is_short() -> None:
+    """PyTorch's old rule, which it has not given up."""
+    x = pullback.arange(12).view(3, 4)
+    with pytest.warns(UserWarning, match="Using a non-tuple sequence for multidimensional indexing is deprecated"):
+        assert x[[[0, 1], [2, 3]]].tolist() == x[[0, 1], [2, 3]].tolist() == [2, 7]
+        assert x[[L([0]), L([1])]].tolist() == [1]
+    assert x[[[0]] * 40].shape == (40, 1, 4)
+
+
+def test_byte_masks_are_deprecated() -> None:
+    x = pullback.arange(3)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[L([1, 0, 1], dtype=pullback.uint8)].tolist() == [0, 2]
+
+
+def test_iteration_and_unpacking() -> None:
+    x = pullback.arange(6).view(2, 3)
+    assert [[int(v) for v in row] for row in x] == [[0, 1, 2], [3, 4, 5]]
+    a, b = x
+    assert b.tolist() == [3, 4, 5] and [int(x[0][i]) for i in range(-3, 3)] == [0, 1, 2] * 2
+    with pytest.raises(ValueError, match="not enough values to unpack"):
+        a, b, c = x
+    with pytest.raises(IndexError):
+        [x[0][i] for i in range(4)]
+
+
+# --- writing ----------------------------------------------------------------------------------------------------
+
+
+def test_written_values_broadcast_and_are_cast() -> None:
+    x = pullback.zeros(3, 4, dtype=pullback.int64)
+    x[0] = 1.7
+    x[:, 1:3] = L([7.5, 8.5])
+    x[1] = pullback.ones(1, 1, 4)
+    x[[2], 3] = L([9])
+    x[x == 0] = np.int64(-1)
+    x[2, :2] = np.array([5.0, 6.0])
+    assert x.tolist() == [[1, 7, 8, 1], [1, 1, 1, 1], [5, 6, 8, 9]]
+    b = pullback.zeros(2, dtype=pullback.bool)
+    b[1] = 2
+    u = pullback.zeros(2, dtype=pullback.uint8)
+    u[0] = -1
+    z = pullback.zeros(2)
+    z[0] = L(1 + 2j)
+    assert b.tolist() == [False, True] and u.tolist() == [255, 0] and z.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype, value, kind", [("uint8", 300, "uint8_t"), ("int8", -129, "int8_t"), ("float32", 1e60, "float"),
+                                                ("float32", 1j, "float"), ("float64", 2j, "double")])  # fmt: skip
+def test_numbers_that_a_type_cannot_hold_are_refused(dtype: str, value: Any, kind: str) -> None:
+    x = pullback.zeros(2, dtype=getattr(pullback, dtype))
+    for write in (lambda: x.__setitem__(0, value), lambda: x.__setitem__(x == 0, value)):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {kind} without overflow"):
+            write()
+    assert x.tolist() == [0, 0]
+    pullback.zeros(1)[0] = float("inf")
+
+
+@pytest.mark.parametrize("index, value, error, words", [
+    ("0", pullback.ones(3), RuntimeError, r"The expanded size of the tensor \(4\) must match the existing size \(3\)"),
+    ("0", pullback.ones(2, 4), RuntimeError, r"the number of sizes provided \(1\) must be greater or equal"),
+    ("[0, 1]", pullback.ones(3, 4), RuntimeError, r"shape mismatch: value tensor of shape \[3, 4\] cannot be broadcast to indexing result"),
+    ("x > 100", pullback.ones(2), RuntimeError, r"shape mismatch: value tensor of shape \[2\] cannot be broadcast"),
+    ("[0, 1]", pullback.ones(4, dtype=pullback.float64), RuntimeError, "Index put requires the source and destination dtypes match"),
+    ("5", 1, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+    ("0, 0, 0", 1, IndexError, "too many indices for tensor of dimension 2"),
+    ("[5]", 1, IndexError, "index 5 is out of bounds"),
+    ("0", "a", TypeError, "can't assign a str to a torch.FloatTensor"),
+    ("0", [1, 2, 3, 4], TypeError, "can't assign a list to a torch.FloatTensor"),
+])  # fmt: skip
+def test_bad_writes_change_nothing(index: str, value: Any, error: type[Exception], words: str) -> None:
+    x = pullback.ones(3, 4)
+    with pytest.raises(error, match=words):
+        exec(f"x[{index}] = value", {"x": x, "value": value})
+    assert x.sum() == 12 and x._version == 0
+
+
+def test_of_repeated_writes_the_last_one_gets_the_gradient() -> None:
+    """PyTorch hands the gradient to all of them; the first ones had no effect."""
+    v = L([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    x = pullback.zeros(2, 2)
+    x[L([0, 1, 0])] = v
+    assert x.tolist() == [[5, 6], [3, 4]]
+    x.sum().backward()
+    assert v.grad.tolist() == [[0, 0], [1, 1], [1, 1]]
+    w = L([1.0, 2.0], requires_grad=True)
+    pullback.zeros(1).scatter(0, L([0, 0]), w).sum().backward()
+    assert w.grad.tolist() == [0, 1]
+
+
+def test_an_index_that_is_changed_afterwards_is_noticed() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    i, m = L([0, 1]), L([True, False, True])
+    y, z = x[i], x.masked_fill(m, 0.0)
+    i[0] = 2
+    m[0] = False
+    for t in (y, z):
+        with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+            t.sum().backward()
+
+
+def test_leaves_are_not_written_into() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        x[0] = 1
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x[[0]] = 1
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.scatter_(0, L([0]), 1.0)
+    assert x.tolist() == [1, 1, 1]
+
+
+# --- sums at index arrays ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.complex64])
+@pytest.mark.parametrize("rows, picked, columns", [(5, 9, ()), (5, 9, (3,)), (50, 9, (3, 2)), (300, 900, (80,)), (4, 0, (3,)),
+                                                   (900, 900, (80,))])  # fmt: skip
+def test_every_way_of_summing(rows: int, picked: int, columns: tuple[int, ...], dtype: Any) -> None:
+    """One column, distinct rows, few repeated rows, many repeated rows: always what ``np.add.at`` gives."""
+    rng = np.random.default_rng(0)
+    index = rng.permutation(rows)[:picked] if picked in (rows, 9) and rows > 9 else rng.integers(-rows, rows, picked)
+    g = rng.integers(-4, 5, (picked, *columns)).astype(dtype)
+    expected = np.zeros((rows, *columns), np.result_type(dtype, np.float32))
+    np.add.at(expected, index, g)
+    got = sum_at(g, [index], (rows, *columns))
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, expected.astype(dtype))
+
+
+def test_large_and_small_gathers_agree() -> None:
+    rng = np.random.default_rng(0)
+    a, i, j = rng.standard_normal((30, 40)), rng.integers(0, 30, LARGE + 5), rng.integers(-40, 40, LARGE + 5)
+    x = L(a, requires_grad=True)
+    for second in (j, abs(j) % 40):
+        np.testing.assert_array_equal(x[L(i), L(second)].detach().numpy(), a[i, second])
+    np.testing.assert_array_equal(x.gather(1, L(np.tile(abs(j) % 40, (30, 1)))).detach().numpy(), a[:, abs(j) % 40])
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[L(i), L(j + 1)]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_which_of_repeated_writes_is_the_last(seed: int) -> None:
+    """What NumPy's assignment leaves is what ``Rows.overwritten`` says."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 4, rng.integers(1, 4)))
+    common = tuple(rng.integers(1, 4, rng.integers(1, 3)))
+    at: list[Any] = [slice(None)] * len(shape)
+    for d in rng.permutation(len(shape))[: rng.integers(1, len(shape) + 1)]:
+        at[d] = rng.integers(-shape[d], shape[d], [n if rng.random() < 0.7 else 1 for n in common])
+    while at[-1].__class__ is slice:
+        at.pop()
+    rows = Rows(at, shape)
+    target = np.full(shape, -1)
+    assert target[tuple(at)].shape == rows.given
+    values = np.arange(np.prod(rows.given)).reshape(rows.given)
+    target[tuple(at)] = values
+    np.testing.assert_array_equal(np.broadcast_to(rows.overwritten(), rows.given), ~np.isin(values, target))
+
+
+def test_index_tensors_in_any_memory_order_write_in_the_order_of_their_elements() -> None:
+    i = L([[0, 0], [0, 0]]).t()
+    x, v = pullback.zeros(1), L([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    x[i] = v
+    assert x.item() == 4
+    x.sum().backward()
+    assert v.grad.tolist() == [[0, 0], [0, 1]]
+
+
+# --- gathering and scattering -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["prod", "mean", "amax", "amin"])
+def test_index_reduce_is_scatter_reduce_of_slices(reduce: str, include_self: bool) -> None:
+    i = L([3, 0, 3])
+    results = []
+    for scattered in (True, False):
+        rng = np.random.default_rng(0)
+        x, s = (L(rng.uniform(0.5, 2, shape), requires_grad=True) for shape in ((2, 4), (2, 3)))
+        y = (x.scatter_reduce(1, i.expand(2, 3), s, reduce, include_self=include_self) if scattered
+             else x.index_reduce(1, i, s, reduce, include_self=include_self))  # fmt: skip
+        (y * y).sum().backward()
+        results.append((y, x.grad, s.grad))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+    assert type(y.grad_fn).__name__ == "IndexReduceBackward0"
+
+
+def test_ties_of_an_extreme_share_its_gradient() -> None:
+    x, s = L([2.0, 5.0], requires_grad=True), L([2.0, 2.0, 1.0], requires_grad=True)
+    x.scatter_reduce(0, L([0, 0, 1]), s, "amax").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [1 / 3, 1])
+    np.testing.assert_allclose(s.grad.numpy(), [1 / 3, 1 / 3, 0])
+    x.grad = s.grad = None
+    x.scatter_reduce(0, L([0, 0, 1]), s, "amax", include_self=False).sum().backward()
+    assert x.grad.tolist() == [0, 0] and s.grad.tolist() == [0.5, 0.5, 1]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("x, s", [([2.0, 3.0], [0.0, 4.0, 5.0]), ([0.0, 3.0], [2.0, 4.0, 5.0]), ([0.0, 0.0], [0.0, 4.0, 0.0]),
+                                  ([2.0, 3.0], [0.0, 0.0, 5.0])])  # fmt: skip
+def test_products_with_zeros_have_gradients(x: list[float], s: list[float], include_self: bool) -> None:
+    leaves = L(x, dtype=pullback.float64, requires_grad=True), L(s, dtype=pullback.float64, requires_grad=True)
+    product = lambda x, s: x.scatter_reduce(0, L([0, 0, 1]), s, "prod", include_self=include_self)
+    assert gradcheck(product, leaves)
+    if s.count(0.0) < 2:
+        assert gradgradcheck(product, leaves)
+
+
+def test_results_may_be_written_into_given_tensors() -> None:
+    x, i = pullback.arange(6.0).view(2, 3), L([[0], [2]])
+    out = pullback.empty(0)
+    assert pullback.gather(x, 1, i, out=out) is out and out.tolist() == [[0], [5]]
+    assert pullback.cat([x, x], out=out) is out and out.shape == (4, 3)
+    assert pullback.index_add(x, 0, L([0]), x[:1], out=out).tolist() == [[0, 2, 4], [3, 4, 5]]
+    assert pullback.nonzero(x > 4, out=L([0])).tolist() == [[1, 2]]
+
+
+def test_nonzero() -> None:
+    x = L([[0, 5], [7, 0]])
+    assert pullback.nonzero(x).tolist() == [[0, 1], [1, 0]] and [t.tolist() for t in x.nonzero(as_tuple=True)] == [[0, 1], [1, 0]]
+    assert L(3).nonzero().shape == (1, 0) and L(0).nonzero().shape == (0, 0) and L(3).nonzero(as_tuple=True)[0].tolist() == [0]
+    assert pullback.nonzero_static(x, size=3, fill_value=-2).tolist() == [[0, 1], [1, 0], [-2, -2]]
+    assert [t.tolist() for t in pullback.unravel_index(L([3, 5]), (2, 3))] == [[1, 1], [0, 2]]
+
+
+def test_the_gradient_of_as_strided_scatter_is_that_of_what_remains() -> None:
+    """PyTorch 2.13 is wrong here, by its own gradcheck."""
+    x, s = L(np.arange(6.0), requires_grad=True), L([[7.0, 8.0]], dtype=pullback.float64, requires_grad=True)
+    y = pullback.as_strided_scatter(x, s, (1, 2), (1, 2), 1)
+    assert y.tolist() == [0, 7, 2, 8, 4, 5]
+    assert gradcheck(lambda x, s: pullback.as_strided_scatter(x, s, (1, 2), (1, 2), 1), (x, s))
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 48"):
+        pullback.as_strided_scatter(x, s, (1, 2), (1, 2), 5)
