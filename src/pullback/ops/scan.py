@@ -138,7 +138,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
     >>> import pullback as torch
     >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
-    tensor([1000.0000, 1000.6931])
+    tensor([1000.0000, 1000.6932])
     """
     x = widened(real_only(input, "logcumsumexp_out_cpu", "biu"))
     d = one_dim("logcumsumexp", dim, x.ndim)

@@ -70,9 +70,8 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        weight = Parameter(empty(self.normalized_shape, device=device,
-                                 dtype=dtype)) if elementwise_affine else None  # fmt: skip
-        self.register_parameter("weight", weight)
+        value = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", value)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

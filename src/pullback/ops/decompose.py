@@ -1,0 +1,614 @@
+"""Decompositions into triangular and orthogonal factors, and what is solved with them.
+
+Cholesky: I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10. QR: S. F. Walter and L. Lehmann
+(2010), and for wide matrices D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix backpropagation
+algorithms" (2020). LU: F. A. de Hoog, R. S. Anderssen and M. A. Lukas, "Differentiation of matrix functionals using
+triangular factorization" (2011), with rows or columns added for matrices that are not square.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..dtypes import OF_NUMPY
+from ..op import type_name
+from ..return_types import named
+from ..tensor import Tensor
+from .complex import conj, is_complex, real
+from .convert import cast
+from .cut import diagonal
+from .join import cat, diag_embed, tril, triu
+from .matrix import absent, adjoint, check, check_info, check_square, each, identity, lapack
+from .matmul import matmul
+from .pointwise import where
+from .solve import SINGULAR, factored, linalg_inv_ex, linalg_solve_triangular, permutation
+from .view import expand, unsqueeze
+
+__all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "lu", "lu_solve", "lu_unpack", "orgqr", "ormqr", "qr"]
+
+triangular = linalg_solve_triangular
+
+
+# --- Cholesky ---------------------------------------------------------------------------------------------------
+
+NOT_POSITIVE = ("The factorization could not be completed because the input is not positive-definite (the leading minor of order {} is "
+                "not positive-definite).")  # fmt: skip
+
+
+@op.general(method=False, outputs="L info", differentiable="L", holomorphic=False)
+def linalg_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Tensor:
+    """Cholesky decomposition of matrices ``(..., n, n)``, as :func:`torch.linalg.cholesky` does it, and where it failed.
+
+    Returns:
+        ``L``, and ``info`` (int32, one a matrix): 0, or the order of the first leading minor that is not positive.
+
+    Raises:
+        LinAlgError: for matrices that are not positive-definite, if ``check_errors``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    check_square(input, "linalg.cholesky", "cholesky_cpu")
+    batch = input.shape[:-2]
+    info = np.zeros(batch, np.int32)
+    try:
+        L = np.linalg.cholesky(input, upper=upper)
+    except np.linalg.LinAlgError:
+        L, potrf = np.empty(input.shape, input.dtype), lapack("potrf", input.dtype)
+        each(lambda a: potrf(a, lower=not upper), [input], [L, info], batch)
+    if check_errors:
+        check_info(info, "linalg.cholesky_ex", NOT_POSITIVE)
+    return L, info
+
+
+@linalg_cholesky_ex.vjp_all
+def _of_cholesky(g: Any, wanted: Any, L: Any, upper: bool) -> Any:
+    if upper:
+        L, g = adjoint(L), adjoint(g)
+    inner = tril(adjoint(L) @ g)
+    inner = (inner + adjoint(tril(inner, -1))) / 2
+    left = triangular(adjoint(L), inner, upper=True)
+    return (triangular(L, left, upper=False, left=False),)
+
+
+def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+    """The lower triangular L (or the upper triangular U) with ``input = L @ L.mH`` (``U.mH @ U``).
+
+    Args:
+        input: Hermitian positive-definite ``(..., n, n)``; only the triangle in question is looked at.
+
+    Raises:
+        LinAlgError: if a matrix is not positive-definite.
+
+    Derivative: symmetric, as if the other triangle followed.
+
+    >>> import pullback as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    L, info = linalg_cholesky_ex(input, upper=upper)
+    check_info(info, "linalg.cholesky", NOT_POSITIVE)
+    return L if out is None else op.write_out(out, L)
+
+
+@op.composite
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """Deprecated: see :func:`torch.linalg.cholesky`.
+
+    >>> import pullback as torch
+    >>> torch.cholesky(torch.tensor([[4.0]]))
+    tensor([[2.]])
+    """
+    check_square(input, "cholesky", "cholesky_cpu")
+    L, info = linalg_cholesky_ex(input, upper=upper)
+    check_info(info, "cholesky", NOT_POSITIVE)
+    return L if out is None else op.write_out(out, L)
+
+
+@op.composite
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """Solutions of ``A X = input``, given the Cholesky factor of A.
+
+    Args:
+        input: ``(..., n, k)``.
+        L: ``(..., n, n)``, with ``A = L @ L.mH``; or ``A = L.mH @ L`` if ``upper``.
+
+    >>> import pullback as torch
+    >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))
+    tensor([[2.]])
+    """
+    for letter, x in (("b", input), ("u", L)):
+        if x.ndim < 2:
+            raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+    n, m = L.shape[-2:]
+    if n != m:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
+    if input.shape[-2] != n:
+        k, p = input.shape[-2:]
+        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
+    first, last = (adjoint(L), L) if upper else (L, adjoint(L))
+    result = triangular(last, triangular(first, input, upper=False), upper=True)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """The inverse of A, given its Cholesky factor: of ``L @ L.mH``, or of ``U.mH @ U`` if ``upper``.
+
+    >>> import pullback as torch
+    >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
+    tensor([[0.2500]])
+    """
+    check_square(input, "cholesky_inverse")
+    zeros = diagonal(input, 0, -2, -1)._array == 0
+    check_info(np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0) if zeros.size else 0, "cholesky_inverse", SINGULAR)
+    L = adjoint(input) if upper else input
+    inverse = triangular(L, identity(L, L.shape[-1]), upper=False)
+    result = matmul(adjoint(inverse), inverse)
+    return result if out is None else op.write_out(out, result)
+
+
+# --- QR ---------------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, outputs="Q R", holomorphic=False)
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
+    """QR decomposition ``A = Q @ R`` of matrices ``(..., n, m)``: Q has orthonormal columns, R is upper triangular.
+
+    Args:
+        mode: ``"reduced"``: Q is ``(..., n, k)`` with ``k = min(n, m)``; ``"complete"``: ``(..., n, n)``; ``"r"``: empty.
+
+    Raises:
+        RuntimeError: for other modes; in backward for ``"r"``, and for ``"complete"`` if there are more rows than columns.
+
+    Derivative: exists where the first k columns are independent. The diagonal of R is real, of either sign.
+
+    >>> import pullback as torch
+    >>> Q, R = torch.linalg.qr(torch.tensor([[3.0], [4.0]]))
+    >>> R
+    tensor([[-5.]])
+    """
+    check(A, "linalg.qr", "geqrf_cpu")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    if mode == "r":
+        return np.empty(0, A.dtype), np.linalg.qr(A, "r")
+    return np.linalg.qr(A, mode)
+
+
+@linalg_qr.vjp_all
+def _of_qr(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
+    (g_Q, g_R), (n, m) = g, (Q.shape[-2], R.shape[-1])
+    if mode == "r":
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                           "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.")  # fmt: skip
+    if mode == "complete" and n > m:
+        raise RuntimeError(f"The QR decomposition is not differentiable when mode='complete' and nrows > ncols, here {n} > {m}: "
+                           "the last columns of Q are arbitrary.")  # fmt: skip
+    if n >= m:
+        return (_of_tall_qr(g_Q, g_R, Q, R),)
+    rest = R[..., n:]  # A = [X Y] = Q [U V]: the square X decides, and Y = Q V
+    g_rest = g_R[..., n:]
+    g_X = _of_tall_qr(g_Q + (Q @ rest) @ adjoint(g_rest), g_R[..., :n], Q, R[..., :n])
+    return (cat([g_X, Q @ g_rest], -1),)
+
+
+def _of_tall_qr(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
+    inner = triu(g_R @ adjoint(R) - adjoint(Q) @ g_Q)
+    inner = inner + adjoint(triu(inner, 1))
+    if is_complex(inner):
+        inner = where(identity(inner, inner.shape[-1]) != 0, cast(real(inner), _numpy_type(inner)), inner)
+    return triangular(adjoint(R), g_Q + Q @ inner, upper=False, left=False)
+
+
+def _numpy_type(x: Any) -> np.dtype:
+    return getattr(x.dtype, "numpy", x.dtype)
+
+
+OldQR = named("qr", ("Q", "R"))
+
+
+@op.composite
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """Deprecated: see :func:`torch.linalg.qr`, whose modes "reduced" and "complete" are ``some`` and not ``some``.
+
+    >>> import pullback as torch
+    >>> torch.qr(torch.tensor([[3.0], [4.0]])).R
+    tensor([[-5.]])
+    """
+    result = OldQR(*linalg_qr(input, "reduced" if some else "complete"))
+    return result if out is None else op.write_out(out, result)
+
+
+# --- Householder's reflections ----------------------------------------------------------------------------------
+
+
+@op.general(outputs="a tau")
+def geqrf(input: Tensor) -> Tensor:
+    """The QR decomposition in LAPACK's form: R in the upper triangle of ``a``, below it and in ``tau`` the reflections
+    whose product is Q (see :func:`orgqr`). Not differentiable.
+
+    >>> import pullback as torch
+    >>> torch.geqrf(torch.tensor([[3.0], [4.0]])).tau
+    tensor([1.6000])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    a, tau = np.linalg.qr(input, "raw")
+    return np.ascontiguousarray(a.mT), tau
+
+
+def reflected(A: Any, tau: Any, other: Any, backwards: bool, inverse: bool = False) -> Any:
+    """The product of the reflections ``1 - tau v v*`` with ``other``: the first one applied first, or (``backwards``) last.
+
+    The k-th vector v has k zeros, a one, and then what is below the diagonal of A. ``inverse`` conjugates the taus.
+    """
+    n, count = A.shape[-2], tau.shape[-1]
+    below = tril(A, -1) + np.eye(n, A.shape[-1], dtype=_numpy_type(A))
+    for k in reversed(range(count)) if backwards else range(count):
+        v = below[..., k : k + 1]
+        factor = unsqueeze(unsqueeze(tau[..., k], -1), -1)
+        other = other - v * (conj(factor) if inverse else factor) @ (adjoint(v) @ other)
+    return other
+
+
+def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The first columns of a product of reflections: Q, from what :func:`torch.geqrf` returns.
+
+    Args:
+        input: ``(..., n, m)`` with ``n >= m``; its columns below the diagonal are looked at.
+        tau: ``(..., k)`` with ``k <= m``.
+
+    Returns:
+        ``(..., n, m)``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.householder_product(*torch.geqrf(torch.tensor([[3.0], [4.0]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
+    name = "torch.linalg.householder_product"
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    (n, m), k = input.shape[-2:], tau.shape[-1]
+    if n < m:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if m < k:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+                           f"input.ndim is equal to {input.ndim}")  # fmt: skip
+    if input.ndim > 2 and tau.shape[:-1] != input.shape[:-2]:
+        raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
+    if input.dtype is not tau.dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
+    start = np.eye(n, m, dtype=input.dtype.numpy)
+    result = reflected(input, tau, expand(op.wrap(start), (*input.shape[:-2], n, m)), backwards=True)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def orgqr(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The same as :func:`torch.linalg.householder_product`."""
+    return linalg_householder_product(input, tau, out=out)
+
+
+@op.composite
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None) -> Tensor:
+    """``Q @ other``, where Q, ``(..., n, n)``, is the product of the reflections that :func:`geqrf` returned.
+
+    Args:
+        input: ``(..., n, k)``.
+        tau: ``(..., k)``.
+        other: ``(..., n, p)``, or ``(..., p, n)`` if not ``left``.
+        left: multiply from the left; else ``other @ Q``.
+        transpose: multiply with ``Q.mH`` instead.
+
+    >>> import pullback as torch
+    >>> a, tau = torch.geqrf(torch.tensor([[3.0], [4.0]]))
+    >>> torch.ormqr(a, tau, torch.tensor([[3.0], [4.0]]), transpose=True)
+    tensor([[-5.],
+            [ 0.]])
+    """
+    for name, x in (("input", input), ("other", other)):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    side, name = (-2, "other.shape[-2]") if left else (-1, "other.shape[-1]")
+    if other.shape[side] < tau.shape[-1]:
+        raise RuntimeError(f"torch.ormqr: {name} must be greater than or equal to tau.shape[-1]")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: {name} must be equal to input.shape[-2]")
+    if tau.shape[-1] > input.shape[-1]:
+        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
+    for name, x, dims in (("tau", tau, tau.ndim + 1), ("other", other, other.ndim)):
+        if dims != input.ndim:
+            raise RuntimeError(f"torch.ormqr: Expected {name} to have {'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
+                               f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {input.ndim}")  # fmt: skip
+        batch = x.shape[: input.ndim - 2]
+        if batch != input.shape[:-2]:
+            raise RuntimeError(f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
+        if x.dtype is not input.dtype:
+            raise RuntimeError(f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "
+                               f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}")  # fmt: skip
+    if left:
+        result = reflected(input, tau, other, backwards=not transpose, inverse=transpose)
+    else:  # (Q* other*)*
+        result = adjoint(reflected(input, tau, adjoint(other), backwards=transpose, inverse=not transpose))
+    return result if out is None else op.write_out(out, result)
+
+
+# --- LU ---------------------------------------------------------------------------------------------------------
+
+NO_SOLUTION = ("U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+               "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")  # fmt: skip
+
+
+@op.general(method=False, outputs="LU pivots info", differentiable="LU")
+def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Tensor:
+    """LU decomposition of matrices ``(..., n, m)``, as :func:`torch.linalg.lu_factor` does it, and where U is singular.
+
+    Returns:
+        ``LU``, ``pivots``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+
+    >>> import pullback as torch
+    >>> torch.linalg.lu_factor_ex(torch.zeros(1, 1)).info
+    tensor(1, dtype=torch.int32)
+    """
+    if A.ndim < 2:
+        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    check(A, "linalg.lu_factor", "lu_cpu")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    LU, pivots, info = factored(A)
+    if check_errors:
+        check_info(info, "torch.linalg.lu_factor_ex", NO_SOLUTION, RuntimeError)
+    return LU, pivots, info
+
+
+@linalg_lu_factor_ex.vjp_all
+def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
+    n, m = LU.shape[-2:]
+    k = min(n, m)
+    L = tril(LU[..., :k, :k], -1) + identity(LU, k)
+    U = triu(LU[..., :k, :k])
+    rows, columns = g[..., k:, :], g[..., :, k:]  # what belongs to the rows of L, or the columns of U, beyond the square
+    square = g[..., :k, :k]
+    inner = tril(L.mT @ square, -1) + triu(square @ U.mT)
+    if m > k:
+        inner = inner - tril(columns @ LU[..., :, k:].mT, -1)
+    if n > k:
+        inner = inner - triu(LU[..., k:, :].mT @ rows)
+    made = triangular(L.mT, triangular(U.mT, inner, upper=False, left=False), upper=True, unitriangular=True)
+    if m > k:
+        made = cat([made, triangular(L.mT, columns, upper=True, unitriangular=True)], -1)
+    if n > k:
+        made = cat([made, triangular(U.mT, rows, upper=False, left=False)], -2)
+    return (_permutation_matrix(pivots, n, LU) @ made,)
+
+
+def _permutation_matrix(pivots: Any, n: int, like: Any) -> np.ndarray:
+    """P with ``A = P L U``."""
+    order = permutation(getattr(pivots, "_array", pivots), n)
+    return np.ascontiguousarray(identity(like, n)[order].mT)
+
+
+Factored = named("linalg_lu_factor", ("LU", "pivots"))
+
+
+def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """LU decomposition of matrices ``(..., n, m)`` in compact form, with partial pivoting: see :func:`torch.linalg.lu`.
+
+    Returns:
+        ``LU``, with U in the upper triangle and L, whose diagonal is ones, below; ``pivots`` (int32), the row (counted from
+        1) that each row was exchanged with.
+
+    Raises:
+        RuntimeError: if some U has a zero on its diagonal.
+
+    >>> import pullback as torch
+    >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
+    tensor([2, 2], dtype=torch.int32)
+    """
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
+    check_info(info, "torch.linalg.lu_factor", NO_SOLUTION, RuntimeError)
+    result = Factored(LU, pivots)
+    return result if out is None else op.write_out(out, result)
+
+
+WithInfo = named("_lu_with_info", ("LU", "pivots", "info"))
+
+
+@op.composite
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
+    """Deprecated: see :func:`torch.linalg.lu_factor`, and :func:`torch.linalg.lu_factor_ex` for ``get_infos``.
+
+    >>> import pullback as torch
+    >>> torch.lu(torch.tensor([[2.0]]))[0]
+    tensor([[2.]])
+    """
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
+    if not get_infos:
+        check_info(info, "torch.linalg.lu_factor_ex", NO_SOLUTION, RuntimeError)
+    result = WithInfo(LU, pivots, info) if get_infos else (LU, pivots)
+    return result if out is None else op.write_out(out, result)
+
+
+Unpacked, Parts = named("lu_unpack", ("P", "L", "U")), named("linalg_lu", ("P", "L", "U"))
+
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
+    """The three matrices P, L and U of an LU decomposition; those not asked for are empty.
+
+    Args:
+        LU_data, LU_pivots: what :func:`torch.linalg.lu_factor` returned.
+
+    >>> import pullback as torch
+    >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))).P
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    if LU_pivots.dtype.name != "int32":
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is "
+                           "intended to be used with the output produced by torch.linalg.lu_factor")  # fmt: skip
+    n, m = LU_data.shape[-2:]
+    k, empty = min(n, m), np.empty(0, LU_data.dtype.numpy)
+    P, L, U = op.wrap(empty), op.wrap(empty), op.wrap(empty)
+    if unpack_pivots:
+        P = op.wrap(_permutation_matrix(LU_pivots, n, LU_data))
+    if unpack_data:
+        L = tril(LU_data[..., :k], -1) + np.eye(n, k, dtype=empty.dtype)
+        U = triu(LU_data[..., :k, :])
+    result = Unpacked(P, L, U)
+    return result if out is None else op.write_out(out, result)
+
+
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """LU decomposition ``A = P @ L @ U`` of matrices ``(..., n, m)``, with partial pivoting.
+
+    Returns:
+        With ``k = min(n, m)``: ``P``, ``(..., n, n)``, a permutation; ``L``, ``(..., n, k)``, lower triangular with ones on
+        the diagonal; ``U``, ``(..., k, m)``, upper triangular.
+
+    >>> import pullback as torch
+    >>> P, L, U = torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])); U
+    tensor([[2., 2.],
+            [0., 1.]])
+    """
+    if A.ndim < 2:
+        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    LU, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot)
+    result = Parts(*lu_unpack(LU, pivots))
+    return result if out is None else op.write_out(out, result)
+
+
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Tensor:
+    """Solutions of ``A X = B``, given the LU decomposition of A.
+
+    Args:
+        LU, pivots: what :func:`torch.linalg.lu_factor` returned for ``(..., n, n)``.
+        B: ``(..., n, k)``, or ``(..., k, n)`` if not ``left``. Leading dimensions broadcast.
+        left: solve ``A X = B``; else ``X A = B``.
+        adjoint: solve with ``A.mH`` instead of A.
+
+    >>> import pullback as torch
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
+    tensor([[2.]])
+    """
+    check_square(LU, "linalg.lu_solve", "lu_cpu")
+    if pivots.dtype.name != "int32":
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    n = LU.shape[-1]
+    if B.ndim < 2 or B.shape[-2 if left else -1] != n:
+        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+                           f"({n}x{n} and {'x'.join(map(str, B.shape[-2:]))})")  # fmt: skip
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    P = _permutation_matrix(pivots, n, LU)
+    flipped = _adjoint_of(LU)
+    if left and adjoint:
+        result = P @ triangular(flipped, triangular(flipped, B, upper=False), upper=True, unitriangular=True)
+    elif left:
+        result = triangular(LU, triangular(LU, P.mT @ B, upper=False, unitriangular=True), upper=True)
+    elif adjoint:  # X A* = B, with A* = U* L* P*
+        right = triangular(flipped, B @ P, upper=True, left=False, unitriangular=True)
+        result = triangular(flipped, right, upper=False, left=False)
+    else:
+        right = triangular(LU, B, upper=True, left=False)
+        result = triangular(LU, right, upper=False, left=False, unitriangular=True) @ P.mT
+    return result if out is None else op.write_out(out, result)
+
+
+_adjoint_of = adjoint  # linalg_lu_solve has an argument of that name
+
+
+@op.composite
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """Deprecated: see :func:`torch.linalg.lu_solve`, whose arguments are in another order."""
+    return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
+
+
+# --- LDL --------------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, outputs="LD pivots info", differentiable="LD")
+def linalg_ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Tensor:
+    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
+
+    Returns:
+        ``LD``, ``pivots`` (int32; negative in pairs for blocks of D of size 2), and ``info`` (int32, one a matrix): 0, or the
+        number of the first zero on the diagonal of D.
+
+    >>> import pullback as torch
+    >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0]])).pivots
+    tensor([1], dtype=torch.int32)
+    """
+    check_square(input, "torch.linalg.ldl_factor_ex")
+    batch = input.shape[:-2]
+    LD, pivots, info = np.empty(input.shape, input.dtype), np.empty(input.shape[:-1], np.int32), np.zeros(batch, np.int32)
+    if input.size:
+        routine = lapack("hetrf" if hermitian and input.dtype.kind == "c" else "sytrf", input.dtype)
+        each(lambda a: _signed(*routine(a, lower=True)), [input], [LD, pivots, info], batch)
+    if check_errors:
+        check_info(info, "torch.linalg.ldl_factor_ex", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
+    return LD, pivots, info
+
+
+def _signed(LD: np.ndarray, pivots: np.ndarray, info: int) -> tuple[Any, ...]:
+    return LD, pivots, info
+
+
+Blocks = named("linalg_ldl_factor", ("LD", "pivots"))
+
+
+def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
+
+    Returns:
+        ``LD`` and ``pivots``, for :func:`torch.linalg.ldl_solve`.
+
+    >>> import pullback as torch
+    >>> torch.linalg.ldl_factor(torch.tensor([[2.0]])).LD
+    tensor([[2.]])
+    """
+    LD, pivots, info = linalg_ldl_factor_ex(input, hermitian=hermitian)
+    check_info(info, "torch.linalg.ldl_factor", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
+    result = Blocks(LD, pivots)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.general(method=False)
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """Solutions of ``A X = B``, given the LDL decomposition of A. Not differentiable.
+
+    Args:
+        LD, pivots: what :func:`torch.linalg.ldl_factor` returned.
+        B: ``(..., n, k)``. Leading dimensions broadcast.
+
+    >>> import pullback as torch
+    >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
+    tensor([[2.]])
+    """
+    name = "torch.linalg.ldl_solve"
+    if B.ndim < 2:
+        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead")
+    if LD.shape[:-1] != pivots.shape:
+        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead")
+    if pivots.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {type_name(OF_NUMPY[pivots.dtype])}")
+    if LD.dtype != B.dtype:
+        a, b = (type_name(OF_NUMPY[x.dtype]) for x in (LD, B))
+        raise RuntimeError(f"LD dtype {a} does not match b dtype {b}")
+    batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
+    X = np.empty(B.shape, B.dtype)
+    if X.size:
+        routine = lapack("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", LD.dtype)
+        each(lambda ld, rows, b: [routine(ld, rows, b, lower=True)[0]], [LD, pivots, B], [X], batch)
+    return X
