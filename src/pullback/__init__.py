@@ -83,6 +83,12 @@ from .ops.layer import *
 from .ops.convolution import *
 from .ops.pool import *
 from .ops.resample import *
+from .ops.solve import *
+from .ops.decompose import *
+from .ops.spectral import *
+from .ops.determinant import *
+from .ops.least_squares import *
+from .ops.matrix_norm import *
 from .ops.create import *
 from .ops.convert import *
 from .ops.random import *
@@ -106,8 +112,6 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
         return value
-    from difflib import get_close_matches
+    import sys
 
-    close = get_close_matches(name, globals(), 1)
-    hint = f" Did you mean: '{close[0]}'?" if close else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{hint}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

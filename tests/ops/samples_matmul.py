@@ -20,7 +20,7 @@ sample("outer", (3,), (2,), complex=True)
 sample("ger", (0,), (2,))
 sample("Tensor.__matmul__", (2, 3), (3, 4))
 
-refuse("matmul", (8, 3), (4, 5), match=r"^mat1 and mat2 shapes cannot be multiplied \(8x3 and 4x5\)$")
+refuse("matmul", (8, 3), (4, 5), match=r"^mat1 and mat2 shapes cannot be multiplied \(8x3 and 4x5\)")
 refuse("matmul", (3,), (4, 5), match=r"mat1 and mat2 shapes cannot be multiplied \(1x3 and 4x5\)")
 refuse("matmul", (2, 2, 3), (4, 5), match=r"mat1 and mat2 shapes cannot be multiplied \(4x3 and 4x5\)")
 refuse("matmul", (), (3,), match="both arguments to matmul need to be at least 1D, but they are 0D and 1D")

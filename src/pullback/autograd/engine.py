@@ -116,6 +116,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 errors.note_where(error, node)
                 raise
             if careful or hooks is not None and hooks.post:
+                results = [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
                 results = after_node(node, hooks, results, g, create)
             pulls = None
         if not retain and node._keeps and node._saved:
@@ -324,6 +325,18 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     return g
 
 
+def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
+    """A rule's result in the shape and type that the edge wants."""
+    r = r if create or r.__class__ is ndarray else asarray(r)
+    a = r._array if create else r
+    like = e._array if e._seq == 0 else None
+    if like is not None:
+        shape, dtype = like.shape, like.dtype
+    else:
+        shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
+    return r if a.shape == shape and a.dtype == dtype else fit(r, shape, dtype, create, node)
+
+
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether ``shape`` broadcasts to ``to``."""
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1]))
@@ -418,8 +431,6 @@ def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) ->
 def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool) -> Sequence[Any]:
     """Post hooks, and whoever watches the engine."""
     gs = g if g.__class__ is tuple else (g,)
-    if not create:
-        results = [None if r is None else asarray(r) for r in results]
     if hooks is not None and hooks.post:
         with modes.set_grad_enabled(create):
             for fn in list(hooks.post.values()):

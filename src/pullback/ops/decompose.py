@@ -8,13 +8,11 @@ triangular factorization" (2011), with rows or columns added for matrices that a
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import op
-from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..op import type_name
 from ..return_types import named
@@ -26,7 +24,7 @@ from .join import cat, diag_embed, tril, triu
 from .matrix import absent, adjoint, check, check_info, check_square, each, identity, lapack
 from .matmul import matmul
 from .pointwise import where
-from .solve import SINGULAR, factored, linalg_inv_ex, linalg_solve_triangular, permutation
+from .solve import SINGULAR, factored, linalg_inv_ex, linalg_solve_triangular, permutation, substituted
 from .view import expand, unsqueeze
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "lu", "lu_solve", "lu_unpack", "orgqr", "ormqr", "qr"]
@@ -41,7 +39,7 @@ NOT_POSITIVE = ("The factorization could not be completed because the input is n
 
 
 @op.general(method=False, outputs="L info", differentiable="L", holomorphic=False)
-def linalg_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Tensor:
+def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Tensor:
     """Cholesky decomposition of matrices ``(..., n, n)``, as :func:`torch.linalg.cholesky` does it, and where it failed.
 
     Returns:
@@ -112,13 +110,15 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     return L if out is None else op.write_out(out, L)
 
 
-@op.composite
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+@op.general(holomorphic=False)
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """Solutions of ``A X = input``, given the Cholesky factor of A.
 
     Args:
         input: ``(..., n, k)``.
-        L: ``(..., n, n)``, with ``A = L @ L.mH``; or ``A = L.mH @ L`` if ``upper``.
+        L: ``(..., n, n)``, with ``A = L @ L.mH``; or ``A = L.mH @ L`` if ``upper``. Only that triangle is looked at.
+
+    Derivative: that of ``inv(L @ L.mH) @ input`` for any L, as in PyTorch: the elements that must be 0 have one, too.
 
     >>> import pullback as torch
     >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))
@@ -134,8 +134,17 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Any = 
         k, p = input.shape[-2:]
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
     first, last = (adjoint(L), L) if upper else (L, adjoint(L))
-    result = triangular(last, triangular(first, input, upper=False), upper=True)
-    return result if out is None else op.write_out(out, result)
+    return substituted(last, substituted(first, input, upper=False), upper=True)
+
+
+@cholesky_solve.vjp_all
+def _of_cholesky_solve(g: Any, wanted: Any, L: Any, out: Any, upper: bool) -> Any:
+    g_B = cholesky_solve(g, L, upper)
+    if not wanted[1]:
+        return g_B, None
+    inner = g_B @ adjoint(out)
+    inner = inner + adjoint(inner)
+    return g_B, -(L @ inner) if upper else -(inner @ L)
 
 
 @op.composite
@@ -180,7 +189,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     if mode == "r":
         return np.empty(0, A.dtype), np.linalg.qr(A, "r")
-    return np.linalg.qr(A, mode)
+    return tuple(np.linalg.qr(A, mode))
 
 
 @linalg_qr.vjp_all
@@ -245,18 +254,42 @@ def geqrf(input: Tensor) -> Tensor:
     return np.ascontiguousarray(a.mT), tau
 
 
-def reflected(A: Any, tau: Any, other: Any, backwards: bool, inverse: bool = False) -> Any:
+@op.general(name="ormqr", method=False, holomorphic=False)
+def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: bool) -> Tensor:
     """The product of the reflections ``1 - tau v v*`` with ``other``: the first one applied first, or (``backwards``) last.
 
     The k-th vector v has k zeros, a one, and then what is below the diagonal of A. ``inverse`` conjugates the taus.
     """
-    n, count = A.shape[-2], tau.shape[-1]
-    below = tril(A, -1) + np.eye(n, A.shape[-1], dtype=_numpy_type(A))
+    return _steps(A, tau, other, backwards, inverse)[0]
+
+
+def _steps(A: Any, tau: Any, X: Any, backwards: bool, inverse: bool) -> tuple[Any, list[tuple[int, Any, Any, Any]]]:
+    """The product, and for each reflection its number, v and tau, and what it was applied to."""
+    below, count = tril(A, -1) + np.eye(*A.shape[-2:], dtype=_numpy_type(A)), tau.shape[-1]
+    if inverse:
+        tau = conj(tau)
+    steps = []
     for k in reversed(range(count)) if backwards else range(count):
-        v = below[..., k : k + 1]
-        factor = unsqueeze(unsqueeze(tau[..., k], -1), -1)
-        other = other - v * (conj(factor) if inverse else factor) @ (adjoint(v) @ other)
-    return other
+        v, factor = below[..., k : k + 1], unsqueeze(tau[..., k : k + 1], -1)
+        steps.append((k, v, factor, X))
+        X = X - v * factor @ (adjoint(v) @ X)
+    return X, steps
+
+
+@_reflected.vjp_all
+def _of_reflections(g: Any, wanted: Any, A: Any, tau: Any, other: Any, backwards: bool, inverse: bool) -> Any:
+    if 0 in tau.shape:  # no reflections
+        return None, None, g
+    of_v: dict[int, Any] = {}
+    of_tau: dict[int, Any] = {}
+    for k, v, factor, X in reversed(_steps(A, tau, other, backwards, inverse)[1]):
+        along, g_along = adjoint(v) @ X, adjoint(v) @ g
+        of_v[k] = -(g @ adjoint(along) * conj(factor) + X @ adjoint(g_along) * factor)
+        of_tau[k] = -(g_along @ adjoint(along))[..., 0]
+        g = g - v * conj(factor) @ g_along
+    rest = A[..., len(of_v) :] * 0
+    g_tau = cat([of_tau[k] for k in sorted(of_tau)], -1)
+    return tril(cat([of_v[k] for k in sorted(of_v)] + [rest], -1), -1), conj(g_tau) if inverse else g_tau, g
 
 
 def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
@@ -289,8 +322,8 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
-    start = np.eye(n, m, dtype=input.dtype.numpy)
-    result = reflected(input, tau, expand(op.wrap(start), (*input.shape[:-2], n, m)), backwards=True)
+    start = op.wrap(np.eye(n, m, dtype=input.dtype.numpy))
+    result = _reflected(input, tau, expand(start, (*input.shape[:-2], n, m)), True, False)
     return result if out is None else op.write_out(out, result)
 
 
@@ -338,9 +371,9 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
             raise RuntimeError(f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "
                                f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}")  # fmt: skip
     if left:
-        result = reflected(input, tau, other, backwards=not transpose, inverse=transpose)
+        result = _reflected(input, tau, other, not transpose, transpose)
     else:  # (Q* other*)*
-        result = adjoint(reflected(input, tau, adjoint(other), backwards=transpose, inverse=not transpose))
+        result = adjoint(_reflected(input, tau, adjoint(other), transpose, not transpose))
     return result if out is None else op.write_out(out, result)
 
 
@@ -351,7 +384,7 @@ NO_SOLUTION = ("U[{0},{0}] is zero and using it on lu_solve would result in a di
 
 
 @op.general(method=False, outputs="LU pivots info", differentiable="LU")
-def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Tensor:
+def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Tensor:
     """LU decomposition of matrices ``(..., n, m)``, as :func:`torch.linalg.lu_factor` does it, and where U is singular.
 
     Returns:
@@ -538,7 +571,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
 
 
 @op.general(method=False, outputs="LD pivots info", differentiable="LD")
-def linalg_ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Tensor:
+def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: bool = False) -> Tensor:
     """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
 
     Returns:
@@ -554,13 +587,10 @@ def linalg_ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors
     LD, pivots, info = np.empty(input.shape, input.dtype), np.empty(input.shape[:-1], np.int32), np.zeros(batch, np.int32)
     if input.size:
         routine = lapack("hetrf" if hermitian and input.dtype.kind == "c" else "sytrf", input.dtype)
-        each(lambda a: _signed(*routine(a, lower=True)), [input], [LD, pivots, info], batch)
+        each(lambda a: routine(a, lower=True), [input], [LD, pivots, info], batch)
+        LD = np.tril(LD)
     if check_errors:
         check_info(info, "torch.linalg.ldl_factor_ex", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
-    return LD, pivots, info
-
-
-def _signed(LD: np.ndarray, pivots: np.ndarray, info: int) -> tuple[Any, ...]:
     return LD, pivots, info
 
 
@@ -584,7 +614,7 @@ def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None
 
 
 @op.general(method=False)
-def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
     """Solutions of ``A X = B``, given the LDL decomposition of A. Not differentiable.
 
     Args:
@@ -608,7 +638,27 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
     X = np.empty(B.shape, B.dtype)
-    if X.size:
-        routine = lapack("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", LD.dtype)
-        each(lambda ld, rows, b: [routine(ld, rows, b, lower=True)[0]], [LD, pivots, B], [X], batch)
+    conjugated = np.conjugate if hermitian else np.asarray
+    each(lambda ld, rows, b: [_blocks_solved(ld, rows.tolist(), b.copy(), conjugated)], [LD, pivots, B], [X], batch)
     return X
+
+
+def _blocks_solved(LD: np.ndarray, pivots: list[int], B: np.ndarray, conjugated: Any) -> np.ndarray:
+    """What LAPACK's ``sytrs`` does for a lower triangle, which SciPy has only lately: B is overwritten by the solution.
+
+    D has blocks of one row, or of two where two pivots in a row are negative; the (last) row of each was exchanged.
+    """
+    n, starts, k = len(pivots), [], 0
+    while k < n:
+        size = 1 if pivots[k] > 0 else 2
+        starts.append((k, k + size, [k + size - 1, abs(pivots[k]) - 1]))
+        k += size
+    for k, end, rows in starts:
+        B[rows] = B[rows[::-1]]
+        B[end:] -= LD[end:, k:end] @ B[k:end]
+        block = np.tril(LD[k:end, k:end])
+        B[k:end] = np.linalg.solve(block + conjugated(np.tril(block, -1).T), B[k:end])
+    for k, end, rows in reversed(starts):
+        B[k:end] -= conjugated(LD[end:, k:end].T) @ B[end:]
+        B[rows] = B[rows[::-1]]
+    return B

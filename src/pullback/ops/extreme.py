@@ -23,7 +23,7 @@ from .view import reshape, wrapped_dim
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
-HIGHEST, LOWEST = (np.maximum.reduce, np.argmax), (np.minimum.reduce, np.argmin)
+HIGHEST, LOWEST = (np.maximum.reduce, np.ndarray.argmax), (np.minimum.reduce, np.ndarray.argmin)
 
 # --- shared by operations that return values and indices ----------------------------------------------------
 
@@ -278,7 +278,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     >>> torch.argmax(x), torch.argmax(x, 0)
     (tensor(1), tensor([1, 0]))
     """
-    return _found(input, "argmax", dim, keepdim, np.argmax)
+    return _found(input, "argmax", dim, keepdim, np.ndarray.argmax)
 
 
 @op.general
@@ -293,4 +293,4 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     >>> torch.argmin(torch.tensor([3.0, 1.0, 2.0]))
     tensor(1)
     """
-    return _found(input, "argmin", dim, keepdim, np.argmin)
+    return _found(input, "argmin", dim, keepdim, np.ndarray.argmin)

@@ -17,6 +17,7 @@ from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
+from .part import basic
 from .reduce import one_dim, widened
 
 __all__ = [
@@ -31,8 +32,9 @@ def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
     """The indices that sort along a dimension, equal elements in their order."""
     x = ordered(x)
     if not descending:
-        return np.argsort(x, axis=d, kind="stable")
-    return x.shape[d] - 1 - np.flip(np.argsort(np.flip(x, d), axis=d, kind="stable"), d)
+        return x.argsort(axis=d, kind="stable")
+    back = basic(d, slice(None, None, -1))
+    return x.shape[d] - 1 - x[back].argsort(axis=d, kind="stable")[back]
 
 
 def _sortable(x: np.ndarray, name: str) -> np.ndarray:
@@ -56,7 +58,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     values = np.sort(ordered(input), axis=d).astype(input.dtype, copy=False)
-    return np.flip(values, d) if descending else values, in_order(input, d, descending)
+    return values[basic(d, slice(None, None, -1))] if descending else values, in_order(input, d, descending)
 
 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, storage
+from .. import dtypes, op, storage
 from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
 from ..streams.generator import Generator as Streams
 from ..op import assign, offer, type_name, wrap, write_out
 from ..tensor import Tensor
 from .create import finish, number, shape_of
+from .reduce import sum_to
 
 __all__ = [
     "Generator", "bernoulli", "binomial", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
@@ -181,12 +182,23 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        a = g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std)))
-    else:
-        d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-        a = g.normal(shape_of((size,)), d.numpy, float(mean), float(std))
-    t = finish(a, requires_grad)
+        t = wrap(g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std))))
+        for parameter in (mean, std):
+            if isinstance(parameter, Tensor) and parameter.requires_grad:
+                t = drawn(parameter, t._array)
+        return t if out is None else write_out(out, t)
+    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    t = finish(g.normal(shape_of((size,)), d.numpy, float(mean), float(std)), requires_grad)
     return t if out is None else write_out(out, t)
+
+
+@op.general(name="bernoulli", method=False, holomorphic=False)
+def drawn(input: Tensor, values: Any) -> Tensor:
+    """What was drawn with ``input`` as parameter: samples do not move with it, so its gradient is 0."""
+    return values
+
+
+drawn.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | None = None, out: Any = None) -> Tensor:
@@ -197,7 +209,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g, a = generator or default_generator, input._array
-    t = wrap(g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
+    t = drawn(input, g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
     return t if out is None else write_out(out, t)
 
 

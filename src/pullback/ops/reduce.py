@@ -28,6 +28,7 @@ from ..tensor import Tensor
 from .compare import isnan
 from .complex import abs, is_complex, sgn
 from .convert import cast
+from .part import strided
 from .pointwise import exp, where
 from .view import expand, inverse, reshape, wrapped_dim
 
@@ -86,6 +87,11 @@ def kept(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     """What belongs to a reduction's result, laid over the reduced dimensions again."""
+    if g.__class__ is np.ndarray and g.flags.c_contiguous:
+        dims, strides = dims_of(dim, len(shape)), iter(g.strides)
+        if keepdim:
+            return strided(g, shape, tuple([0 if i in dims else s for i, s in enumerate(strides)]), 0)
+        return strided(g, shape, tuple([0 if i in dims else next(strides) for i in range(len(shape))]), 0)
     return expand(g if keepdim or not g.shape else reshape(g, kept(shape, dims_of(dim, len(shape)))), shape)
 
 
@@ -267,9 +273,11 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     """Sum over the dimensions that broadcasting ``shape`` to the shape of ``g`` made or stretched."""
     lead = len(g.shape) - len(shape)
     stretched = tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
-    if lead or stretched:
-        g = sum_dims(g, tuple(range(lead)) + stretched, True)
-    return reshape(g, shape) if lead else g
+    if not lead and not stretched:
+        return g
+    dims = tuple(range(lead)) + stretched
+    g = sum_dims(g, dims, bool(stretched))
+    return reshape(g, shape) if lead and stretched else g
 
 
 @op.composite

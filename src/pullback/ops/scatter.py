@@ -449,7 +449,10 @@ def _mask(mask: Any, complaint: str) -> np.ndarray:
 @op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
             method=False, holomorphic=False)  # fmt: skip
 def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    value = value.astype(input.dtype) if isinstance(value, np.ndarray) else number_as(value, input.dtype)
+    if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
+        value = value.astype(input.dtype)
+    else:
+        value = number_as(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
     return np.where(mask, value, input)
 
 

@@ -92,7 +92,7 @@ def unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @op.general(method=False, outputs="inverse info", differentiable="inverse")
-def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> Tensor:
+def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
     """Inverses of square matrices ``(..., n, n)``, and where there is none.
 
     Returns:
@@ -159,7 +159,7 @@ def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
 
 
 @op.general(method=False, outputs="result info", differentiable="result")
-def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Tensor:
+def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Tensor:
     """Solutions of ``A X = B``, as :func:`torch.linalg.solve` finds them, and where there are none.
 
     Returns:
@@ -220,7 +220,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
 
 
 @op.general(method=False)
-def linalg_solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def linalg_solve_triangular(input: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``, for triangular A.
 
     Args:

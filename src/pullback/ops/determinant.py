@@ -1,0 +1,231 @@
+"""Functions of square matrices: determinants, powers and the exponential.
+
+The gradient of a determinant is the matrix of cofactors, which exists for singular matrices, too. PyTorch takes ``det(A)
+A⁻ᵀ`` and returns 0 (or noise) there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..dtypes import OF_NUMPY
+from ..return_types import named
+from ..tensor import Tensor
+from .complex import conj, imag, is_complex, real
+from .cut import diagonal
+from .join import cat, diag_embed
+from .matmul import matmul
+from .matrix import adjoint, check_info, check_square, identity
+from .pointwise import log, where
+from .reduce import prod, sum
+from .solve import SINGULAR, linalg_inv_ex
+from .spectral import linalg_svd
+from .view import expand, unsqueeze
+
+__all__ = ["det", "logdet", "matrix_exp", "matrix_power", "slogdet"]
+
+
+# --- determinants -----------------------------------------------------------------------------------------------
+
+
+@op.general(method=False)
+def linalg_det(A: Tensor) -> Tensor:
+    """Determinants of square matrices ``(..., n, n)``.
+
+    Derivative: the cofactors, which is right for singular matrices, too (0 in PyTorch).
+
+    >>> import pullback as torch
+    >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(-2.)
+    """
+    check_square(A, "linalg.det", "lu_cpu")
+    return np.asarray(np.linalg.det(A), A.dtype)
+
+
+linalg_det.vjp(A=lambda g, A: unsqueeze(unsqueeze(g, -1), -1) * cofactors(A))
+
+
+def _nearly_singular(A: np.ndarray, inverse: np.ndarray) -> bool:
+    """Whether ``det(A) A⁻ᵀ`` would lose more than half of the digits for some matrix of the batch."""
+    if not A.size:
+        return False
+    condition = np.linalg.norm(A, 1, (-2, -1)) * np.linalg.norm(inverse, 1, (-2, -1))
+    return not (condition < np.finfo(A.dtype).eps ** -0.5).all()
+
+
+@op.general(method=False)
+def cofactors(A: Tensor) -> Tensor:
+    """The determinants of matrices that lack a row and a column each, with alternating signs: ``det(A) A⁻ᵀ``.
+
+    For matrices that are nearly singular, by way of the singular values: with ``A = U diag(s) Vh`` the cofactors are
+    ``det(U) det(Vh) conj(U) diag(products of the other s) conj(Vh)``.
+    """
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        inverse = np.full(A.shape, np.inf, A.dtype)
+    if _nearly_singular(A, inverse):
+        return _of_singular_values(*np.linalg.svd(A))
+    return np.linalg.det(A)[..., None, None] * inverse.mT
+
+
+def _of_singular_values(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndarray:
+    n = S.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, S[..., None, :]).prod(-1)
+    sign = np.linalg.det(U) * np.linalg.det(Vh)
+    return sign[..., None, None] * (np.conjugate(U) * others[..., None, :]) @ np.conjugate(Vh)
+
+
+def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
+    """For regular matrices, with ``C = det(A) A⁻ᵀ``: ``A⁻ᵀ (trace(gᵀ C) - gᵀ-products)``. Else in the basis of the singular
+    vectors, where the cofactors of a diagonal matrix depend on a pair of elements only through the product P of the other
+    singular values: ``d C[i, i] = sum_k P[i, k] dA[k, k]`` and ``d C[i, j] = -P[i, j] dA[j, i]``."""
+    inverse, info = linalg_inv_ex(A)
+    array = [getattr(x, "_array", x) for x in (A, inverse, info)]
+    if not array[2].any() and not _nearly_singular(*array[:2]):
+        turned = inverse.mT
+        along = sum(sum(g * out, -1, True), -2, True)
+        return along * turned - turned @ (g.mT @ out)
+    U, S, Vh = linalg_svd(A)
+    n = S.shape[-1]
+    unit = np.eye(n, dtype=bool)
+    spread = expand(unsqueeze(unsqueeze(S, -2), -2), (*S.shape[:-1], n, n, n))
+    products = where(unit, 0, prod(where(unit[:, None, :] | unit[None, :, :], 1, spread), -1))
+    inner = adjoint(U) @ g @ adjoint(Vh)
+    if is_complex(inner):
+        products = products + 0j
+    inner = diag_embed((products @ unsqueeze(diagonal(inner, 0, -2, -1), -1))[..., 0]) - products * inner.mT
+    sign = linalg_det(U) * linalg_det(Vh)
+    return unsqueeze(unsqueeze(sign, -1), -1) * (conj(U) @ inner @ conj(Vh))
+
+
+cofactors.vjp(A=_of_cofactors)
+
+
+@op.composite
+def det(input: Tensor, *, out: Any = None) -> Tensor:
+    """The same as :func:`torch.linalg.det`."""
+    return linalg_det(input, out=out)
+
+
+@op.general(method=False, outputs="sign logabsdet", holomorphic=False)
+def linalg_slogdet(A: Tensor) -> Tensor:
+    """Determinants of square matrices ``(..., n, n)`` as ``sign * exp(logabsdet)``, which neither over- nor underflows.
+
+    Returns:
+        ``sign``, of absolute value 1, or 0 for singular matrices; ``logabsdet``, real, or ``-inf``.
+
+    >>> import pullback as torch
+    >>> torch.linalg.slogdet(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).sign
+    tensor(-1.)
+    """
+    check_square(A, "linalg.slogdet", "lu_cpu")
+    sign, logarithm = np.linalg.slogdet(A)
+    return np.asarray(sign, A.dtype), np.asarray(logarithm, OF_NUMPY[A.dtype].to_real().numpy)
+
+
+@linalg_slogdet.vjp_all
+def _of_slogdet(g: Any, wanted: Any, A: Any, sign: Any) -> Any:
+    """``d log(det(A)) = trace(A⁻¹ dA)``, whose real part belongs to ``logabsdet`` and the imaginary one to the sign's angle."""
+    g_sign, g_log = g
+    if is_complex(sign):
+        g_log = g_log - 1j * imag(conj(g_sign) * sign)
+    return (unsqueeze(unsqueeze(g_log, -1), -1) * adjoint(linalg_inv_ex(A)[0]),)
+
+
+Signed = named("slogdet", ("sign", "logabsdet"))
+
+
+@op.composite
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """The same as :func:`torch.linalg.slogdet`."""
+    result = Signed(*linalg_slogdet(input))
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def logdet(input: Tensor) -> Tensor:
+    """Logarithms of determinants: ``-inf`` for singular matrices, NaN for negative determinants (complex for complex ones).
+
+    >>> import pullback as torch
+    >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 0.5]]))
+    tensor(0.)
+    """
+    check_square(input, "logdet", "lu_cpu")
+    sign, logarithm = linalg_slogdet(input)
+    return log(sign) + logarithm if is_complex(sign) else where(sign == -1, float("nan"), logarithm)
+
+
+# --- powers -----------------------------------------------------------------------------------------------------
+
+
+def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """Powers of square matrices ``(..., m, m)``, by repeated squaring; of their inverses, if n is negative.
+
+    Raises:
+        LinAlgError: for singular matrices and negative n.
+
+    >>> import pullback as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    check_square(input, "linalg.matrix_power")
+    if n == 0:
+        result = input * 0 + identity(input, input.shape[-1])
+    else:
+        if n < 0:
+            input, info = linalg_inv_ex(input)
+            check_info(info, "linalg.inv", SINGULAR)
+            n = -n
+        power, result = input, None
+        while n:
+            n, odd = divmod(n, 2)
+            if odd:
+                result = power if result is None else matmul(result, power)
+            if n:
+                power = matmul(power, power)
+        if result is input:
+            result = input.clone()
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """The same as :func:`torch.linalg.matrix_power`."""
+    return linalg_matrix_power(input, n, out=out)
+
+
+@op.general(method=False)
+def linalg_matrix_exp(input: Tensor) -> Tensor:
+    """``sum(A ** k / k!)`` of square matrices ``(..., n, n)``.
+
+    The derivative is a block of the exponential of ``[[Aᵀ, g], [0, Aᵀ]]`` (R. Mathias, SIAM J. Matrix Anal. Appl. 17, 1996).
+
+    >>> import pullback as torch
+    >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    from scipy.linalg import expm
+
+    check_square(input, "linalg.matrix_exp")
+    return expm(input).astype(input.dtype, copy=False) if input.size else input.copy()
+
+
+def _of_exponential(g: Any, input: Any) -> Any:
+    n, turned = input.shape[-1], input.mT
+    block = cat([cat([turned, g], -1), cat([turned * 0, turned], -1)], -2)
+    return linalg_matrix_exp(block)[..., :n, n:]
+
+
+linalg_matrix_exp.vjp(input=_of_exponential)
+
+
+@op.composite
+def matrix_exp(input: Tensor) -> Tensor:
+    """The same as :func:`torch.linalg.matrix_exp`."""
+    return linalg_matrix_exp(input)

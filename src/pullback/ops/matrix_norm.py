@@ -1,0 +1,196 @@
+"""Norms of matrices, condition numbers, and the smaller products of ``torch.linalg``."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..dtypes import as_dtype
+from ..tensor import Tensor
+from .complex import conj
+from .convert import cast
+from .cut import diagonal
+from .extreme import amax, amin
+from .join import cat
+from .matrix import check_square, check_type
+from .pointwise import where
+from .reduce import sum, vector_norm
+from .scan import cumprod
+from .solve import linalg_inv_ex
+from .spectral import linalg_svdvals
+from .view import atleast_1d, expand, movedim, squeeze, unsqueeze, wrapped_dim
+
+__all__ = ["frobenius_norm", "nuclear_norm"]
+
+
+# --- norms ------------------------------------------------------------------------------------------------------
+
+
+def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest or (for negative ``ord``) the smallest; 0 is the largest of nothing."""
+    if ord < 0:
+        return amin(x, dim, keepdim)
+    return amax(x, dim, keepdim) if x.shape[dim] else sum(x, dim, keepdim)
+
+
+def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
+                       out: Any = None) -> Tensor:  # fmt: skip
+    """Norms of the matrices in two dimensions of a tensor.
+
+    Args:
+        ord: ``"fro"``: of all elements; ``"nuc"``: the sum of the singular values; 2 (-2): the largest (smallest) singular
+            value; 1 (-1): the largest (smallest) sum of absolute values of a column; ``inf`` (``-inf``): of a row.
+        dim: rows and columns.
+        dtype: convert to this type first.
+
+    Returns:
+        Real numbers, for each matrix one.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([[3.0, 0.0], [0.0, -4.0]])
+    >>> torch.linalg.matrix_norm(x), torch.linalg.matrix_norm(x, "nuc"), torch.linalg.matrix_norm(x, -2)
+    (tensor(5.), tensor(7.), tensor(3.))
+    """
+    name = "linalg.matrix_norm"
+    if A.ndim < 2:
+        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(A.shape)}")
+    if isinstance(ord, str) and ord not in ("fro", "nuc") or not isinstance(ord, str) and abs(ord) not in (1, 2, inf):
+        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
+    rows, columns = (wrapped_dim(d, A.ndim) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
+    check_type(A, name)
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim, dtype, out=out)
+    if dtype is not None:
+        A = cast(A, as_dtype(dtype).numpy)
+    if ord in ("nuc", 2, -2):
+        values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
+        result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
+        if keepdim:
+            for d in sorted((rows, columns)):
+                result = unsqueeze(result, d)
+    else:
+        summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        result = _extreme(vector_norm(A, 1, summed, True), ord, other, True)
+        result = result if keepdim else squeeze(result, (rows, columns))
+    return result if out is None else op.write_out(out, result)
+
+
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """A norm of vectors or of matrices: :func:`vector_norm` or :func:`matrix_norm`.
+
+    Args:
+        ord: the norm; default: of all elements, as if they were a vector.
+        dim: one dimension for vectors, two for matrices; default: the tensor is the vector or the matrix.
+        dtype: convert to this type first.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([[3.0, 0.0], [0.0, -4.0]])
+    >>> torch.linalg.norm(x), torch.linalg.norm(x, 2), torch.linalg.norm(x, dim=0)
+    (tensor(5.), tensor(4.), tensor([3., 4.]))
+    """
+    dims = [dim] if isinstance(dim, int) else dim
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and A.ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if ord is not None and (isinstance(ord, str) or (A.ndim if dims is None else len(dims)) == 2):
+        return linalg_matrix_norm(A, ord, (0, 1) if dims is None and A.ndim == 2 else dims or (-2, -1), keepdim, dtype=dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype, out=out)
+
+
+def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+    """Condition numbers ``norm(A) * norm(inv(A))`` of matrices ``(..., n, m)``: infinite for singular ones.
+
+    Args:
+        p: the norm, one of :func:`matrix_norm`'s. Default 2: the quotient of the largest and the smallest singular value,
+            which, like -2, takes matrices that are not square, too.
+
+    >>> import pullback as torch
+    >>> torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 0.5]]))
+    tensor(4.)
+    """
+    if A.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is None or p in (2, -2):
+        values = linalg_svdvals(A)
+        if not values.shape[-1]:
+            result = sum(values, -1)
+        else:
+            largest, smallest = values[..., 0], values[..., -1]
+            result = smallest / largest if p == -2 else largest / smallest
+    else:
+        check_square(A, f"linalg.cond(ord={p})")
+        if not A.shape[-1]:
+            result = sum(vector_norm(A, 2, -1), -1)
+        else:
+            inverse, info = linalg_inv_ex(A)
+            result = linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
+            result = where(info > 0, inf, result)
+    return result if out is None else op.write_out(out, result)
+
+
+@op.composite(method=False)
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """Deprecated: see :func:`torch.linalg.matrix_norm`, with ``ord="nuc"``."""
+    return linalg_matrix_norm(input, "nuc", dim, keepdim)
+
+
+@op.composite(method=False)
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Deprecated: see :func:`torch.linalg.vector_norm`."""
+    return vector_norm(input, 2, dim, keepdim)
+
+
+# --- products ---------------------------------------------------------------------------------------------------
+
+
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """Inner products ``sum(conj(x) * y)`` of vectors along a dimension; the others broadcast.
+
+    >>> import pullback as torch
+    >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    check_type(x, "linalg.vecdot")
+    if x.dtype is not y.dtype:
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found {x.dtype} and {y.dtype} instead")
+    return sum(conj(x) * y, dim, out=out)
+
+
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Vandermonde matrices: the powers 0 to N - 1 of ``x``, ``(..., n)``, along a new last dimension.
+
+    Args:
+        N: how many, at least 2; default n.
+
+    >>> import pullback as torch
+    >>> torch.linalg.vander(torch.tensor([2.0, 3.0]), N=3)
+    tensor([[1., 2., 4.],
+            [1., 3., 9.]])
+    """
+    x = atleast_1d(x)
+    n = x.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    shape = (*x.shape, n - 1)
+    powers = cumprod(expand(unsqueeze(x, -1), shape), -1)
+    ones = op.wrap(np.ones((*x.shape, 1), powers.dtype.numpy))
+    return cat([ones, powers], -1)
+
+
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """:func:`torch.diagonal` of the matrices in the last two dimensions, unless others are named.
+
+    >>> import pullback as torch
+    >>> torch.linalg.diagonal(torch.ones(4, 2, 3)).shape
+    torch.Size([4, 2])
+    """
+    return diagonal(A, offset, dim1, dim2)
