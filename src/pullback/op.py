@@ -412,7 +412,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     result = wrap(value)
     if recording and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
         scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
-        record(op, scalar, tuple(edges), values, (value,), result, 2)
+        kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]  # numbers stay numbers
+        record(op, scalar, tuple(edges), kept, (value,), result, 2)
     return result if out is None else write_out(out, result)
 
 

@@ -14,6 +14,7 @@ from .. import op
 from ..dtypes import OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
+from . import half
 from .complex import conj, imag, is_complex, real
 from .cut import diagonal
 from .join import cat, diag_embed
@@ -63,6 +64,8 @@ def cofactors(A: Tensor) -> Tensor:
     For matrices that are nearly singular, by way of the singular values: with ``A = U diag(s) Vh`` the cofactors are
     ``det(U) det(Vh) conj(U) diag(products of the other s) conj(Vh)``.
     """
+    if A.shape[-1] == 1:
+        return np.ones_like(A)
     try:
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError:
@@ -80,12 +83,14 @@ def _of_singular_values(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndar
 
 
 def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
-    """For regular matrices, with ``C = det(A) A⁻ᵀ``: ``A⁻ᵀ (trace(gᵀ C) - gᵀ-products)``. Else in the basis of the singular
-    vectors, where the cofactors of a diagonal matrix depend on a pair of elements only through the product P of the other
-    singular values: ``d C[i, i] = sum_k P[i, k] dA[k, k]`` and ``d C[i, j] = -P[i, j] dA[j, i]``."""
+    """For regular matrices, with cofactors C: ``trace(gᵀ C) A⁻ᵀ - A⁻ᵀ gᵀ C``. Else in the basis of the singular vectors: the
+    cofactors of a diagonal matrix depend on two elements by way of P, the products of the other singular values,
+    ``dC[i, i] = sum_k P[i, k] dA[k, k]`` and ``dC[i, j] = -P[i, j] dA[j, i]``, and so do gradients."""
+    if A.shape[-1] == 1:
+        return None
     inverse, info = linalg_inv_ex(A)
-    array = [getattr(x, "_array", x) for x in (A, inverse, info)]
-    if not array[2].any() and not _nearly_singular(*array[:2]):
+    raw = [getattr(x, "_array", x) for x in (A, inverse, info)]
+    if not raw[2].any() and not _nearly_singular(*raw[:2]):
         turned = inverse.mT
         along = sum(sum(g * out, -1, True), -2, True)
         return along * turned - turned @ (g.mT @ out)
@@ -199,7 +204,7 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     return linalg_matrix_power(input, n, out=out)
 
 
-@op.general(method=False)
+@half.general(method=False)
 def linalg_matrix_exp(input: Tensor) -> Tensor:
     """``sum(A ** k / k!)`` of square matrices ``(..., n, n)``.
 

@@ -163,8 +163,8 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
         LinAlgError: for matrices that are not of full rank, with "gels".
 
     >>> import pullback as torch
-    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
-    tensor([[2.]])
+    >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [2.0]])).solution
+    tensor([[1.5000]])
     """
     from scipy.linalg import lstsq
 

@@ -49,11 +49,12 @@ def check(x: Any, name: str, kernel: str = "") -> None:
     check_type(x, name, kernel)
 
 
-def check_type(x: Any, name: str, kernel: str = "") -> None:
+def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
+    """Refuse numbers that are not supported; half precision is only if ``half``."""
     kind = x.dtype if isinstance(x, Tensor) else OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
-    if kind.itemsize == 2:
+    if kind.itemsize == 2 and not half:
         if kernel:
             raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"), "Convert first: x.float().")
         raise noted(RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"), "Convert first: x.float().")

@@ -65,7 +65,7 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     rows, columns = (wrapped_dim(d, A.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
-    check_type(A, name)
+    check_type(A, name, half=True)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, dtype, out=out)
     if dtype is not None:
@@ -159,7 +159,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    check_type(x, "linalg.vecdot")
+    check_type(x, "linalg.vecdot", half=True)
     if x.dtype is not y.dtype:
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found {x.dtype} and {y.dtype} instead")
     return sum(conj(x) * y, dim, out=out)

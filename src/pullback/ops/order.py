@@ -163,7 +163,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     n = x.shape[d]
-    rows = np.moveaxis(x, d, 0)
+    rows = np.moveaxis(x, d, 0)  # type: ignore[type-var]
     begins = np.ones(n, bool)
     begins[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
     inverse = np.cumsum(begins) - 1

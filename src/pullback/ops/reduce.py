@@ -134,25 +134,33 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
         return total(x.astype(FLOAT32), dims, keepdim).astype(d)
     if x.size < 1024 or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
-    out = tuple([1 if i in dims else n for i, n in enumerate(shape) if keepdim or i not in dims])
-    repeats = 1
-    if 0 in x.strides:  # a repetition is a multiple
-        part = tuple([slice(0, 1) if i in dims and not s else slice(None) for i, s in enumerate(x.strides)])
-        repeats, x = x.size, x[part]
-        repeats //= x.size
-    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
-    laid = x.transpose(order)
-    sizes, todo = list(laid.shape), sorted([order.index(i) for i in dims])
+    if not x.flags.c_contiguous:
+        return _laid_out_and_summed(x, dims, keepdim)
+    sizes, todo = list(shape), sorted(dims)
     while todo:
         start = todo.pop()
         stop = start + 1
         while todo and todo[-1] == start - 1:
             start = todo.pop()
         n, q = product(sizes[start:stop]), product(sizes[stop:])
-        laid = _blocked(laid.reshape(-1, n, q))
-        sizes[start:stop] = [1] * (stop - start)
-    back = laid.reshape(sizes).transpose(inverse(order)).reshape(out)
-    return back if repeats == 1 else back * d.type(repeats)
+        x = _blocked(x.reshape(-1, n, q))
+        sizes[start:stop] = [1] * (stop - start) if keepdim else []
+    return x.reshape(sizes)
+
+
+def _laid_out_and_summed(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    """:func:`total` of an array whose memory has another order, gaps or repetitions."""
+    repeats = 1
+    if 0 in x.strides:  # a repetition is a multiple
+        part = tuple([slice(0, 1) if i in dims and not s else slice(None) for i, s in enumerate(x.strides)])
+        repeats, x = x.size, x[part]
+        repeats //= x.size
+    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
+    laid = np.ascontiguousarray(x.transpose(order))
+    out = total(laid, tuple([order.index(i) for i in dims]), True).transpose(inverse(order))
+    if repeats > 1:
+        out = out * x.dtype.type(repeats)
+    return out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
 def _blocked(x: np.ndarray) -> np.ndarray:
@@ -174,6 +182,18 @@ def _blocked(x: np.ndarray) -> np.ndarray:
         sums = (head.reshape(p, k, b) @ ones[:b]).reshape(p, k, 1)
     sums = _blocked(sums).reshape(p, q)
     return sums if k * b == n else sums + _blocked(x[:, k * b :])
+
+
+def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
+    """:func:`total` of squared absolute values, which is real."""
+    if x.dtype.kind == "c":
+        return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
+    if x.size < 1024 or len(dims) < x.ndim or not x.flags.c_contiguous:
+        return total(np.square(x), dims, keepdim)
+    flat, n = x.reshape(-1), x.size - x.size % 512
+    rows, rest = flat[:n].reshape(-1, 512), flat[n:]
+    out = add(np.vecdot(rows, rows)) + np.dot(rest, rest)
+    return out.reshape((1,) * x.ndim) if keepdim else out
 
 
 def _total_as(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> np.ndarray:
@@ -479,8 +499,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)
     if ord == 2:
-        squares = np.square(x.real) + np.square(x.imag) if x.dtype.kind == "c" else np.square(x)
-        out = np.sqrt(total(squares, dims, keepdim))
+        out = np.sqrt(total_of_squares(x, dims, keepdim))
     elif ord in (inf, -inf):
         out = (np.maximum if ord > 0 else np.minimum).reduce(np.absolute(x), axis=dims, keepdims=keepdim)
     elif ord == 1:
@@ -561,8 +580,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         return np.log(total(x, dims, keepdim)).astype(d)
     top = np.maximum.reduce(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
-    sums = total(np.exp(x - top), dims, True)
-    out = np.log(sums) + top
+    apart = np.asarray(x - top)
+    out = np.log(total(np.exp(apart, out=apart), dims, True)) + top
     return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(d, copy=False)
 
 

@@ -44,7 +44,8 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
     if not x.ndim:
         return x.astype(result)
-    return ufunc.accumulate(x, axis=d, dtype=inner).astype(result, copy=False)
+    wide = x.astype(inner)
+    return ufunc.accumulate(wide, axis=d, out=wide).astype(result, copy=False)
 
 
 @op.general(inplace=True, holomorphic=False)

@@ -21,7 +21,7 @@ from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_cho
 from .index import take_at
 from .order import in_order, sort
 from .pointwise import clamp, lerp, sqrt, where
-from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, widened
+from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, total_of_squares, widened
 from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
@@ -47,9 +47,8 @@ def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: boo
             stacklevel=5,
         )
     centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
-    apart = x - centre
-    squares = np.square(apart.real) + np.square(apart.imag) if x.dtype.kind == "c" else np.square(apart)
-    spread = np.true_divide(total(squares, dims, keepdim), n - correction if n > correction else 0)
+    squares = total_of_squares(x - centre, dims, keepdim)
+    spread = np.true_divide(squares, n - correction if n > correction else 0)
     return spread, centre if keepdim else centre.reshape(np.shape(spread))
 
 
