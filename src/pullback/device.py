@@ -19,7 +19,7 @@ class device:
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         given: Any = type
         if isinstance(given, device):
-            given, index = given.type, given.index
+            given, index = given.type, given.index  # type: ignore[has-type]
         elif isinstance(given, int):
             given, index = "cuda", given
         kind, _, number = str(given).partition(":")

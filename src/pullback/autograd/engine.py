@@ -104,7 +104,9 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if node._seq < storage.last_write:
             errors.check_saved(node)
         if several:
-            g = tuple(g) if node._materializes else tuple([zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)])
+            if not node._materializes:
+                g = [zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)]
+            g = tuple(g)
         if create:
             saved = with_history(node)
         pulls = node._pulls

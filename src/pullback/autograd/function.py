@@ -34,23 +34,23 @@ class FunctionCtx:
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
-        self.to_save = tensors
+        self.to_save = tensors  # type: ignore[misc]
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors for ``jvp``."""
-        self.saved_for_forward = tensors
+        self.saved_for_forward = tensors  # type: ignore[misc]
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say that ``forward`` wrote into these inputs; they have to be among its outputs."""
-        self.dirty_tensors = tensors
+        self.dirty_tensors = tensors  # type: ignore[misc]
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say that these outputs have no gradient."""
-        self.non_differentiable = tensors
+        self.non_differentiable = tensors  # type: ignore[misc]
 
     def set_materialize_grads(self, value: bool) -> None:
         """With False, ``backward`` gets None instead of zeros for outputs that received no gradient."""
-        self.materialize_grads = value
+        self.materialize_grads = value  # type: ignore[misc]
 
 
 class BackwardNode(FunctionCtx, Node):

@@ -150,7 +150,8 @@ def _check(func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rto
             for i, g, h in zip(wanted, grads, again):
                 if not np.allclose(g, h, atol=nondet_tol, rtol=0, equal_nan=True):
                     raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                                         f"gives different values, although analytical gradient matches numerical gradient.\n  output {j}, input {i}")  # fmt: skip
+                                         f"gives different values, although analytical gradient matches numerical gradient."
+                                         f"\n  output {j}, input {i}")  # fmt: skip
                 if g.shape != inputs[i]._array.shape:
                     raise GradcheckError("grad is incorrect size")
                 expected = _pulled(numerical[i][k], v, inputs[i]._array)

@@ -92,7 +92,7 @@ def _generator(mode: Mode, fn: Callable[..., Any]) -> Callable[..., Any]:
                     gen.close()
                 raise
             except BaseException as error:
-                payload, step = error, gen.throw  # type: ignore[assignment]
+                payload, step = error, gen.throw
 
     return decorated
 

@@ -20,11 +20,11 @@ from ..tensor import Tensor
 from .complex import conj, is_complex, real
 from .convert import cast
 from .cut import diagonal
-from .join import cat, diag_embed, tril, triu
-from .matrix import absent, adjoint, check, check_info, check_square, each, identity, lapack
+from .join import cat, tril, triu
 from .matmul import matmul
+from .matrix import adjoint, check, check_info, check_square, each, identity, lapack
 from .pointwise import where
-from .solve import SINGULAR, factored, linalg_inv_ex, linalg_solve_triangular, permutation, substituted
+from .solve import SINGULAR, factored, linalg_solve_triangular, permutation, substituted
 from .view import expand, unsqueeze
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "lu", "lu_solve", "lu_unpack", "orgqr", "ormqr", "qr"]
@@ -362,7 +362,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
     for name, x, dims in (("tau", tau, tau.ndim + 1), ("other", other, other.ndim)):
         if dims != input.ndim:
-            raise RuntimeError(f"torch.ormqr: Expected {name} to have {'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
+            raise RuntimeError(f"torch.ormqr: Expected {name} to have "
+                               f"{'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
                                f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {input.ndim}")  # fmt: skip
         batch = x.shape[: input.ndim - 2]
         if batch != input.shape[:-2]:

@@ -15,7 +15,7 @@ from ..dtypes import OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
 from . import half
-from .complex import conj, imag, is_complex, real
+from .complex import conj, imag, is_complex
 from .cut import diagonal
 from .join import cat, diag_embed
 from .matmul import matmul

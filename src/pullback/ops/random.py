@@ -13,8 +13,8 @@ import numpy as np
 from .. import dtypes, op, storage
 from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
-from ..streams.generator import Generator as Streams
 from ..op import assign, offer, type_name, wrap, write_out
+from ..streams.generator import Generator as Streams
 from ..tensor import Tensor
 from .create import finish, number, shape_of
 from .reduce import sum_to
@@ -276,9 +276,11 @@ def _in_place(name: str, doc: str, draw: Any) -> None:
 
 
 _in_place("uniform_", "uniform numbers in [from, to)",
-          lambda x, g, low=0.0, high=1.0, **k: lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)), k.get("to", k.get("b", high))))  # fmt: skip
+          lambda x, g, low=0.0, high=1.0, **k: lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)),
+                                                                       k.get("to", k.get("b", high))))  # fmt: skip
 _in_place("normal_", "normal numbers",
-          lambda x, g, mean=0.0, std=1.0: lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std), contiguous=x._array.flags.c_contiguous))  # fmt: skip
+          lambda x, g, mean=0.0, std=1.0: lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std),
+                                                                 contiguous=x._array.flags.c_contiguous))  # fmt: skip
 _in_place("exponential_", "exponential numbers of rate ``lambd``",
           lambda x, g, lambd=1.0: lambda shape: g.exponential(shape, x._array.dtype, lambd))  # fmt: skip
 _in_place("cauchy_", "Cauchy numbers",
