@@ -50,9 +50,7 @@ def layouts(x: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    "shape", [(100003,), (20000, 3), (3, 20000), (129, 257), (5, 2000, 4), (300, 1, 70), (1, 9000), (40, 30, 20)], ids=str
-)
+@pytest.mark.parametrize("shape", [(100003,), (20000, 3), (3, 20000), (129, 257), (5, 2000, 4), (300, 1, 70), (1, 9000), (40, 30, 20)], ids=str)
 def test_sums_are_as_accurate_as_pairwise_ones(shape: tuple[int, ...], dtype: Any) -> None:
     """Along any dimensions, in any memory layout, errors stay near those of the last addition."""
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype) + dtype(1)
@@ -71,6 +69,20 @@ def test_sums_of_repetitions_are_products() -> None:
     np.testing.assert_array_equal(total(x, (1,)), np.arange(3, dtype=np.float32) * 100000)
     np.testing.assert_array_equal(total(x, (0,)), np.full(100000, 3, np.float32))
     assert total(np.broadcast_to(np.float32(2), (70, 80)), (0, 1)) == 11200
+
+
+def test_a_sum_over_no_dimension_is_a_copy() -> None:
+    x = np.zeros((50, 60), np.float32)
+    assert not np.shares_memory(total(x, ()), x) and not np.shares_memory(total(x[:, :1], (1,)), x)
+
+
+def test_sums_of_squares_are_as_accurate() -> None:
+    x = np.random.default_rng(0).standard_normal((1003, 101)).astype(np.float32)
+    exact = np.square(x.astype(float))
+    for a in (x, x.T):
+        assert abs(torch.from_numpy(a).norm().item() ** 2 / exact.sum() - 1) < 1e-6
+    np.testing.assert_allclose(torch.from_numpy(x).norm(dim=0).numpy() ** 2, exact.sum(0), rtol=1e-6)
+    np.testing.assert_allclose(torch.from_numpy(x).var().item(), x.astype(float).var(ddof=1), rtol=1e-6)
 
 
 def test_sums_of_complex_numbers_and_of_half_precision() -> None:
@@ -362,6 +374,10 @@ def test_slopes_of_parabolas_are_exact_on_uneven_grids() -> None:
     t = torch.tensor([0.0, 1.0, 3.0, 4.0, 7.0], dtype=torch.float64)
     (slopes,) = torch.gradient(t * t, spacing=(t,), edge_order=2)
     np.testing.assert_allclose(slopes.numpy(), 2 * t.numpy(), rtol=1e-14)
+
+
+def test_central_differences_skip_the_sample_in_the_middle() -> None:
+    np.testing.assert_equal(torch.gradient(torch.tensor([3.0, 1.0, 3.0, nan, 2.0]))[0].tolist(), [-2, 0, nan, -0.5, nan])
 
 
 def test_running_totals_in_place() -> None:

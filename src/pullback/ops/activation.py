@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
-from ..dtypes import BOOL, COMPLEX, FLOATING, OF_NUMPY, as_dtype, finfo
+from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, finfo
 from ..tensor import Tensor
 from . import half, pointwise
 from .complex import abs
@@ -580,7 +580,8 @@ def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Te
     if dtype is not None:
         d = as_dtype(dtype).numpy
         input = cast(input, d) if input._array.dtype != d else input
-    floats(f"{name.replace('softmin', 'softmax')}_lastdim_kernel_impl")(input)
+    if input._array.dtype is not FLOAT32 and input._array.dtype is not FLOAT64:
+        floats(f"{name.replace('softmin', 'softmax')}_lastdim_kernel_impl")(input)
     return input, wrapped_dim(dim, rank)
 
 

@@ -132,7 +132,7 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return total(pairs, dims, keepdim).view(d)[..., 0]
         return total(x.astype(FLOAT32), dims, keepdim).astype(d)
-    if x.size < 1024 or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
+    if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
     if not x.flags.c_contiguous:
         return _laid_out_and_summed(x, dims, keepdim)

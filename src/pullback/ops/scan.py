@@ -316,10 +316,13 @@ def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
     """The derivative along one dimension of parabolas through neighbouring samples at distances ``h``."""
     if isinstance(h, Tensor):
         h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
-    slopes = diff(input, dim=d) / h
     cut = lambda x, start, stop: _slice(x, d, start, stop) if isinstance(x, Tensor) else x
-    a, b = cut(h, None, -1), cut(h, 1, None)
-    inner = (cut(slopes, None, -1) * b + cut(slopes, 1, None) * a) / (a + b)
+    slopes = (cut(input, 1, None) - cut(input, None, -1)) / h
+    if isinstance(h, Tensor):
+        a, b = cut(h, None, -1), cut(h, 1, None)
+        inner = (cut(slopes, None, -1) * b + cut(slopes, 1, None) * a) / (a + b)
+    else:  # without the sample in the middle
+        inner = (cut(input, 2, None) - cut(input, None, -2)) / (2 * h)
     ends = []
     for near, far in ((0, 1), (1, 2)), ((-1, None), (-2, -1)):
         slope = cut(slopes, *near)
@@ -343,6 +346,8 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     >>> torch.gradient(torch.tensor([1.0, 2.0, 4.0, 8.0]))
     (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
     """
+    if input._array.dtype == np.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = dims_of(dim, input._array.ndim)

@@ -39,13 +39,6 @@ def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: boo
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
     dims = dims_of(dim, x.ndim)
     n = counted(x.shape, dims)
-    if n <= correction:
-        warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=5,
-        )
     centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
     squares = total_of_squares(x - centre, dims, keepdim)
     spread = np.true_divide(squares, n - correction if n > correction else 0)
@@ -131,6 +124,13 @@ def _taking_correction(of: Any, doc: str) -> Any:
             error = TypeError(f"{name}() received an invalid combination of arguments")
             raise noted(error, "Give correction or unbiased, not both.")
         result = of(input, dim, correction, keepdim, out=out)
+        if _degrees(input, dim, correction) <= 0:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+                "divided by output numel).",
+                UserWarning,
+                stacklevel=3,
+            )
         return tuple(result) if of.op.outputs else result
 
     moment.__name__ = moment.__qualname__ = name
