@@ -126,7 +126,7 @@ def as_dtype(d: Any) -> dtype:
     """A dtype given as one, as a Python type (``float`` means float64 here, as in PyTorch) or as a NumPy dtype."""
     if d.__class__ is dtype:
         return d
-    if d in (float, int, bool, complex):
+    if isinstance(d, type) and d in (float, int, bool, complex):
         return {float: float64, int: int64, bool: bool_, complex: complex128}[d]
     if isinstance(d, np.dtype) or (isinstance(d, type) and issubclass(d, np.generic)):
         return of_numpy(np.dtype(d))

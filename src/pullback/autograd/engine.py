@@ -355,7 +355,7 @@ def with_history(node: Node) -> tuple[Any, ...]:
                 value = [restored(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
         elif kind == "value":
-            first = len(node._edges) - len(op.tensors)  # after the edges of a list of tensors
+            first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
             values.append(restored(value, node._edges[first + op.tensors.index(i)] if i in op.tensors else None))
         elif node._shape.__class__ is not list:
             main = not op.outputs or i == op.differentiable[0]
