@@ -85,22 +85,29 @@ from .ops.pool import *
 from .ops.resample import *
 from .ops.solve import *
 from .ops.decompose import *
+from .ops.elimination import *
 from .ops.spectral import *
 from .ops.determinant import *
 from .ops.least_squares import *
 from .ops.matrix_norm import *
 from .ops.create import *
+from .ops.window import *
+from .ops.spectrogram import *
 from .ops.convert import *
 from .ops.random import *
+from .ops.reparameterize import *
 from .ops.write import *
+from .ops.native import *
+from .ops.methods import *
 from .shape import Size
 from .tensor import Tensor
 
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 __version__ = "0.1.0"
 
-_SUBMODULES = frozenset(("func", "linalg", "nn", "optim", "random", "special", "utils"))
-_LATER = {"set_printoptions": "printing", "install": "run", "uninstall": "run"}
+_SUBMODULES = frozenset(("_C", "distributions", "explain", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random", "signal", "special", "utils"))
+_LATER = {"set_printoptions": "printing", "install": "run", "uninstall": "run", "vmap": "func", "watch": "explain.watch", "summary": "explain.summary",
+          "is_anomaly_enabled": "autograd.anomaly_mode", "is_anomaly_check_nan_enabled": "autograd.anomaly_mode"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: ``pullback run``, ``pullback demo``; also as ``python -m pullback``."""
+"""The command line: ``pullback run``, ``pullback explain``, ``pullback demo``; also as ``python -m pullback``."""
 
 from __future__ import annotations
 
@@ -36,6 +36,16 @@ def commands() -> click.Group:
     def run_program(program: tuple[str, ...]) -> None:
         """Run a PyTorch program without PyTorch: script.py, -m module, -c code or -, then its arguments."""
         run.main(program)
+
+    @pullback.command("explain", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+    @click.option("--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt.")
+    @click.option("--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last.")
+    @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
+    def explain_program(out: str | None, step: int | None, program: tuple[str, ...]) -> None:
+        """Run a program as `pullback run` does, and explain its last backward pass."""
+        from .explain.script import explained
+
+        explained(program, out, step)
 
     @pullback.command()
     @click.argument("number", required=False, type=click.IntRange(1, len(PROGRAMS)))

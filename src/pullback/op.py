@@ -34,13 +34,13 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, storage
+from . import dtypes, kernels, layers, lift, storage
 from .autograd import graph, modes
 from .autograd.graph import LEAF, USERS, Node, Output, clock, made_here
 from .complaint import noted
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from .return_types import named
-from .tensor import Tensor
+from .tensor import PLAIN, Tensor
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
 getframe = sys._getframe
@@ -53,15 +53,21 @@ class Op:
 
     def __init__(self, impl: Callable, kind: str, *, name: str | None = None, node: Any = None, to: int = -1,
                  holomorphic: bool = True, outputs: str = "", differentiable: str = "", method: Any = True,
-                 inplace: bool = False, by: Callable | None = None,
+                 inplace: bool = False, by: Callable | None = None, linear: str = "",
                  check: Callable | None = None) -> None:  # fmt: skip
         self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
         self.kind, self.to = kind, to
+        self.rules: dict[str, Callable] = {}
+        self.fused: list[Callable] | None = None  # the rules as kernels, once asked for
+        linear, _, added = linear.partition(",")  # arguments it is linear in, one by one; terms that are merely added
+        self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
         self.name = name or impl.__name__.rstrip("_")
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
         self.positional = code.co_argcount
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if kind == "elementwise" and not isinstance(by, np.ufunc):  # one NumPy function is hard to beat, several are not
+            self.impl = kernels.for_large(self.name, self.impl, len(self.params))
         self.required = self.positional - len(given)
         self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
@@ -71,7 +77,7 @@ class Op:
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
         self.node_name: Any = node or camel(self.name) + "Backward0"
-        self.nodes: dict[tuple[str, bool], type[Node]] = {}
+        self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
         self.getters: tuple[Any, ...] = ()
         self.layout: tuple[str, ...] = ()  # saved values that stand in a fixed order, so that a call needs no loop
@@ -94,6 +100,7 @@ class Op:
     def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
         names = list(self.layout)
+        self.rules, self.fused = rules, None
         for rule in rules.values():
             names += [n for n in _names(rule) if n not in names]
         self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
@@ -147,10 +154,10 @@ class Op:
         return lambda g, saved: rule(g, *[saved[i] for i in at])
 
     def _spread(self) -> None:
-        for (_, is_complex), cls in self.nodes.items():
-            self._teach(cls, is_complex)
+        for (_, is_complex, is_lifted), cls in self.nodes.items():
+            self._teach(cls, is_complex, is_lifted)
 
-    def _teach(self, cls: type[Node], is_complex: bool) -> None:
+    def _teach(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._pulls = self.pulls
         cls._keeps = any(kind != "shape" and users > 0 for kind, _, users in self.getters) or self.listed
@@ -161,13 +168,19 @@ class Op:
         if is_complex and self.holomorphic:
             cls._pull = conjugating(cls._pull, cls._pulls)  # type: ignore[method-assign]
             cls._pulls = None
+        if is_lifted:
+            pulls = cls._pulls
+            pull = cls._pull if pulls is None else lambda node, g, saved, edges: [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
+            cls._pull = lift.lifting(pull)  # type: ignore[method-assign]
+            cls._pulls = None
 
-    def node_type(self, name: str, is_complex: bool) -> type[Node]:
-        """The class of this operation's nodes: one a name, and one that conjugates for complex results."""
-        cls = self.nodes.get((name, is_complex))
+    def node_type(self, name: str, is_complex: bool, is_lifted: bool = False) -> type[Node]:
+        """The class of this operation's nodes: one a name, and others for complex results and for lifted values."""
+        key = name, is_complex, is_lifted
+        cls = self.nodes.get(key)
         if cls is None:
-            cls = self.nodes[name, is_complex] = type(name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"})
-            self._teach(cls, is_complex)
+            cls = self.nodes[key] = type(name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"})
+            self._teach(cls, is_complex, is_lifted)
         return cls
 
     # --- calling ------------------------------------------------------------------------------------------------
@@ -252,28 +265,36 @@ def unary_call(op: Op) -> Callable:
     keep_x = keep_out = False
 
     def call(input: Any, *, out: Any = None) -> Any:
-        if input.__class__ is ndarray:
-            return asarray(impl(input))
+        c = input.__class__
+        if c is not Tensor:
+            if c is ndarray:
+                return asarray(impl(input))
+            if c not in PLAIN:
+                return elementwise_slow(op, (input,), out)
+        value = None
         try:
             x = input._array
             d = x.dtype
-            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
-                return elementwise_slow(op, (input,), out)
-            value = impl(x)
-        except Exception:
+            if (d is FLOAT32 or d is FLOAT64) and out is None and not modes.special:
+                e = input._fn
+                if input._view is not None:
+                    e = storage.edge_of_saved(input)
+                elif e is LEAF:
+                    e = input
+                value = impl(x)
+        except Exception:  # whatever it was, the slow way says it better
+            value = None
+        if value is None:
             return elementwise_slow(op, (input,), out)
         if value.__class__ is not ndarray:
             value = asarray(value)
         result = new(Tensor)
         result._array = value
         result._view = result._grad = result._hooks = None
-        e = input._fn
-        if input._view is not None:
-            e = storage.edge_of(input)
-        elif e is LEAF:
-            e = input
         if e is None or modes.silent and not modes.is_grad_enabled():
             result._fn = None
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, e, input)
             return result
         result._fn = node = Node()
         node._edges = (e,)
@@ -306,39 +327,43 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        value = None
         try:
             c = other.__class__
             if c is float or c is int:
                 if input.__class__ is ndarray:
                     return asarray(impl(input, other))
                 x, y, f = input._array, other, None
-                d = x.dtype
+                d, usual = x.dtype, True
             else:
                 x, y, f = input._array, other._array, other._fn
                 d = x.dtype
-                if y.dtype is not d:
-                    return elementwise_slow(op, (input, other), out, operator)
+                usual = y.dtype is d and (c is Tensor or c in PLAIN)
                 if other._view is not None:
-                    f = storage.edge_of(other)
+                    f = storage.edge_of_saved(other)
                 elif f is LEAF:
                     f = other
-            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
-                return elementwise_slow(op, (input, other), out, operator)
-            value = impl(x, y)
+            c = input.__class__
+            if usual and (d is FLOAT32 or d is FLOAT64) and out is None and not modes.special and (c is Tensor or c in PLAIN):
+                e = input._fn
+                if input._view is not None:
+                    e = storage.edge_of_saved(input)
+                elif e is LEAF:
+                    e = input
+                value = impl(x, y)
         except Exception:
+            value = None
+        if value is None:
             return elementwise_slow(op, (input, other), out, operator)
         if value.__class__ is not ndarray:
             value = asarray(value)
         result = new(Tensor)
         result._array = value
         result._view = result._grad = result._hooks = None
-        e = input._fn
-        if input._view is not None:
-            e = storage.edge_of(input)
-        elif e is LEAF:
-            e = input
         if e is None and f is None or modes.silent and not modes.is_grad_enabled():
             result._fn = None
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, f if e is None else e, input, other)
             return result
         result._fn = node = ScalarNode() if y is other else Node()
         node._edges = (e, f)
@@ -367,7 +392,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
 
 def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if modes.special:
+    if modes.special or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
@@ -377,7 +402,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
-        raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
+        return foreign(op, args)
     values, edges, recording = list(args), [], False
     for i in op.tensors:
         a = args[i]
@@ -393,6 +418,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
     if op.check is not None:
         op.check(*args)
+    if modes.special and lift.is_lifted(values):
+        return finished(op, args, edges, values, lift.compute(op, values), out, 2)
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
     if op.to > d.category:
@@ -403,7 +430,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
     try:
-        value = asarray(op.impl(*values))
+        value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
     except Exception as failure:
         raise explained(op, operands, failure) from None
     if half and value.dtype == FLOAT32:
@@ -414,7 +441,19 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
         scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
         kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]  # numbers stay numbers
         record(op, scalar, tuple(edges), kept, (value,), result, 2)
+        if modes.inferred:
+            storage.refuse_inference(args, result._fn)
+    elif modes.silent and modes._local.made is not None:
+        storage.mark(result, recording or None, *args)
     return result if out is None else write_out(out, result)
+
+
+def foreign(op: Op, args: tuple) -> Any:
+    """Arguments of which none is a tensor, array or number: one may say itself what operations do to it."""
+    for a in args:
+        if hasattr(a, "__pullback_op__"):
+            return a.__pullback_op__(op, args)
+    raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
 
 
 def general_call(op: Op) -> Callable:
@@ -445,7 +484,8 @@ def single_call(op: Op) -> Callable:
         input = args[0]
         if input.__class__ is ndarray:
             return asarray(impl(*args))
-        if modes.special or out is not None or not isinstance(input, Tensor):
+        c = input.__class__
+        if modes.special or out is not None or c is not Tensor and c not in PLAIN or input._view is storage.INFERENCE_TENSOR:
             return general_slow(op, args, out)
         x, options = input._array, args[1:]
         try:
@@ -463,6 +503,8 @@ def single_call(op: Op) -> Callable:
         elif e is LEAF:
             e = input
         if e is None or modes.silent and not modes.is_grad_enabled():
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, e, input)
             return result
         d = value.dtype
         if d is FLOAT32 or d is FLOAT64:
@@ -498,7 +540,7 @@ def single_call(op: Op) -> Callable:
 def view_call(op: Op) -> Callable:
     """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the rule asks for."""
     total, impl, node_name = len(op.params), op.impl, op.node_name
-    ordinary, no_grad = storage.ORDINARY, storage.NO_GRAD
+    ordinary = storage.ORDINARY
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -507,7 +549,8 @@ def view_call(op: Op) -> Callable:
         input = args[0]
         if input.__class__ is ndarray:
             return impl(*args)
-        if modes.special:
+        c = input.__class__
+        if modes.special or c is not Tensor and c not in PLAIN:
             from .overrides import NOT_OVERRIDDEN, dispatch
 
             result = dispatch(op.call, args, {})
@@ -519,24 +562,29 @@ def view_call(op: Op) -> Callable:
             raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
         x, options = input._array, args[1:]
         try:
-            value = impl(x, *options)
+            if x.__class__ is ndarray:
+                value = impl(x, *options) if not modes.special else layers.through(op)(x, *options)
+            else:
+                value = lift.compute(op, (x, *options))
         except Exception as error:
             raise explained(op, (x,), error) from None
-        base, e = input, input._fn
+        base, e, kind = input, input._fn, ordinary
         if input._view is not None:
-            base, e = input._view[0], storage.edge_of(input)
+            base, e, kind = input._view[0], storage.edge_of(input), input._view[2]
         elif e is LEAF:
             e = input
-        if value.__class__ is not ndarray:
+        if value.__class__ in (list, tuple):
             return several(op, args, [e], value, 1)
         result = new(Tensor)
         result._array = value
         result._fn = result._grad = result._hooks = None
+        if value.__class__ is not ndarray:
+            value.level.track(result)
         seq = clock()
-        if e is None or modes.silent and not modes.is_grad_enabled():
-            result._view = (base, seq, ordinary if e is None else no_grad)
+        if e is None or base is None or modes.silent and not modes.is_grad_enabled():
+            storage.unrecorded_view(result, base, seq, kind, e)
             return result
-        result._view = (base, seq, ordinary)
+        result._view = (base, seq, kind)
         result._fn = node = Node() if Node is not None else op.node_type(node_name(*args), False)()
         node._edges = (e,)
         node._saved = (x.shape, *options)
@@ -558,7 +606,7 @@ def view_call(op: Op) -> Callable:
 
 def general_slow(op: Op, args: tuple, out: Any) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
-    if modes.special:
+    if modes.special or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
@@ -588,31 +636,56 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
     if not found and (not op.listed or args[0]):
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
-            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
+            return foreign(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
     try:
-        value = op.impl(*values)
+        if not modes.special:
+            value = op.impl(*values)
+        else:
+            value = lift.compute(op, values) if any(map(lift.is_lifted, values)) else layers.through(op)(*values)
     except Exception as failure:
         raise explained(op, [v for v in values if isinstance(v, ndarray)], failure) from None
+    return finished(op, args, edges, values, value, out, 2)
+
+
+def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
+    """Wrap and record what an operation computed."""
     if value.__class__ in (tuple, list):
-        result = several(op, tuple(values), edges, value, 2)
+        result = several(op, tuple(values), edges, value, depth + 1)
     else:
-        value = asarray(value)
+        value = as_value(value)
         result = wrap(value)
+        if value.__class__ is not ndarray:
+            value.level.track(result)
         if any(e is not None for e in edges) and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
             name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
-            record(op, name, tuple(edges), values, (value,), result, 2)
+            record(op, name, tuple(edges), values, (value,), result, depth + 1)
+            if modes.inferred:
+                storage.refuse_inference(args, result._fn)
+        elif modes.silent and modes._local.made is not None:
+            storage.mark(result, next((e for e in edges if e is not None), None), *args)
     return result if out is None else write_out(out, result)
+
+
+def as_value(value: Any) -> Any:
+    """What a forward function returned as an array, or as the lifted value that stands for one."""
+    return value if value.__class__ is ndarray or isinstance(value, lift.Lifted) else asarray(value)
 
 
 def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
     """Wrap and record several results: named ones, or a list of like ones (the views of ``unbind``)."""
-    results = [wrap(asarray(v)) for v in values]
+    results = [wrap(as_value(v)) for v in values]
+    for r in results:
+        if r._array.__class__ is not ndarray:
+            r._array.level.track(r)
     if op.kind == "view":
         input = args[0]
         base = input if input._view is None else input._view[0]
         for r in results:
-            r._view = (base, clock(), storage.ONE_OF_SEVERAL)
+            if base is None or modes.silent and not modes.is_grad_enabled():
+                storage.unrecorded_view(r, base, clock(), storage.ONE_OF_SEVERAL, edges[0])
+            else:
+                r._view = (base, clock(), storage.ONE_OF_SEVERAL)
         args = (input._array, *args[1:])
     if any(e is not None for e in edges) and modes.is_grad_enabled():
         taking_part = [results[i] for i in op.differentiable] if op.outputs else results
@@ -628,7 +701,8 @@ def wrap(value: np.ndarray) -> Tensor:
     """A tensor without history around an array."""
     result = new(Tensor)
     result._array = value
-    result._fn = result._view = result._grad = result._hooks = None
+    result._fn = result._grad = result._hooks = None
+    result._view = modes.inference_mark if modes.silent and modes._local.inference else None
     return result
 
 
@@ -637,7 +711,8 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     one = results.__class__ is not list
     first = results if one else results[0]
     d = first._array.dtype
-    node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c")()
+    lifted = modes.special and (any(map(lift.is_lifted, args)) or lift.is_lifted(values))
+    node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
     mask, bit = 0, 1
     for e in edges:
@@ -653,7 +728,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
             saved.append(v if users & mask else None)
         elif kind == "shape":
             v = args[i]
-            saved.append(None if not users & mask else [u.shape for u in v] if v.__class__ is list else np.shape(v))
+            saved.append(None if not users & mask else [u.shape for u in v] if v.__class__ is list else getattr(v, "shape", ()))
         elif not users & mask:
             saved.append(None)
         else:
@@ -672,21 +747,32 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
             r._fn = Output(node, i)
     made_here(node, getframe(depth + 1))
     node._seq = clock()
+    if modes.special and modes._local.packing:
+        from .autograd.saved import pack
+
+        pack(node)
 
 
 def unsaved(node: Node, name: str) -> Any:
-    """What a node kept under that name, for ``grad_fn._saved_NAME``."""
+    """What a node kept under that name, for ``grad_fn._saved_NAME``; for ``_raw_saved_NAME`` as a ``SavedTensor``."""
+    from .autograd import engine, errors, saved
+
+    raw, name = name.startswith("_raw_saved_"), name.partition("saved_")[2]
     names = node._op.saved_names if node._op is not None else ()
-    public = {"self": "input", "result": "out"}.get(name, name)
+    public = PUBLIC_NAMES.get(name, name)
+    if public not in names and public.endswith("_sym_sizes"):
+        public = PUBLIC_NAMES.get(name[:-10], name[:-10]) + "_shape"
     if public not in names:
         raise noted(AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"), f"it saved: {', '.join(names) or 'nothing'}")
+    if raw:
+        return saved.show(node, names.index(public))
     if node._saved is graph.FREED:
-        raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they "
-                           "have already been freed). Saved intermediate values of the graph are freed when you call "
-                           ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-                           "graph a second time or if you need to access saved tensors after calling backward.")  # fmt: skip
-    value = node._saved[names.index(public)]
+        raise errors.second_time(node)
+    value = engine.with_history(node)[names.index(public)]
     return wrap(value) if isinstance(value, ndarray) else value
+
+
+PUBLIC_NAMES = {"self": "input", "result": "out"}  # PyTorch's names for what nodes saved
 
 
 # --- in place, out=, errors -------------------------------------------------------------------------------------
@@ -705,7 +791,7 @@ def inplace_call(op: Op) -> Callable:
 
 def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     """Write an operation's result into ``x``, if autograd and the types allow it."""
-    storage.check_writable(x)
+    storage.check_writable(x, source=result._fn)
     if result._array.shape != x._array.shape:
         raise noted(RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}"),
                     f"{name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
@@ -729,6 +815,7 @@ def write_out(out: Any, result: Any) -> Any:
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
     if not dtypes.can_cast(source, target):
         raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+    storage.check_writable(out)
     if out._array.shape != result._array.shape:
         out._array = result._array.astype(out._array.dtype)
         return out

@@ -15,18 +15,26 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
+from math import inf
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from .autograd import modes
-from .autograd.graph import FREED, LEAF, Node, clock, line_of, user_frame
+from .autograd.graph import FREED, LEAF, Node, Output, clock, line_of, user_frame
 from .complaint import noted
 
 # How a view came to be, which decides whether it may be written into: ``Tensor._view`` is (base, clock, kind).
-ORDINARY, NO_GRAD, ONE_OF_SEVERAL, FROM_FUNCTION = range(4)
+ORDINARY, NO_GRAD, IN_INFERENCE, ONE_OF_SEVERAL, FROM_FUNCTION, INFERENCE = range(6)
+# ``_view`` of a tensor made in inference mode: it is no view, but must not pass for an ordinary tensor.
+INFERENCE_TENSOR = (None, inf, INFERENCE)
+modes.inference_mark = INFERENCE_TENSOR
+# ``_hooks`` of a tensor that a custom Function's forward computed from something that wants gradients: as nothing is recorded
+# there, its derivative is not known.
+INSIDE: Any = ("inside",)
 
+before_write: list[Any] = []  # called with an array that is about to be written into
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
 
 
@@ -67,10 +75,7 @@ def written(*arrays: np.ndarray) -> None:
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     last_write = clock()
     for array in arrays:
-        owner = owner_of(array)
-        write = _writes.get(id(owner))
-        if write is None:
-            write = _writes[id(owner)] = Write(owner)
+        write = counter(array)
         write.count += 1
         write.seq = last_write
         write.recent.append(last_write)
@@ -79,8 +84,20 @@ def written(*arrays: np.ndarray) -> None:
 
 def wrote(x: Any) -> None:
     """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
-    if not ("_unnoticed" in x.__dict__ or x._view is not None and "_unnoticed" in x._view[0].__dict__):
+    noted = x.__dict__
+    if not ("_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__):
         written(x._array)
+        if "_counter" in noted:
+            noted["_counter"].count += 1
+
+
+def counter(array: np.ndarray) -> Write:
+    """The record of writes into the array's memory, made now if there is none."""
+    owner = owner_of(array)
+    write = _writes.get(id(owner))
+    if write is None:
+        write = _writes[id(owner)] = Write(owner)
+    return write
 
 
 def write_since(array: np.ndarray, seq: int) -> Write | None:
@@ -106,59 +123,147 @@ def edge_of(x: Any) -> Any:
     return x if e is LEAF else e
 
 
+def edge_of_saved(x: Any) -> Any:
+    """:func:`edge_of` for an operation that may save ``x``, which tensors of inference mode forbid.
+
+    Raises:
+        RuntimeError: for those; the slow path then looks whether it really is saved.
+    """
+    if x._view is INFERENCE_TENSOR:
+        raise RuntimeError
+    return edge_of(x)
+
+
+def refuse_inference(args: Any, node: Any) -> None:
+    """Refuse a node that saved a tensor of inference mode.
+
+    Raises:
+        RuntimeError: with the way out.
+    """
+    for x in args:
+        if getattr(x, "_view", None) is INFERENCE_TENSOR and any([s is x._array for s in getattr(node, "node", node)._saved]):
+            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+                               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
+                               "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.")  # fmt: skip
+
+
+def mark(result: Any, e: Any, *args: Any) -> None:
+    """Mark a tensor that was just made from ``args`` where nothing is recorded; ``e`` is an edge of one of them, or None."""
+    if modes._local.inference:
+        result._view = INFERENCE_TENSOR
+    elif e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args]):
+        result._hooks = INSIDE
+
+
+def unrecorded_view(result: Any, base: Any, seq: int, kind: int, e: Any) -> None:
+    """Make ``result`` a view of ``base`` (None: of an inference tensor) that is not in the graph.
+
+    Where nothing is recorded a view of something that wants gradients does so too, but as a leaf, and cannot follow
+    its base later on.
+
+    Args:
+        kind: of the view, if recording.
+        e: where gradients of what it was taken from go.
+    """
+    if base is None:
+        result._view = INFERENCE_TENSOR
+        return
+    if modes.silent and not modes.is_grad_enabled():
+        kind = IN_INFERENCE if modes._local.inference else NO_GRAD
+        if modes._local.made is INSIDE:
+            mark(result, e, base)
+        elif e is not None:
+            result._fn = LEAF
+    result._view = (base, seq, kind)
+
+
 def catch_up(view: Any) -> None:
-    """Give a view its place in its base's present history, if the memory was written into since."""
-    base, seq, kind = view._view
-    if view._fn is LEAF or write_since(view._array, seq) is None:
+    """Give a view its place in its base's present history, if the memory was written into since.
+
+    Raises:
+        RuntimeError: for a view that cannot follow its base, if recording.
+    """
+    base, _, kind = view._view
+    if write_since(view._array, view._view[1]) is None:
+        return
+    e = edge_of(base)
+    if kind not in (ORDINARY, ONE_OF_SEVERAL) and e is not None:
+        if modes.is_grad_enabled():
+            raise forbidden(view, "its base or another view of its base has been")
+        return
+    if view._fn is LEAF:
         return
     view._view = (base, clock(), kind)
-    e = edge_of(base)
     if e is not None:
         from .ops.part import window_node
 
-        view._fn = window_node(e, base._array, view._array)
+        fn = window_node(e, base._array, view._array)
+        keep_retaining(view, fn)
+        view._fn = fn
 
 
-def check_writable(x: Any, what: str = "a leaf") -> None:
+def wants_grad(x: Any) -> bool:
+    """Whether operations on ``x`` are recorded: a view of something that wants gradients does, too."""
+    return x._fn is not None or x._view is not None and x._view[0] is not None and wants_grad(x._view[0])
+
+
+def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
     """Refuse an in-place operation that autograd cannot follow, before anything is changed.
 
     Args:
         what: how to call a leaf ("a view of a leaf" if only a part of it is to be written).
+        source: where gradients of what will be written go, None if it wants none.
 
     Raises:
-        RuntimeError: for a leaf that requires grad, a view of one, and views that share a node with others.
+        RuntimeError: for a leaf that requires grad, a view of one, views that share a node with others or were made where
+            nothing is recorded, and tensors of inference mode.
     """
+    for callback in before_write:
+        callback(x._array)
+    kind = ORDINARY if x._view is None else x._view[2]
+    if kind == INFERENCE and not modes._local.inference:
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed."
+                           "You can make a clone to get a normal tensor before doing inplace update."
+                           "See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
     if not modes.is_grad_enabled():
         return
-    if x._view is None:
-        if x._fn is LEAF:
-            raise noted(RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
-                        "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: x.clone().")
-        return
-    base, _, kind = x._view
+    if x._view is not None and kind != INFERENCE:
+        wants = wants_grad(x)
+        if kind != ORDINARY and (wants or source is not None):
+            raise forbidden(x, "is being")
+        base = x._view[0]
+        if wants and (base._fn is LEAF or edge_of(base) is None):
+            raise noted(RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
+                        "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")
     if x._fn is LEAF:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if edge_of(base) is None and edge_of(x) is None:
-        return
-    if base._fn is LEAF:
-        raise noted(RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
-                    "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")
+        raise noted(RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
+                    "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: x.clone().")
+
+
+def forbidden(x: Any, happened: str) -> RuntimeError:
+    """What to say of a view whose memory is, or was, written into in a way that its history cannot express."""
+    kind = x._view[2]
+    made = x._fn is not None and x._fn is not LEAF
+    output = f"Output {getattr(x._fn, 'index', 0)} of {node_name(x)} is a view"
+    block, normal = ("inference", "in normal mode") if kind == IN_INFERENCE else ("no_grad", "with grad mode enabled")
+    if made and kind not in (NO_GRAD, IN_INFERENCE):
+        start = f"{output} and {happened} modified inplace."
+    else:
+        start = f"{output} of a view which was created in" if made else "A view was created in"
+        start = f"{start} {block} mode and {happened} modified inplace {normal}."
     if kind == ONE_OF_SEVERAL:
-        raise RuntimeError(f"Output {getattr(x._fn, 'index', 0)} of {node_name(x)} is a view and is being modified inplace. "
-                           "This view is the output of a function that returns multiple views. Such functions do not "
-                           "allow the output views to be modified inplace. You should replace the inplace operation by an "
-                           "out-of-place one.")  # fmt: skip
-    if kind == NO_GRAD:
-        raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-                           "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-                           "code by moving both the view and the inplace either both inside the no_grad block (if you "
-                           "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")  # fmt: skip
-    if kind == FROM_FUNCTION:
-        raise RuntimeError(f"Output 0 of {node_name(x)} is a view and is being modified inplace. This view was created "
-                           "inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-                           "handle view+inplace would override the custom backward associated with the custom Function, "
-                           "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-                           "output of the custom Function.")  # fmt: skip
+        why = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+               "modified inplace. You should replace the inplace operation by an out-of-place one.")  # fmt: skip
+    elif kind == FROM_FUNCTION:
+        why = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+               "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. "
+               "This behavior is forbidden. You can fix this by cloning the output of the custom Function.")  # fmt: skip
+    else:
+        block = "inference_mode" if block == "inference" else block
+        why = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+               f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside "
+               "(if you want the inplace to be tracked).")  # fmt: skip
+    return RuntimeError(f"{start} {why}")
 
 
 def node_name(x: Any) -> str:
@@ -184,14 +289,22 @@ def adopt(x: Any, result: Any) -> Any:
         x: the tensor to write into; :func:`check_writable` has passed.
         result: a tensor of x's shape, whose type may be cast to x's.
     """
+    if modes.special and not isinstance(result._array, np.ndarray):
+        from .lift import writable
+
+        writable(x, result._array)
     target, source, e = x._array, result._array, result._fn
     refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
         owner = owner_of(target)
-        e._saved = tuple(target if s is source and shared else s.copy() if isinstance(s, np.ndarray) and owner_of(s) is owner else s
+        e._saved = tuple(target if s is source and shared else s.copy() if hasattr(s, "strides") and owner_of(s) is owner else s
                          for s in e._saved)  # fmt: skip
+    if before_write and isinstance(e, Node) and e._packs:
+        for s in e._saved:
+            if hasattr(getattr(s, "data", None), "apart"):
+                s.data = s.data.apart()
     target[...] = source
     wrote(x)
     if e is not None:
@@ -202,12 +315,36 @@ def adopt(x: Any, result: Any) -> Any:
 def move_on(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, the history that ends in edge ``e``."""
     if isinstance(e, Node):
+        if x._view is not None and isinstance(x._fn, Node) and x._fn._hooks is not None:
+            past_hooks(x, e)
         e._seq = clock()  # newer than the write: what it saved is the new value
         if e._dtype.__class__ is not list:
             e._dtype = x._array.dtype
+    keep_retaining(x, e)
     x._fn = e
     if x._view is not None:
         move_base_on(x, e, x._array)
+
+
+def past_hooks(view: Any, e: Node) -> None:
+    """Let node ``e``, which wrote into a view, reach the base past the view's old node: hooks there belong to a version that is gone."""
+    from .ops.part import window_node
+
+    base = view._view[0]
+    f = edge_of(base)
+    if f is not None:
+        fresh = window_node(f, base._array, view._array)
+        e._edges = tuple([fresh if edge is view._fn else edge for edge in e._edges])
+
+
+def keep_retaining(x: Any, e: Any) -> None:
+    """``retain_grad`` follows the newest version of a tensor, which edge ``e`` is about to lead to."""
+    old, index = (x._fn.node, x._fn.index) if x._fn.__class__ is Output else (x._fn, 0)
+    hooks = getattr(old, "_hooks", None)
+    ref = hooks.retain.pop(index, None) if hooks is not None and index in hooks.retain and hooks.retain[index]() is x else None
+    if ref is not None and e is not None:
+        node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
+        node._own_hooks().retain[index] = ref
 
 
 def move_base_on(view: Any, e: Any, array: np.ndarray) -> None:
@@ -215,5 +352,7 @@ def move_base_on(view: Any, e: Any, array: np.ndarray) -> None:
     from .ops.part import window_written_node
 
     base, _, kind = view._view
-    base._fn = window_written_node(base, e, array)
+    fn = window_written_node(base, e, array)
+    keep_retaining(base, fn)
+    base._fn = fn
     view._view = (base, 0, kind)  # older than the write: catches up when next used

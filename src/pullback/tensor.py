@@ -21,6 +21,8 @@ from .hooks import RemovableHandle
 from .shape import Size
 
 new = object.__new__
+PLAIN: set[type] = set()  # the classes that do not override operations
+BOOKKEEPING = ("_accumulate", "_counter")  # what our own modules keep in a tensor's __dict__, and copies do without
 
 
 class Tensor:
@@ -101,13 +103,15 @@ class Tensor:
         else:
             self._array = np.zeros(args, default) if args else np.empty(0, default)
         self._fn = LEAF if requires_grad else None
-        self._view = self._grad = self._hooks = None
+        self._view, self._grad, self._hooks = modes.inference_mark if modes._local.inference else None, None, None
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__torch_function__.__func__ is not _disabled:  # type: ignore[attr-defined]
-            modes.special += 1  # from now on every op looks for subclasses among its arguments
+        if cls.__torch_function__.__func__ is _disabled:  # type: ignore[attr-defined]
+            PLAIN.add(cls)
+        else:
+            modes.overridden = True
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -127,6 +131,8 @@ class Tensor:
         """The same tensor, memory and history, as an instance of a subclass."""
         alias: Any = new(cls)
         alias._array, alias._fn, alias._view = self._array, storage.edge_of(self), self._view
+        if "_counter" in self.__dict__:
+            alias.__dict__["_counter"] = self.__dict__["_counter"]
         if alias._fn is self:
             from .ops.view import view_as
 
@@ -173,18 +179,26 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded."""
-        return storage.edge_of(self) is not None
+        return storage.wants_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
             raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}")
+        if value and self.is_inference() and not modes._local.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         e = storage.edge_of(self)
         if e is None or e is self:
             self._fn = LEAF if value else None
+            if self._hooks is storage.INSIDE:
+                self._hooks = None
         elif not value:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")  # fmt: skip
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set :attr:`requires_grad`, and return this tensor."""
@@ -202,6 +216,38 @@ class Tensor:
         """The node that made this tensor; None for leaves."""
         e = storage.edge_of(self)
         return None if e is self else e.node if e.__class__ is Output else e
+
+    @property
+    def _grad_fn(self) -> Node | None:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def _backward_hooks(self) -> Any:
+        """The hooks of :meth:`register_hook` by their handles' ids, None without any."""
+        e = self._fn
+        hooks = self._hooks if e is LEAF or e is None else getattr(getattr(e, "node", e), "_hooks", None)
+        return getattr(hooks, "tensor", {}).get(getattr(e, "index", 0)) if hooks is not None else None
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: Any) -> None:
+        if hooks and self.requires_grad:
+            own, index = self._hooks_of_history("cannot register a hook on a tensor that doesn't require gradient")
+            own.tensor[index] = hooks
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+    @property
+    def volatile(self) -> bool:
+        import warnings
+
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
 
     @property
     def output_nr(self) -> int:
@@ -287,6 +333,18 @@ class Tensor:
             return leaf_hooks(self), 0
         return (e.node._own_hooks(), e.index) if e.__class__ is Output else (e._own_hooks(), 0)
 
+    def explain(self, gradient: Tensor | None = None, inputs: Any = None) -> Any:
+        """What ``backward(gradient)`` would do, step by step: see :func:`pullback.explain`.
+
+        >>> import pullback as torch
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> x.log().explain().steps[0].downstream[0].rule
+        'dx = g / x'
+        """
+        from .explain.entry import explain
+
+        return explain(self, gradient, inputs)
+
     @property
     def data(self) -> Tensor:
         """The same memory without history. Writes through it are not noticed by autograd; prefer :meth:`detach`."""
@@ -300,37 +358,47 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self.__dict__.setdefault("_counter", storage.counter(self._array))  # versions go on counting
         self._array = value._array
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def detach(self) -> Tensor:
         """The same memory, without history."""
         t = new(Tensor)
         t._array = self._array
-        t._fn = t._view = t._grad = t._hooks = None
+        t._fn = t._grad = t._hooks = None
+        t._view = storage.INFERENCE_TENSOR if self._view is storage.INFERENCE_TENSOR else None
         return t
 
     def detach_(self) -> Tensor:
         """Forget the history of this tensor, in place."""
-        if self._view is not None:
+        if self._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                                "detach_() cannot be called on these gradients.")  # fmt: skip
-        self._fn = None
+        self._fn = self._hooks = None
         return self
 
     @property
     def _version(self) -> int:
-        return storage.version(self._array)
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        counter = self.__dict__.get("_counter")
+        return storage.version(self._array) if counter is None else counter.count
 
     @property
     def _base(self) -> Tensor | None:
         return None if self._view is None else self._view[0]
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._view is not None and self._view[0] is not None
 
     def is_inference(self) -> bool:
-        return False
+        """Whether it was made in inference mode: such tensors take no part in autograd."""
+        return self._view is storage.INFERENCE_TENSOR
 
     # --- to Python and NumPy ------------------------------------------------------------------------------------
 
@@ -357,14 +425,14 @@ class Tensor:
         Raises:
             RuntimeError: if the tensor requires grad (``force=True`` detaches first).
         """
-        if not force and storage.edge_of(self) is not None:
+        if not force and modes.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if storage.edge_of(self) is not None:
+        if modes.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return np.array(self._array, dtype=dtype, copy=copy)
 
@@ -431,10 +499,13 @@ class Tensor:
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from .printing import format_tensor
 
-        node = self.grad_fn
+        try:
+            node = self.grad_fn
+            made_by = None if node is None else f"<{node.name()}>"
+        except RuntimeError:  # a view that cannot follow its base
+            made_by = "<Invalid>"
         return format_tensor(self._array, dtype=self.dtype.name, default_dtype=dtypes.get_default_dtype().name,
-                             requires_grad=node is None and self.requires_grad,
-                             grad_fn=None if node is None else f"<{node.name()}>")  # fmt: skip
+                             requires_grad=made_by is None and self.requires_grad, grad_fn=made_by)  # fmt: skip
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0 and self.__class__ in (Tensor,):
@@ -458,13 +529,13 @@ class Tensor:
         copy._fn = self._fn
         copy._view = copy._hooks = None
         copy._grad = None if self._grad is None else deepcopy(self._grad, memo)
-        copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if not k.startswith("_accumulate")}, memo))
+        copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if k not in BOOKKEEPING}, memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise RuntimeError("Can't serialize a non-leaf tensor that requires grad; detach() it first")
-        state = {k: v for k, v in self.__dict__.items() if not k.startswith("_accumulate")}
+        state = {k: v for k, v in self.__dict__.items() if k not in BOOKKEEPING}
         return _rebuild, (self.__class__, self._array, self._fn is LEAF, state)
 
 
@@ -475,6 +546,7 @@ def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = 
 
 
 _disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
+PLAIN.add(Tensor)
 
 
 def _shared_copy(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:

@@ -19,27 +19,33 @@ from .modes import (
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    is_multithreading_enabled,  # noqa: F401
     set_multithreading_enabled,
+    zero_times_inf_is_zero,
 )
 from .engine import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
 from .entry import backward, grad
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
-    "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
-    "set_multithreading_enabled",
+    "Function", "Variable", "backward", "detect_anomaly", "detect_nan", "enable_grad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
+    "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled", "zero_times_inf_is_zero",
 ]  # fmt: skip
 
 _LATER = {
     "Function": "function", "FunctionCtx": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
-    "GradcheckError": "gradcheck", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
+    "GradcheckError": "gradcheck", "SavedTensor": "saved", "detect_anomaly": "anomaly_mode", "detect_nan": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
+    "variable": "",
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name == "Variable":
         from ..tensor import Tensor
+        from .running import ImperativeEngine
 
+        Tensor._execution_engine = ImperativeEngine
         return Tensor
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,27 +18,33 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops, storage
+from .. import kernels, lift, ops, storage
 from ..op import wrap
 from . import errors, graph, modes
 from .graph import FREED, AccumulateGrad, Node, Output
 
 ndarray, asarray = np.ndarray, np.asarray
 observers: list[Callable[..., None]] = []
+beginnings: list[Callable[..., Any]] = []  # called with the roots of every backward; what they return is called after it
 accumulating = threading.Lock()  # several threads may share a leaf, and NumPy adds without the interpreter's lock
 
 
 @contextmanager
-def observe(callback: Callable[..., None]) -> Iterator[None]:
+def observe(callback: Callable[..., None], begin: Callable[..., Any] | None = None) -> Iterator[None]:
     """Call ``callback(node, grad_outputs, grad_inputs)`` after each node, in the order of the visit.
 
     The gradients are tuples of arrays, with None where there is none; leaves come as ``AccumulateGrad`` nodes.
+    ``begin(roots)`` is called before each backward, and what it returns (a function) after it.
     """
     observers.append(callback)
+    if begin is not None:
+        beginnings.append(begin)
     try:
         yield
     finally:
         observers.remove(callback)
+        if begin is not None:
+            beginnings.remove(begin)
 
 
 def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted: Sequence[Any] | None = None,
@@ -55,15 +61,21 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
+    if modes._local.nested > DEEP:
+        return in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
+    extras: dict[str, Any] = {}  # what :mod:`pullback.autograd.running` notes about this backward
     heap: list[int] = []  # the nodes that wait, by falling sequence number,
     nodes: dict[int, Node] = {}
     grads: dict[int, Any] = {}  # and what has arrived for them so far
     leaves: dict[Any, Any] = {}
     borrowed: set[int] = set()  # (ids of) leaves whose gradient's array somebody else may hold
     captured: dict[tuple[int, int], Any] = {}
-    plan = None if wanted is None else Plan(roots, wanted)
+    plan = None if wanted is None else Plan(roots, wanted, accumulate)
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
-    careful = bool(observers)
+    large = kernels.LARGE
+    zeros_win = modes._local.zeros_win
+    careful = bool(observers) or zeros_win
+    endings = [begin(roots) for begin in beginnings] if careful else ()
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
     for e, g in roots:
@@ -109,7 +121,11 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             g = tuple(g)
         if create:
             saved = with_history(node)
+        elif g.__class__ is not ndarray and lift.is_lifted(g):
+            g, saved = lift.tensors(g), lift.saved_tensors(node, saved)
         pulls = node._pulls
+        if g.__class__ is ndarray and g.size >= large and pulls is not None:
+            pulls = kernels.fused(node._op)
         results: Any = pulls
         if pulls is None or careful or hooks is not None and hooks.post:
             try:
@@ -117,6 +133,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             except Exception as error:
                 errors.note_where(error, node)
                 raise
+            if zeros_win and node._op is not None and node._op.kind == "elementwise":
+                results = without_zero_times_inf(g, results, create)
             if careful or hooks is not None and hooks.post:
                 results = [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
                 results = after_node(node, hooks, results, g, create)
@@ -136,9 +154,12 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 continue
             if create:
                 a = r._array
+                if a.__class__ is not ndarray:
+                    r = lift.left(r, number_of(e))
+                    a = r._array
             else:
                 if r.__class__ is not ndarray:
-                    r = asarray(r)
+                    r = value_of(r, e)
                 a = r
             s = e._seq
             if s > 0:
@@ -181,6 +202,11 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             keep(leaf, g, id(leaf) not in borrowed, create)
         else:
             captured[0, id(leaf)] = finish(leaf, g, id(leaf) not in borrowed, create, accumulate)
+    for end in endings:
+        end()
+    if extras:
+        for callback in extras.get("callbacks", ()):
+            callback()
     return [] if wanted is None else [captured.get(capture_key(e)) for e in wanted]
 
 
@@ -219,9 +245,9 @@ def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> An
     for callback in observers:
         callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
     if hooks is not None:
-        with modes.set_grad_enabled(create):
+        with UsersCode(create):
             for fn in list(hooks.accumulated.values()):
-                fn(leaf)
+                errors.check_nothing_returned(fn(leaf))
             for fn in list(hooks.post.values()):
                 fn((), (as_tensor(g),))
     return None
@@ -246,18 +272,23 @@ class Plan:
         catch: output numbers to capture when their node is reached.
     """
 
-    def __init__(self, roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> None:
+    def __init__(self, roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], accumulate: bool) -> None:
         self.live = {capture_key(e) for e in wanted}
         self.catch: dict[int, list[int]] = {}
         for s, index in self.live:
             if s:
                 self.catch.setdefault(s, []).append(index)
         self.running: set[int] = set()
-        for node in reachable([e for e, _ in roots]):
+        reached = reachable([e for e, _ in roots])
+        numbers = {-node._seq for node in reached}
+        self.catch = {s: indices for s, indices in self.catch.items() if s in numbers}
+        for node in reached:
             if any(e is not None and capture_key(e) in self.live for e in node._edges):
                 self.running.add(-node._seq)
                 outputs = range(len(node._shape)) if node._shape.__class__ is list else (-1,)
                 self.live.update((-node._seq, i) for i in outputs)
+        if accumulate:  # PyTorch runs the nodes of the tensors that accumulate, too, so that their hooks are called
+            self.running.update(s for s in self.catch)
 
 
 def reachable(edges: Sequence[Any]) -> list[Node]:
@@ -302,8 +333,38 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, create: bool) -> Any:
     return wrap(z) if create else z
 
 
+def without_zero_times_inf(g: Any, results: Sequence[Any], create: bool) -> list[Any]:
+    """NaN replaced by 0 where the gradient that came in is 0."""
+    kept = []
+    for r in results:
+        if r is not None:
+            nothing = (g == 0) & (r != r)
+            r = ops.pointwise.where(nothing, 0, r)
+        kept.append(r)
+    return kept
+
+
 def as_tensor(g: Any) -> Any:
-    return wrap(g) if g.__class__ is ndarray else g
+    return g if isinstance(g, lift.Tensor) else wrap(g)
+
+
+def as_array(g: Any) -> Any:
+    return g._array if isinstance(g, lift.Tensor) else g
+
+
+def number_of(e: Any) -> int:
+    """The number on the clock of what an edge leads to; 0 for a leaf, unless it was made inside a level."""
+    if e._seq == 0:
+        return e._array.level.start if isinstance(e._array, lift.Lifted) else 0
+    return e._seq if e._seq > 0 else e.node._seq
+
+
+def value_of(r: Any, e: Any) -> Any:
+    """What a rule returned, as an array; or lifted, as the edge wants it."""
+    r = as_array(r)
+    if not isinstance(r, lift.Lifted):
+        return asarray(r)
+    return lift.left(lift.held(r), number_of(e))._array
 
 
 def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Node) -> Any:
@@ -312,6 +373,8 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     Raises:
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
+    if not create and isinstance(g, lift.Lifted):
+        return fit(wrap(g), shape, dtype, True, node)._array
     a = g._array if create else g
     if a.dtype is dtype and a.shape[1:] == shape and not create:
         return ops.reduce.total(a, (0,))  # the usual case: a bias, added to every row
@@ -329,7 +392,7 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
 
 def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     """A rule's result in the shape and type that the edge wants."""
-    r = r if create or r.__class__ is ndarray else asarray(r)
+    r = lift.left(r, number_of(e)) if create else value_of(r, e)
     a = r._array if create else r
     like = e._array if e._seq == 0 else None
     if like is not None:
@@ -349,8 +412,13 @@ def with_history(node: Node) -> tuple[Any, ...]:
     op, values = node._op, []
     if op is None:  # a custom Function hands out its own saved tensors
         return ()
-    for (kind, i, _), value in zip(op.getters, node._saved):
-        if not isinstance(value, ndarray):
+    saved = node._saved
+    if node._packs:
+        from .saved import unpacked
+
+        saved = unpacked(saved)
+    for (kind, i, _), value in zip(op.getters, saved):
+        if not isinstance(value, (ndarray, lift.Lifted)):
             if op.listed and kind == "value" and i == 0 and value is not None:
                 value = [restored(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
@@ -383,16 +451,65 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
     with accumulating:
         old = leaf._grad
-        if create:
+        if create or isinstance(g, lift.Lifted) or old is not None and isinstance(old._array, lift.Lifted):
+            g = as_tensor(g if create else lift.settled(g))
             leaf._grad = g if old is None else old + g
         elif old is None:
-            leaf._grad = wrap(g if owned else g.copy())
+            if g.strides != leaf._array.strides:
+                g, owned = laid_like(g, leaf._array, owned)
+            leaf._grad = wrap(g if owned else g.copy("K"))
         else:
             np.add(old._array, g, out=old._array)
             storage.written(old._array)
 
 
+def laid_like(g: ndarray, x: ndarray, owned: bool) -> tuple[ndarray, bool]:
+    """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is new."""
+    dense = np.empty_like(x, g.dtype)
+    if dense.strides != x.strides and g.itemsize == x.itemsize:
+        dense = np.empty(x.shape, g.dtype)
+    if owned and g.strides == dense.strides:
+        return g, True
+    dense[...] = g
+    return dense, True
+
+
 # --- hooks ------------------------------------------------------------------------------------------------------
+
+DEEP = 40  # how many backwards may run inside of each other in one thread: Python's stack ends somewhere
+
+
+class UsersCode(modes.set_grad_enabled):
+    """Around calls into code of the user's, which may run backward itself."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        modes._local.nested += 1
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.nested -= 1
+        super().__exit__(*exc)
+
+
+def in_another_thread(fn: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call a function on a fresh stack, with the modes of this thread."""
+    state = {**modes._local.__dict__, "nested": 0}
+    outcome: list[Any] = []
+
+    def call() -> None:
+        modes._local.__dict__.update(state)
+        try:
+            outcome.extend((fn(*args, **kwargs), None))
+        except BaseException as error:
+            outcome.extend((None, error))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result
 
 
 def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
@@ -411,7 +528,7 @@ def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
 
 def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) -> Any:
     if hooks:
-        with modes.set_grad_enabled(create):
+        with UsersCode(create):
             for fn in list(hooks.values()):
                 result = fn(as_tensor(g))
                 if result is not None:
@@ -421,7 +538,7 @@ def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) ->
 
 
 def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
-    with modes.set_grad_enabled(create):
+    with UsersCode(create):
         for fn in list(hooks.values()):
             result = fn(tuple(None if g is None else as_tensor(g) for g in gs))
             if result is not None:
@@ -434,7 +551,7 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
     """Post hooks, and whoever watches the engine."""
     gs = g if g.__class__ is tuple else (g,)
     if hooks is not None and hooks.post:
-        with modes.set_grad_enabled(create):
+        with UsersCode(create):
             for fn in list(hooks.post.values()):
                 changed = fn(tuple(None if r is None else as_tensor(r) for r in results), tuple(None if v is None else as_tensor(v) for v in gs))
                 if changed is not None:
@@ -444,13 +561,15 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
                                            f"(got {len(changed)}, but expected {len(results)})")  # fmt: skip
                     results = [None if r is None else r if create else r._array for r in changed]
     for callback in observers:
-        array = lambda v: None if v is None else v if v.__class__ is ndarray else v._array  # noqa: E731
-        callback(node, tuple(map(array, gs)), tuple(map(array, results)))
+        callback(node, tuple(map(as_array, gs)), tuple(map(as_array, results)))
     return results
 
 
 def call_node(node: Node, grads: Sequence[Any]) -> Any:
     """``grad_fn(gradient)``: one node's rule, on tensors."""
+    expected = node._output_count
+    if len(grads) != expected:
+        raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
     g = tuple(grads) if node._shape.__class__ is list else grads[0]
     results = tuple(node._pull(g, with_history(node), node._edges))
     return results if len(results) > 1 else results[0]

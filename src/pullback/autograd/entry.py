@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if only_inputs is False:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
+                      "of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)  # fmt: skip
     seeds = _as_tuple(grad_outputs, len(outs))
     if is_grads_batched:
         return _batched(outs, ins, seeds, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -104,8 +108,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     results: list[Any] = []
     for i, (t, g) in enumerate(zip(ins, grads)):
         if g is None and materialize_grads:
-            g = zeros(t._array.shape, t._array.dtype, False)
-        elif g is None and not allow_unused:
+            if isinstance(t, GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+            g = zeros(t._array.shape, t._array.dtype, create_graph)
+            if create_graph:
+                g.requires_grad_()
+        elif g is None and not allow_unused and not materialize_grads:
             raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                      "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
         results.append(g if g is None or create_graph else wrap(g))
@@ -120,15 +128,17 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 
 def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, unused: Any, materialize: bool) -> tuple:
-    """One vector-Jacobian product for each entry of the seeds' first dimension."""
-    from ..ops.join import stack
+    """One vector-Jacobian product for each entry of the seeds' first dimension, all at once."""
+    from ..func.batched import Batch
 
-    n = len(next(s for s in seeds if s is not None))
-    rows = []
-    for k in range(n):
-        row_seeds = [None if s is None else s[k] for s in seeds]
-        rows.append(grad(outs, ins, row_seeds, True if k < n - 1 else retain, create, allow_unused=unused, materialize_grads=materialize))
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+    sizes = {s._array.shape[:1] for s in seeds if s is not None}
+    if len(sizes) != 1 or sizes == {()}:
+        raise RuntimeError(f"is_grads_batched=True needs seeds with one more dimension in front, of the same size for all; their shapes are "
+                           f"{[None if s is None else list(s.shape) for s in seeds]}")  # fmt: skip
+    with Batch(sizes.pop()[0]) as batch:
+        rows = [None if s is None else batch.wrap(s) for s in seeds]
+        grads = grad(outs, ins, rows, retain, create, allow_unused=unused, materialize_grads=materialize)
+        return tuple(None if g is None else batch.unwrap(g) for g in grads)
 
 
 def _outside() -> int:
@@ -142,6 +152,8 @@ def _outside() -> int:
 def _as_tuple(given: Any, length: int = 1) -> tuple:
     if given is None:
         return (None,) * length
+    if isinstance(given, GradientEdge):
+        return (given,)
     return tuple(given) if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence) else (given,)
 
 
@@ -172,37 +184,35 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
     roots = []
     for i, (y, seed) in enumerate(zip(outputs, seeds)):
-        e, a = (y.edge, None) if not isinstance(y, Tensor) else (edge_of(y), y._array)
+        e = edge_of(y) if isinstance(y, Tensor) else y.edge
         if e is None:
             raise noted(RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"),
                         f"its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under no_grad(), "
                         "from .detach(), .item() or .data, or from integers?")  # fmt: skip
+        shape, dtype = tuple(y.shape), y.dtype
         if seed is None:
-            if a is None or a.size != 1:
+            if prod(shape) != 1:
                 raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"),
-                            f"this one has shape {list(y.shape)}" + ("" if e._seq == 0 else f", made by {name_of(e)} at {at(line_of(e))}"),
+                            f"this one has shape {list(shape)}" + ("" if e._seq == 0 else f", made by {name_of(e)} at {at(line_of(e))}"),
                             "Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, or reduce first: "
                             "y.sum().backward()")  # fmt: skip
-            if a.dtype.kind == "c":
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-            g = np.ones(a.shape, a.dtype)
+            if dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
+            g = np.ones(shape, dtype.numpy)
             roots.append((e, wrap(g) if create else g))
             continue
-        if a is not None:
-            if seed._array.shape != a.shape:
-                raise noted(RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
-                                         f"{y.shape}."),
-                            "The seed says how much each element of the output counts: it needs the output's shape, and is never "
-                            "stretched.")  # fmt: skip
-            if (seed._array.dtype.kind == "c") != (a.dtype.kind == "c"):
-                raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                                   f"dtype: grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {y.dtype}.")  # fmt: skip
-        if a is not None and seed._array.dtype != a.dtype:
-            seed = seed.to(y.dtype)
+        if seed._array.shape != shape:
+            raise noted(RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
+                                     f"{y.shape}."),
+                        "The seed says how much each element of the output counts: it needs the output's shape, and is never "
+                        "stretched.")  # fmt: skip
+        if seed.dtype.is_complex != dtype.is_complex:
+            raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                               f"dtype: grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {dtype}.")  # fmt: skip
+        if seed.dtype is not dtype:
+            seed = seed.to(dtype)
         roots.append((e, seed if create else seed._array))
     return roots
-
-
 
 
 ONES = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # the seeds of scalars

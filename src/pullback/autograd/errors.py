@@ -11,6 +11,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
+from . import modes
 from .graph import Node
 
 
@@ -44,6 +45,10 @@ def check_saved(node: Node) -> None:
             if isinstance(array, np.ndarray):
                 write = storage.write_since(array, node._seq)
                 if write is not None:
+                    if modes.anomaly:
+                        from .anomaly_mode import warn_where
+
+                        warn_where(node)
                     raise overwritten(node, position, array, write)
 
 
@@ -73,15 +78,33 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Wri
     )  # fmt: skip
 
 
-def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...]) -> RuntimeError:
-    return noted(RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape "
+def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
+    return noted(RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected shape "
                               f"compatible with {list(expected)}"), f"made at {at(node.location)}")  # fmt: skip
 
 
 def note_where(error: BaseException, node: Node) -> None:
     """Say on an exception from a rule which node it came from."""
+    if modes.anomaly:
+        from .anomaly_mode import warn_where
+
+        warn_where(node)
     if node.location is not None:
         error.add_note(f"  in the backward of {node.name()}, made at {at(node.location)}")
+
+
+def check_nothing_returned(result: Any) -> None:
+    """Refuse a result of a hook that runs after accumulation.
+
+    Raises:
+        RuntimeError: for a tensor. TypeError: for anything else but None.
+    """
+    from ..tensor import Tensor
+
+    if isinstance(result, Tensor):
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    if result is not None:
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
 def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:

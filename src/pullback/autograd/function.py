@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,7 +17,11 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..op import wrap
 from ..tensor import Tensor
 from . import errors, modes
-from .graph import FREED, Node, Output, clock, made_here
+from .engine import restored
+from .graph import FREED, LEAF, Node, Output, clock, made_here, user_frame
+from .saved import SavedTensor, packed
+
+ndarray = np.ndarray
 
 
 class FunctionCtx:
@@ -28,12 +34,18 @@ class FunctionCtx:
     to_save: tuple[Any, ...] = ()
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
+    _materialize_non_diff_grads = True
+    _is_pure_view = False
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for backward, where ``saved_tensors`` gives them back; later writes into them are noticed."""
-        for t in tensors:
+        """Keep tensors for backward, where ``saved_tensors`` gives them back; later writes into them are noticed.
+
+        Save inputs and outputs: what is computed from them again in backward has derivatives, intermediate values have
+        none (differentiating twice through one is an error).
+        """
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
         self.to_save = tensors  # type: ignore[misc]
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -44,6 +56,10 @@ class FunctionCtx:
         """Say that ``forward`` wrote into these inputs; they have to be among its outputs."""
         self.dirty_tensors = tensors  # type: ignore[misc]
 
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls to "
+                      "`set_()` are not tracked", FutureWarning, stacklevel=2)  # fmt: skip
+
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say that these outputs have no gradient."""
         self.non_differentiable = tensors  # type: ignore[misc]
@@ -53,52 +69,90 @@ class FunctionCtx:
         self.materialize_grads = value  # type: ignore[misc]
 
 
+class Kept:
+    """A saved value that is not simply a tensor: an output (its array), or what hooks made of a tensor.
+
+    ``edge`` is where a gradient for the value goes: for an output its number, since a node must not hold itself.
+    """
+
+    __slots__ = ("value", "edge")
+
+    def __init__(self, value: Any, edge: Any) -> None:
+        self.value, self.edge = value, edge
+
+
 class BackwardNode(FunctionCtx, Node):
     """The node of a custom Function, which is also its ``ctx``."""
 
     # Slots for what every call needs, and a dict: ctx takes any attribute.
-    __slots__ = ("_where", "_wanted", "_input_shapes", "_outputs", "_differentiable", "_output_types", "_saved_edges", "__dict__", "__weakref__")
+    __slots__ = ("_where", "_wanted", "__dict__", "__weakref__")
     _function: Any = None
-    _where: list[int]  # for each argument, which edge it is, or -1
+    _where: Any  # for each argument, which edge it is, or -1; None if every argument is a tensor
     _wanted: Sequence[Any]  # the edges whose gradients are asked for
-    _input_shapes: list[Any]
-    _outputs: int  # how many the forward returned,
-    _differentiable: Sequence[int]  # which of them take part,
-    _output_types: list[Any]  # and of what shape and type they are
-    _saved_edges: Sequence[Any]  # for each saved tensor its edge, or the number of the output that it is
+    _intermediates: tuple[str, ...] = ()  # attributes whose derivative is not known
     _pulls = None
     _materializes = True
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
-        gs = g if g.__class__ is tuple else (g,)
-        recording = any([isinstance(v, Tensor) for v in gs])
+        if g.__class__ is ndarray:
+            recording, gs = False, (wrap(g),)
+        elif g.__class__ is not tuple:
+            recording, gs = isinstance(g, Tensor), (g if isinstance(g, Tensor) else wrap(g),)
+        else:
+            recording = any([isinstance(v, Tensor) for v in g])
+            gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
+            gs = tuple([wrap(v) if v.__class__ is ndarray else v for v in gs])
         self._wanted = edges
-        if len(gs) < self._outputs or any([v is None for v in gs]):
-            full: list[Any] = [None] * self._outputs
-            for i, v in zip(self._differentiable, gs):
-                full[i] = v
-            if self.materialize_grads:
-                full = [np.zeros(*t) if v is None and t is not None else v for v, t in zip(full, self._output_types)]
-            gs = tuple(full)
-        before = modes.is_grad_enabled()
-        modes.switch(recording)
+        local = modes._local
+        before = local.grad
+        if before is not recording:
+            modes.switch(recording)
+        local.nested += 1
         try:
-            results = self._function._backward_of()(self, *[wrap(v) if isinstance(v, np.ndarray) else v for v in gs])
+            if recording and self._intermediates:
+                results = self._refusing_intermediates(gs)
+            else:
+                results = self._function._backward_of()(self, *gs)
         finally:
-            modes.switch(before)
+            local.nested -= 1
+            if local.grad is not before:
+                modes.switch(before)
+        if results.__class__ is Tensor and len(edges) == 1 and self._where is None:  # the usual case
+            e, r = edges[0], results
+            if e is not None and e._seq >= 0 and r._array.shape == (e._shape if e._seq > 0 else e._array.shape):
+                return (r if recording else r._array,)
         return self._checked(results, edges, recording)
+
+    def _materialized(self, g: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Zeros for missing gradients, unless ``set_materialize_grads(False)``."""
+        if not self.materialize_grads:
+            return g
+        skipped = () if self._materialize_non_diff_grads else self._constant
+        return tuple([np.zeros(s, d) if v is None and s is not None and i not in skipped else v
+                      for i, (v, s, d) in enumerate(zip(g, self._shape, self._dtype))])  # fmt: skip
+
+    def _refusing_intermediates(self, gs: tuple[Any, ...]) -> Any:
+        """Run backward, recorded, with intermediates of forward on ctx replaced by tensors that refuse to be differentiated."""
+        attributes = self.__dict__
+        kept = {name: attributes[name] for name in self._intermediates if name in attributes}
+        try:
+            for name, value in kept.items():
+                attributes[name] = _guarded(value, self, f"ctx.{name}")
+            return self._function._backward_of()(self, *gs)
+        finally:
+            attributes.update(kept)
 
     def _checked(self, results: Any, edges: Sequence[Any], recording: bool) -> list[Any]:
         """What the user's backward returned, if it fits the inputs."""
         results = results if isinstance(results, (tuple, list)) else (results,)
-        given = len(self._where)
+        where = range(len(edges)) if self._where is None else self._where
+        given = len(where)
         if len(results) > given and all(r is None for r in results[given:]):
             results = results[:given]
         if len(results) != given:
             raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {given}, got {len(results)})")
         grads: list[Any] = []
-        for i, r in enumerate(results):
-            k = self._where[i]
+        for i, (r, k) in enumerate(zip(results, where)):
             if k < 0:
                 if r is not None:
                     raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
@@ -106,14 +160,19 @@ class BackwardNode(FunctionCtx, Node):
                 continue
             if r is not None and not isinstance(r, Tensor):
                 raise noted(RuntimeError(f"expected Variable or None (got {type(r).__name__})"), f"{self.name()} returned it at position {i + 1}")
-            if r is not None and edges[k] is not None and r._array.shape != self._input_shapes[k]:
-                raise errors.wrong_shape(self, r._array.shape, self._input_shapes[k])
-            grads.append(None if r is None or edges[k] is None else r if recording else r._array)
+            e = edges[k]
+            if r is not None and e is not None:
+                shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
+                if r._array.shape != shape:
+                    raise errors.wrong_shape(self, r._array.shape, shape, i)
+            grads.append(None if r is None or e is None else r if recording else r._array)
         return grads
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]
         """For each input, whether its gradient is asked for."""
+        if self._where is None:
+            return tuple([e is not None for e in self._wanted])
         return tuple([k >= 0 and self._wanted[k] is not None for k in self._where])
 
     @property
@@ -123,25 +182,88 @@ class BackwardNode(FunctionCtx, Node):
         Raises:
             RuntimeError: if they were freed, or one was written into since.
         """
+        saved = self._saved
+        if saved is FREED:
+            raise errors.second_time(self)
+        if saved is ONCE:
+            raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
+                               "autograd.Function. Either access saved_tensors only once, or set "
+                               "clear_saved_tensors_on_access=False.")  # fmt: skip
+        written, recording = self._seq < storage.last_write, modes.is_grad_enabled()
+        tensors = []
+        for i, s in enumerate(saved):
+            if s.__class__ is Kept:
+                s = self._restored(s, i)
+            elif s is not None:
+                if written:
+                    self._refuse_overwritten(s._array, i)
+                if recording and s._hooks is storage.INSIDE:
+                    s = _guarded(s, self, f"saved_tensors[{i}]")
+            tensors.append(s)
+        if self._function.clear_saved_tensors_on_access and saved:
+            saved.clear()
+            self._saved = ONCE
+        return tuple(tensors)
+
+    def _refuse_overwritten(self, array: ndarray, position: int) -> None:
+        write = storage.write_since(array, self._seq)
+        if write is not None:
+            raise errors.overwritten(self, position, array, write)
+
+    def _restored(self, kept: Kept, position: int) -> Tensor:
+        e = kept.edge
+        if kept.value.__class__ is SavedTensor:
+            t = kept.value.unpack()
+            if e is None or t is e:
+                return t
+            array = t._array
+        else:
+            array = kept.value
+            self._refuse_overwritten(array, position)
+        if e.__class__ is not int:
+            return restored(array, e)
+        result = wrap(array)
+        result._fn = None if e in self._constant else self if self._shape.__class__ is not list else Output(self, e)
+        return result
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """An old name of :attr:`saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
         if self._saved is FREED:
             raise errors.second_time(self)
-        if self._saved and self._seq < storage.last_write:
-            errors.check_saved(self)
-        return tuple([array if array is None else self._restored(array, e) for array, e in zip(self._saved, self._saved_edges)])
+        shown = []
+        for i, s in enumerate(self._saved):
+            value = s.value if s.__class__ is Kept else s
+            hook = value.unpack_hook if value.__class__ is SavedTensor else None
+            data = value.data if value.__class__ is SavedTensor else wrap(value) if value.__class__ is ndarray else value
+            shown.append(SavedTensor.of(data, hook, self, i))
+        return tuple(shown)
 
-    def _restored(self, array: np.ndarray, e: Any) -> Tensor:
-        if isinstance(e, Tensor):  # a leaf
-            return e
-        t = wrap(array)
-        t._fn = self._edge_of_output(e) if e.__class__ is int else e
-        return t
+    def _pack(self, position: int, pack_hook: Any, unpack_hook: Any) -> SavedTensor:
+        """Replace one saved tensor by what the hook makes of it."""
+        s = self._saved[position]
+        edge = s.edge if s.__class__ is Kept else storage.edge_of(s)
+        kept = packed(wrap(s.value) if s.__class__ is Kept else s.detach(), pack_hook, unpack_hook)
+        self._saved[position] = Kept(kept, edge)
+        return kept
 
-    saved_variables = saved_tensors
+    _constant: tuple[int, ...] = ()  # the numbers of outputs that do not take part in differentiation
 
-    def _edge_of_output(self, i: int) -> Any:
-        if i not in self._differentiable:
-            return None
-        return self if len(self._differentiable) == 1 else Output(self, self._differentiable.index(i))
+
+ONCE: Any = ("once",)  # what ``_saved`` holds after ``saved_tensors`` was read, where that is allowed only once
+
+
+def type_of_gradient(g: Any) -> Any:
+    return None if g is None else True
+
+
+class BackwardCFunction(BackwardNode):
+    """PyTorch's name for what the nodes of all custom Functions are."""
 
 
 class FunctionMeta(type):
@@ -149,7 +271,7 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
-        cls._backward_cls = type(name + "Backward", (BackwardNode,), {"_function": cls, "__module__": cls.__module__})
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": cls.__module__})
 
 
 class Function(metaclass=FunctionMeta):
@@ -174,11 +296,17 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
     _backward_cls: type[BackwardNode]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
-                      "on the class itself: call it with .apply(...).", DeprecationWarning, stacklevel=2)  # fmt: skip
+                      "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+                      DeprecationWarning, stacklevel=2)  # fmt: skip
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+                           "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -203,119 +331,318 @@ class Function(metaclass=FunctionMeta):
         """Turn tangents of the arguments into tangents of the outputs; override this for forward mode."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Compute for a whole batch at once; override this, or set ``generate_vmap_rule = True``."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or set "
+                                  "generate_vmap_rule=True.")  # fmt: skip
+
     @classmethod
     def _backward_of(cls) -> Any:
-        overridden = cls.vjp is not Function.vjp
-        if overridden and cls.backward is not Function.backward:
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
-        return cls.vjp if overridden else cls.backward
+        return cls.vjp
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
         node = cls._backward_cls()
         edges: list[Any] = []
-        where: list[int] = []
-        shapes: list[Any] = []
+        where: list[int] | None = None
+        wanted = False
         for a in args:
             if isinstance(a, Tensor):
-                where.append(len(edges))
-                edges.append(storage.edge_of(a))
-                shapes.append(a._array.shape)
+                if where is not None:
+                    where.append(len(edges))
+                e = a._fn
+                if a._view is not None:
+                    e = storage.edge_of(a)
+                elif e is LEAF:
+                    e = a
+                edges.append(e)
+                wanted = wanted or e is not None
             else:
+                if where is None:
+                    where = list(range(len(edges)))
                 where.append(-1)
-        before = modes.is_grad_enabled()
-        recording = before and any([e is not None for e in edges])
-        node._edges, node._where, node._input_shapes = tuple(edges) if recording else (), where, shapes
-        node._wanted, node._hooks, node._saved, node._saved_edges = edges, None, (), ()
-        modes.switch(False)
+        local = modes._local
+        before, made = local.grad, local.made
+        recording = before and wanted
+        node._where, node._wanted, node._hooks, node._saved = where, edges, None, ()
+        node._edges = tuple(edges) if recording else ()
+        if before:
+            modes.switch(False)
+            if wanted and made is None:
+                local.made = storage.INSIDE
         try:
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(node, *args, **kwargs)
             else:
                 output = cls.forward(*args, **kwargs)
-                cls.setup_context(node, args, output)
+                cls.setup_context(node, args if len(args) >= _arity(cls) else _with_defaults(cls, args, kwargs), output)
         finally:
-            modes.switch(before)
-        outputs = output if isinstance(output, tuple) else (output,)
-        results = cls._placed(node, args, outputs, recording)
-        return tuple(results) if isinstance(output, tuple) else results[0]
+            if before:
+                modes.switch(True)
+                local.made = made
+        several = output.__class__ is tuple or isinstance(output, tuple)
+        if not several and isinstance(output, Tensor) and output._view is None and output._fn is None and not node.dirty_tensors \
+                and not node.non_differentiable and not any([output is a for a in args]):  # fmt: skip
+            a = output._array
+            if not recording or OF_NUMPY[a.dtype].category < FLOATING:
+                if local.made is not None:
+                    storage.mark(output, next((e for e in edges if e is not None), None), *args)
+                return output
+            output._hooks = None
+            node._shape, node._dtype = a.shape, a.dtype
+            output._fn = node
+            cls._keep(node, args, (output,))
+        else:
+            outputs = output if several else (output,)
+            results = cls._placed(node, args, outputs, recording)
+            if recording:
+                cls._keep(node, args, outputs)
+            output = tuple(results) if several else results[0]
+        return output
 
     @classmethod
     def _placed(cls, node: BackwardNode, args: tuple[Any, ...], outputs: tuple[Any, ...], recording: bool) -> list[Any]:
         """Give the outputs of ``forward`` their place in the graph."""
         constant, dirty = set(map(id, node.non_differentiable)), set(map(id, node.dirty_tensors))
-        inputs = {id(a): a for a in args}
-        if not dirty.issubset(map(id, outputs)):
+        inputs = {id(a) for a in args if isinstance(a, Tensor)}
+        if dirty:
+            _check_dirty(node.dirty_tensors, inputs, outputs)
+        if node._is_pure_view and (len(outputs) > 1 or sum(isinstance(a, Tensor) for a in args) > 1):
+            raise RuntimeError("Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need "
+                               "to support more.")  # fmt: skip
+        differentiable = [recording and isinstance(o, Tensor) and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING
+                          for o in outputs]  # fmt: skip
+        if len(outputs) == 1:
+            o = outputs[0]
+            node._shape, node._dtype = (o._array.shape, o._array.dtype) if isinstance(o, Tensor) else ((), None)
+        else:
+            node._shape = [o._array.shape if isinstance(o, Tensor) else None for o in outputs]
+            node._dtype = [o._array.dtype if isinstance(o, Tensor) else None for o in outputs]
+        if not all(differentiable):
+            node._constant = tuple(i for i, d in enumerate(differentiable) if not d)
+        kind = storage.FROM_FUNCTION if sum(differentiable) < 2 else storage.ONE_OF_SEVERAL
+        placed: dict[int, Any] = {}  # an output given twice is one tensor
+        for i, (o, d) in enumerate(zip(outputs, differentiable)):
+            if isinstance(o, Tensor) and id(o) not in placed:
+                place = _place_dirty if id(o) in dirty else _place
+                placed[id(o)] = place(node, o, i, d, id(o) in inputs, recording, ORDINARY_VIEW if node._is_pure_view else kind)
+        return [placed[id(o)] if isinstance(o, Tensor) else o for o in outputs]
+
+    @classmethod
+    def _keep(cls, node: BackwardNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Keep for backward what ``forward`` asked for, and finish the node."""
+        attributes = node.__dict__
+        if attributes:
+            to_save = attributes.pop("to_save", ())
+            attributes.pop("dirty_tensors", None)
+            attributes.pop("non_differentiable", None)
+            if to_save:
+                node._saved = [cls._entry(node, t, args, outputs) for t in to_save]
+            if attributes:
+                held = [name for name, value in attributes.items() if _has_intermediate(value)]
+                if held:
+                    node._intermediates = tuple(held)
+        made_here(node, sys._getframe(2))
+        node._seq = clock()
+
+    @classmethod
+    def _entry(cls, node: BackwardNode, t: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
+        """What to keep of one tensor: itself; of an output only its array, so that the node does not hold itself."""
+        if t is None:
+            return None
+        number = next((i for i, o in enumerate(outputs) if o is t), -1)
+        if number >= 0 and any([t is a for a in args]) and getattr(t._fn, "node", t._fn) is not node:
+            number = -1  # an input that is returned as it is
+        if modes._local.packing:
+            edge = number if number >= 0 else storage.edge_of(t)
+            return Kept(packed(wrap(t._array) if number >= 0 else t, *modes._local.packing[-1]), edge)
+        return t if number < 0 else Kept(t._array, number)
+
+
+ORDINARY_VIEW = storage.ORDINARY
+
+
+def _check_dirty(dirty: Sequence[Any], inputs: set[int], outputs: tuple[Any, ...]) -> None:
+    """Refuse a wrong use of ``mark_dirty``.
+
+    Raises:
+        RuntimeError: for tensors that are not returned, or cannot have been written into.
+    """
+    returned = set(map(id, outputs))
+    for t in dirty:
+        if id(t) not in returned:
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                                "modified inplace must all be outputs of the Function.")  # fmt: skip
-        results: list[Any] = []
-        taking_part: list[int] = []
-        for i, o in enumerate(outputs):
-            result = o
-            if isinstance(o, Tensor):
-                given = inputs.get(id(o))
-                if id(o) in dirty:
-                    if recording:
-                        storage.check_writable(o)
-                    storage.written(o._array)
-                elif recording or given is not None:
-                    result = wrap(o._array)
-                    source = o if given is None else given
-                    if given is not None or source._view is not None:  # the input, or a view of something: not to be written into
-                        result._view = (source if source._view is None else source._view[0], clock(), storage.FROM_FUNCTION)
-                if recording and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING:
-                    taking_part.append(i)
-            results.append(result)
-        if not recording:
-            return results
-        node._outputs, node._differentiable = len(outputs), taking_part
-        types = [(o._array.shape, o._array.dtype) if isinstance(o, Tensor) else None for o in outputs]
-        node._output_types = types
-        if len(taking_part) == 1:
-            node._shape, node._dtype = types[taking_part[0]]  # type: ignore[misc]
-        else:
-            node._shape, node._dtype = ([types[i][k] for i in taking_part] for k in (0, 1))  # type: ignore[index]
-        made_here(node, sys._getframe(2))
-        if node.to_save:
-            place = {id(o): i for i, o in enumerate(outputs) if id(o) not in inputs or id(o) in dirty}
-            node._saved = tuple([None if t is None else t._array for t in node.to_save])
-            node._saved_edges = [None if t is None else place[id(t)] if id(t) in place else storage.edge_of(t) for t in node.to_save]
-        node.__dict__.pop("to_save", None)  # what is kept is noted; hold on to nothing else
-        node.__dict__.pop("dirty_tensors", None)
-        node.__dict__.pop("non_differentiable", None)
+        if id(t) not in inputs:
+            message = ("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+                       "passed to ctx.mark_dirty().")  # fmt: skip
+            if t._is_view():
+                raise RuntimeError(message)
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _place_dirty(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: bool, recording: bool, kind: int) -> Any:
+    """An input that was written into stays the same tensor, with a new history."""
+    if not is_input:
+        return _place(node, o, i, differentiable, is_input, recording, kind)
+    if recording and storage.wants_grad(o) and storage.edge_of(o) is o and not o._is_view():
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if recording:
+        storage.check_writable(o, source=node)
+    if differentiable and o._is_view() and node._shape.__class__ is list:
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+                           "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input "
+                           "is not a view (using .clone() for example) or make your Function only return one Tensor (potentially "
+                           "splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that "
+                           "does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
+                           "this change.")  # fmt: skip
+    storage.wrote(o)
+    if differentiable:
         node._seq = clock()
-        for k, i in enumerate(taking_part):
-            e = node if len(taking_part) == 1 else Output(node, k)
-            if id(outputs[i]) in dirty:
-                storage.move_on(results[i], e)
-            else:
-                results[i]._fn = e
-        return results
+        storage.move_on(o, _edge(node, i))
+    return o
+
+
+def _place(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: bool, recording: bool, kind: int) -> Any:
+    """An output that is new, or an input returned as it is: that becomes a new tensor, a view of the input."""
+    result = o
+    if is_input or o._fn is LEAF and not o._is_view():
+        if recording and not differentiable and not storage.wants_grad(o):
+            return o
+        result = wrap(o._array) if type(o) is Tensor or is_plain(o) else o.as_subclass(type(o))
+        if is_input:
+            result._view = o._view if o._view is storage.INFERENCE_TENSOR else (o._view[0] if o._is_view() else o, clock(), kind)
+    elif o._is_view():
+        o._view = (o._view[0], clock(), kind)
+    result._hooks = result._fn = None
+    if not recording and result._is_view():
+        storage.unrecorded_view(result, result._view[0], clock(), kind, storage.edge_of(o) if is_input else None)
+    if differentiable:
+        result._fn = _edge(node, i)
+    return result
+
+
+def is_plain(x: Any) -> bool:
+    from ..tensor import PLAIN
+
+    return type(x) in PLAIN
+
+
+def _edge(node: BackwardNode, i: int) -> Any:
+    return Output(node, i) if node._shape.__class__ is list else node
+
+
+@functools.cache
+def _arity(cls: type[Function]) -> int:
+    """How many positional arguments the forward takes, counting those with a default."""
+    parameters = inspect.signature(cls.forward).parameters.values()
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _with_defaults(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+# --- intermediates ------------------------------------------------------------------------------------------------
+
+
+def _has_intermediate(value: Any) -> bool:
+    """Whether an attribute of ctx holds something that forward computed from inputs that want gradients."""
+    if isinstance(value, Tensor):
+        return value._hooks is storage.INSIDE
+    if isinstance(value, dict):
+        value = list(value.values())
+    return isinstance(value, (tuple, list)) and any([isinstance(v, Tensor) and v._hooks is storage.INSIDE for v in value])
+
+
+def _guarded(value: Any, node: BackwardNode, where: str) -> Any:
+    """The value as tensors that refuse to be differentiated, since their own derivatives are not known."""
+    if isinstance(value, Tensor):
+        if value._hooks is not storage.INSIDE:
+            return value
+        guarded = wrap(value._array)
+        guarded._fn = guard = Guard()
+        guard._edges, guard._saved, guard._hooks = node._edges, (where, node.name(), node.location), None
+        guard._shape, guard._dtype, guard._code, guard._lasti = value._array.shape, value._array.dtype, node._code, node._lasti
+        guard._seq = clock()
+        return guarded
+    if isinstance(value, dict):
+        return {k: _guarded(v, node, f"{where}[{k!r}]") for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)([_guarded(v, node, f"{where}[{i}]") for i, v in enumerate(value)])
+    return value
+
+
+class Guard(Node):
+    """Stands before an intermediate of a custom Function's forward: gradients cannot go further."""
+
+    __slots__ = ()
+    _keeps = False
+
+    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+        where, name, location = self._saved
+        raise noted(RuntimeError(f"trying to differentiate twice through {where} of {name}, an intermediate value of its forward, whose own "
+                                 "derivative is not recorded"),
+                    f"applied at {errors.at(location)}",
+                    "Save inputs or outputs with ctx.save_for_backward() and compute the rest from them in backward.")  # fmt: skip
+
+
+# --- decorators and old names -------------------------------------------------------------------------------------
 
 
 def once_differentiable(fn: Any) -> Any:
     """Decorates a ``backward`` that cannot itself be differentiated: trying to raises, instead of giving wrong values."""
-    import functools
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         with modes.no_grad():
             outputs = fn(ctx, *args)
-        if not modes.is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        sources = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
+        if not modes.is_grad_enabled() or not sources:
             return outputs
         several = outputs if isinstance(outputs, tuple) else (outputs,)
-        refused = tuple(_Refuse.apply(o, *args) if isinstance(o, Tensor) else o for o in several)
+        refused = tuple([_error_node(o, args) if isinstance(o, Tensor) else o for o in several])
         return refused if isinstance(outputs, tuple) else refused[0]
 
     return wrapper
 
 
-class _Refuse(Function):
-    @staticmethod
-    def forward(ctx: Any, value: Any, *sources: Any) -> Any:
-        return value.detach()
+class Error(Node):
+    """What follows a backward that may be differentiated once."""
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+    __slots__ = ()
+    _keeps = False
+
+    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+        raise RuntimeError(self._saved[0])
+
+
+def _error_node(value: Tensor, sources: Sequence[Any], message: str = "") -> Tensor:
+    """An alias of ``value`` that is connected to ``sources`` by a node which raises."""
+    result = value.detach()
+    result._fn = node = Error()
+    node._edges = tuple([storage.edge_of(a) for a in sources if isinstance(a, Tensor)])
+    node._saved = (message or "trying to differentiate twice a function that was marked with @once_differentiable",)
+    node._shape, node._dtype, node._hooks = value._array.shape, value._array.dtype, None
+    made_here(node, user_frame(sys._getframe(1)))
+    node._seq = clock()
+    return result
+
+
+class InplaceFunction(Function):
+    """A Function that may be asked to work in place; PyTorch keeps it for old programs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+_SingleLevelFunction = Function

@@ -3,11 +3,13 @@
 For each input element the function is evaluated a small step to both sides, and the difference quotients are the
 columns of the numerical Jacobian; backward with unit seeds gives the rows of the analytical one. Complex inputs are
 stepped along both axes: with ``a = ∂f/∂x`` and ``b = ∂f/∂y`` for ``z = x + iy``, PyTorch's convention makes backward
-return the conjugate Wirtinger derivative (Kreutz-Delgado 2009, "The complex gradient operator").
+return the conjugate Wirtinger derivative (Kreutz-Delgado 2009, "The complex gradient operator"). ``fast_mode`` compares
+``vᵀJu`` for one random ``u`` and ``v`` instead.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +18,9 @@ import numpy as np
 from ..op import wrap
 from ..tensor import Tensor
 from .entry import grad
-from .modes import enable_grad, no_grad
+from .modes import enable_grad
+
+ndarray = np.ndarray
 
 
 class GradcheckError(RuntimeError):
@@ -28,7 +32,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
               check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
               check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
               masked: bool | None = None) -> bool:  # fmt: skip
-    """Whether backward through ``func`` agrees with finite differences.
+    """Whether derivatives of ``func`` agree with finite differences.
 
     Args:
         func: takes the inputs, returns a tensor or several.
@@ -36,6 +40,10 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         eps: the step. atol, rtol: how close numerical and analytical derivatives have to be.
         raise_exception: raise instead of returning False.
         nondet_tol: how much two backward passes may differ.
+        check_undefined_grad: accepted: a node that no gradient reaches does not run here, so there is nothing to check.
+        check_grad_dtypes: gradients have to be of their inputs' types.
+        check_batched_grad, check_batched_forward_grad: compare derivatives for a batch of seeds with those one by one.
+        check_forward_ad, check_backward_ad: check forward mode, backward mode.
         fast_mode: compare one random projection of the Jacobian instead of every element.
 
     Raises:
@@ -46,8 +54,22 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     >>> torch.autograd.gradcheck(lambda x: x ** 3, (x,))
     True
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    check = _Check(func, _tuple(inputs), eps, atol, rtol, fast_mode)
     try:
-        _check(func, _tuple(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad, check_batched_grad, fast_mode)
+        if check.outputs_depend():
+            if check_backward_ad:
+                check.backward(nondet_tol, check_grad_dtypes)
+                if check_batched_grad:
+                    check.batched()
+                check.zero_seed()
+            if check_forward_ad:
+                check.forward(check_batched_forward_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -60,10 +82,12 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
                   nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
                   check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:  # fmt: skip
-    """Whether backward through the backward of ``func`` agrees with finite differences.
+    """Whether derivatives of the backward of ``func`` agree with finite differences.
 
     Args:
         grad_outputs: seeds of the first backward; random ones by default.
+        gen_non_contig_grad_outputs: make those lie in memory with gaps.
+        check_fwd_over_rev, check_rev_over_rev: differentiate the backward in forward mode, in backward mode.
 
     The other arguments are those of :func:`gradcheck`.
 
@@ -72,26 +96,34 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     >>> torch.autograd.gradgradcheck(lambda x: x ** 3, (x,))
     True
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     given = _tuple(inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         outputs = _differentiable(func(*given))
-        seeds = tuple(wrap(_random(rng, o._array)).requires_grad_() for o in outputs)
+        arrays = [_random(rng, o._array) for o in outputs]
+        if gen_non_contig_grad_outputs:
+            arrays = [np.stack([a, a], -1)[..., 0] for a in arrays]
+        seeds = tuple(wrap(a).requires_grad_() for a in arrays)
     else:
         seeds = _tuple(grad_outputs)
     n = len(seeds)
+    positions = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
     @enable_grad()
     def first_gradients(*args: Any) -> tuple[Any, ...]:
-        ins, gs = args[:-n], args[-n:]
+        ins, gs = list(args[:-n]), args[-n:]
+        for i in positions:  # in forward mode they come without a history, which the first backward needs
+            ins[i] = ins[i] if ins[i].requires_grad else ins[i].detach() if not check_fwd_over_rev else ins[i].requires_grad_()
         outs = _differentiable(func(*ins))
-        wanted = tuple(x for x in ins if isinstance(x, Tensor) and x.requires_grad)
-        grads = grad(outs, wanted, gs, create_graph=True, allow_unused=True)
+        grads = grad(outs, [ins[i] for i in positions], gs, create_graph=True, allow_unused=True)
         return tuple(g for g in grads if isinstance(g, Tensor))
 
     return gradcheck(first_gradients, given + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_batched_grad=check_batched_grad,
-                     fast_mode=fast_mode)  # fmt: skip
+                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+                     check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev)  # fmt: skip
 
 
 def _tuple(x: Any) -> tuple[Any, ...]:
@@ -102,93 +134,219 @@ def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple(o for o in _tuple(outputs) if isinstance(o, Tensor) and o.requires_grad)
 
 
-def _random(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+def _random(rng: np.random.Generator, like: ndarray) -> ndarray:
     a = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":
         a = a + 1j * rng.standard_normal(like.shape)
     return np.asarray(a, like.dtype)
 
 
-def _check(func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float, undefined: bool,
-           batched: bool, fast: bool) -> None:  # fmt: skip
-    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-    if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
-    for i in wanted:
-        a = inputs[i]._array
-        if a.dtype not in (np.float64, np.complex128):
-            import warnings
+class _Check:
+    """One check: the function, its inputs, and what it gave for them."""
 
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
-                          "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=4)  # fmt: skip
-        if 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
-            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
-                               "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
-                               "passing it to gradcheck.")  # fmt: skip
-    with enable_grad():
-        outputs = _tuple(func(*inputs))
-    tracked = [(j, o) for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.requires_grad]
-    for j, o in enumerate(outputs):
-        if isinstance(o, Tensor) and not o.requires_grad and o._array.dtype.kind in "fc":
-            for i in wanted:
-                if np.any(_numerical(func, inputs, i, [j], eps)[0][0] != 0):
-                    raise GradcheckError(f"Numerical gradient for function expected to be zero\n  output {j} does not require grad, but "
-                                         f"depends on input {i}")  # fmt: skip
-    if not tracked:
-        return
-    numerical = {i: _numerical(func, inputs, i, [j for j, _ in tracked], eps) for i in wanted}
-    rng = np.random.default_rng(1)
-    for k, (j, o) in enumerate(tracked):
-        if fast:
-            seeds = [_random(rng, o._array)]
-        else:
-            units = np.eye(o._array.size, dtype=o._array.dtype).reshape(o._array.size, *o._array.shape)
-            seeds = [*units, *(1j * units)] if o._array.dtype.kind == "c" else list(units)
-        for v in seeds:
-            grads = _backward(o, [inputs[i] for i in wanted], v)
-            again = _backward(o, [inputs[i] for i in wanted], v)
-            for i, g, h in zip(wanted, grads, again):
-                if not np.allclose(g, h, atol=nondet_tol, rtol=0, equal_nan=True):
-                    raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                                         f"gives different values, although analytical gradient matches numerical gradient."
-                                         f"\n  output {j}, input {i}")  # fmt: skip
-                if g.shape != inputs[i]._array.shape:
-                    raise GradcheckError("grad is incorrect size")
-                expected = _pulled(numerical[i][k], v, inputs[i]._array)
-                if not np.allclose(g, expected, atol=atol, rtol=rtol, equal_nan=True):
-                    raise GradcheckError(f"Jacobian mismatch for output {j} with respect to input {i},\n"
-                                         f"numerical:{expected}\nanalytical:{g}\n  both pulled back from the seed {v.tolist()}")  # fmt: skip
-    if batched:
-        _check_batched(tracked, inputs, wanted, rng, atol, rtol)
+    def __init__(self, func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, fast: bool) -> None:
+        self.func, self.inputs, self.eps, self.atol, self.rtol, self.fast = func, inputs, eps, atol, rtol, fast
+        self.wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+        self._check_inputs()
+        self.rng = np.random.default_rng(1)
+        for i in self.wanted:
+            if not inputs[i].is_leaf:
+                inputs[i].retain_grad()
+        with enable_grad():
+            self.outputs = _tuple(func(*inputs))
+        self.tracked = [(j, o) for j, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad]
 
+    def _check_inputs(self) -> None:
+        if not self.wanted:
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        for i in self.wanted:
+            a = self.inputs[i]._array
+            if a.dtype not in (np.float64, np.complex128):
+                warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
+                              "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=4)  # fmt: skip
+            if 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
+                raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
+                                   "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
+                                   "passing it to gradcheck.")  # fmt: skip
 
-def _backward(o: Tensor, inputs: Sequence[Tensor], v: np.ndarray) -> list[np.ndarray]:
-    grads = grad(o, inputs, wrap(v.copy()), retain_graph=True, allow_unused=True)
-    return [np.zeros_like(x._array) if g is None else g._array for g, x in zip(grads, inputs)]
+    # Finite differences.
 
+    def moved(self, i: int, step: Any, outputs: Sequence[int], index: Any) -> list[ndarray]:
+        """The outputs for input ``i`` moved by ``step``."""
+        x = self.inputs[i]
+        values = _tuple(self.func(*self.inputs[:i], wrap(np.asarray(x._array + step, x._array.dtype)).requires_grad_(), *self.inputs[i + 1 :]))
+        for j in outputs:
+            a, b = self.outputs[j]._array, values[j]._array
+            for what, old, new in (("shape", tuple(a.shape), tuple(b.shape)), ("dtype", a.dtype, b.dtype)):
+                if old != new:
+                    raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index {index} by "
+                                         f"{self.eps}, but got: {what}s {old} and {new}.")  # fmt: skip
+        return [np.array(values[j]._array) for j in outputs]
 
-def _numerical(func: Callable, inputs: tuple[Any, ...], i: int, outputs: list[int], eps: float) -> list[tuple[Any, Any]]:
-    """For each output the derivatives along the real and the imaginary axis of input ``i``, as (elements, *output shape)."""
-    x = inputs[i]._array
-    along: list[list[Any]] = [[] for _ in outputs]
-    along_imaginary: list[list[Any]] = [[] for _ in outputs]
-    with no_grad():
-        for step, store in ((eps, along), (1j * eps, along_imaginary)):
-            if step != eps and x.dtype.kind != "c":
-                continue
+    def quotients(self, i: int, direction: Any, outputs: Sequence[int], index: Any = None) -> list[ndarray]:
+        """The difference quotient of each output along a direction of input ``i``."""
+        up = self.moved(i, self.eps * direction, outputs, index)
+        down = self.moved(i, -self.eps * direction, outputs, index)
+        return [(a - b) / (2 * self.eps) for a, b in zip(up, down)]
+
+    def numerical(self, i: int, outputs: Sequence[int]) -> list[tuple[ndarray, ndarray | None]]:
+        """For each output the derivatives along the real and the imaginary axis of input ``i``, as ``(elements, *output shape)``."""
+        x = self.inputs[i]._array
+        axes: list[list[list[ndarray]]] = [[] for _ in range(2)]
+        for unit, store in zip((1, 1j) if x.dtype.kind == "c" else (1,), axes):
             for index in np.ndindex(x.shape):
-                sides = []
-                for sign in (1, -1):
-                    moved = x.copy()
-                    moved[index] += sign * step
-                    values = _tuple(func(*inputs[:i], wrap(moved).requires_grad_(), *inputs[i + 1 :]))
-                    sides.append([np.array(values[j]._array) for j in outputs])
-                for s, (up, down) in zip(store, zip(*sides)):
-                    s.append((up - down) / (2 * eps))
-    return [(np.array(a), np.array(b) if x.dtype.kind == "c" else None) for a, b in zip(along, along_imaginary)]
+                direction = np.zeros(x.shape, x.dtype)
+                direction[index] = unit
+                store.append(self.quotients(i, direction, outputs, index))
+        shape = lambda k: (x.size, *self.outputs[outputs[k]]._array.shape)  # noqa: E731
+        gather = lambda store, k: np.array([q[k] for q in store]).reshape(shape(k))  # noqa: E731
+        return [(gather(axes[0], k), gather(axes[1], k) if x.dtype.kind == "c" else None) for k in range(len(outputs))]
+
+    # What is checked.
+
+    def outputs_depend(self) -> bool:
+        """Whether there is anything to differentiate; an output that claims not to depend on the inputs must not."""
+        for j, o in enumerate(self.outputs):
+            if isinstance(o, Tensor) and not o.requires_grad and o._array.dtype.kind in "fc":
+                for i in self.wanted:
+                    if any(np.any(axis) for axis in self.numerical(i, [j])[0] if axis is not None):
+                        raise GradcheckError(f"Numerical gradient for function expected to be zero\n  output {j} does not require grad, but "
+                                             f"depends on input {i}")  # fmt: skip
+        return bool(self.tracked)
+
+    def backward(self, nondet_tol: float, dtypes: bool) -> None:
+        numbers = [j for j, _ in self.tracked]
+        numerical = None if self.fast else {i: self.numerical(i, numbers) for i in self.wanted}
+        for k, (j, o) in enumerate(self.tracked):
+            real = [(1, "While considering the real part of complex outputs only, ")]
+            for axis, part in [(1j, real[0][1].replace("real", "imaginary")), *real] if o._array.dtype.kind == "c" else [(1, "")]:
+                if numerical is None:
+                    self._compare_projections(j, o, axis, part)
+                else:
+                    self._compare_jacobians(j, o, axis, part, {i: numerical[i][k] for i in self.wanted})
+            self._compare_repeated(o, nondet_tol, dtypes)
+
+    def _compare_jacobians(self, j: int, o: Tensor, axis: Any, part: str, numerical: dict[int, Any]) -> None:
+        n = o._array.size
+        seeds = axis * np.eye(n, dtype=o._array.dtype).reshape(n, *o._array.shape)
+        rows = [self.gradients(o, v) for v in seeds]
+        for position, i in enumerate(self.wanted):
+            x = self.inputs[i]._array
+            analytical = np.array([row[position].reshape(-1) for row in rows]).T.reshape(x.size, n)
+            expected = np.array([_pulled(numerical[i], v, x).reshape(-1) for v in seeds]).T.reshape(x.size, n)
+            if not np.allclose(analytical, expected, atol=self.atol, rtol=self.rtol, equal_nan=True):
+                raise GradcheckError(f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{wrap(expected)}\n"
+                                     f"analytical:{wrap(analytical)}\n")  # fmt: skip
+
+    def _compare_projections(self, j: int, o: Tensor, axis: Any, part: str) -> None:
+        v = axis * self.rng.random(o._array.shape)
+        grads = self.gradients(o, np.asarray(v, o._array.dtype))
+        for i, g in zip(self.wanted, grads):
+            u = self.direction(i)
+            (along,) = self.quotients(i, u, [j])
+            numerical, analytical = np.vdot(v, along).real, np.vdot(g, u).real
+            atol = self.atol * max(1.0, float(np.abs(u).sum())) * max(1.0, float(np.abs(v).sum()))
+            if not np.allclose(analytical, numerical, atol=atol, rtol=self.rtol, equal_nan=True):
+                raise GradcheckError(f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numerical}\n"
+                                     f"analytical:{analytical}\n  (one random projection of both, in fast mode)\n")  # fmt: skip
+
+    def direction(self, i: int) -> ndarray:
+        x = self.inputs[i]._array
+        u = self.rng.random(x.shape)
+        return np.asarray(u + 1j * self.rng.random(x.shape) if x.dtype.kind == "c" else u, x.dtype)
+
+    def _compare_repeated(self, o: Tensor, nondet_tol: float, dtypes: bool) -> None:
+        v = _random(self.rng, o._array)
+        for i, g, h in zip(self.wanted, self.gradients(o, v, dtypes), self.gradients(o, v)):
+            if not np.allclose(g, h, atol=nondet_tol, rtol=0, equal_nan=True):
+                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                                     "different values, although analytical gradient matches numerical gradient. The tolerance for "
+                                     f"nondeterminism was {nondet_tol}.\n  input {i}")  # fmt: skip
+
+    def gradients(self, o: Tensor, v: ndarray, dtypes: bool = False) -> list[ndarray]:
+        inputs = [self.inputs[i] for i in self.wanted]
+        grads = grad(o, inputs, wrap(np.array(v)), retain_graph=True, allow_unused=True)
+        for g, x in zip(grads, inputs):
+            if dtypes and g is not None and g.dtype is not x.dtype:
+                raise GradcheckError(f"grad has dtype {g.dtype}, but its input {x.dtype}")
+        return [np.zeros_like(x._array) if g is None else g._array for g, x in zip(grads, inputs)]
+
+    def zero_seed(self) -> None:
+        """A seed of zeros has to give zeros."""
+        inputs = [self.inputs[i] for i in self.wanted]
+        grads = grad([o for _, o in self.tracked], inputs, [wrap(np.zeros_like(o._array)) for _, o in self.tracked], retain_graph=True,
+                     allow_unused=True)  # fmt: skip
+        for g, x in zip(grads, inputs):
+            if g is not None and g._array.shape != x._array.shape:
+                raise GradcheckError("grad is incorrect size")
+            if g is not None and np.any(g._array != 0):
+                raise GradcheckError("backward not multiplied by grad_output")
+
+    def batched(self) -> None:
+        for j, o in self.tracked:
+            seeds = [_random(self.rng, o._array) for _ in range(2)]
+            inputs = [self.inputs[i] for i in self.wanted]
+            rows = [self.gradients(o, v) for v in seeds]
+            try:
+                batch = grad(o, inputs, wrap(np.stack(seeds)), retain_graph=True, allow_unused=True, is_grads_batched=True)
+            except RuntimeError as error:
+                raise GradcheckError("gradcheck or gradgradcheck failed while testing batched gradient computation.\nThis could have been "
+                                     "invoked in a number of ways (via a test that calls gradcheck/gradgradcheck directly or via an "
+                                     f"autogenerated test).\n{error}") from error  # fmt: skip
+            for i, g, *single in zip(self.wanted, batch, *rows):
+                if g is not None and not np.allclose(g._array, np.stack(single), atol=self.atol, rtol=self.rtol):
+                    raise GradcheckError(f"For output {j} and input {i}:\n\ngradcheck or gradgradcheck failed while testing batched gradient "
+                                         "computation: gradients computed for a batch of seeds differ from those one by one")  # fmt: skip
+
+    def forward(self, batched: bool) -> None:
+        """Tangents against difference quotients."""
+        from . import forward_ad
+
+        numbers = [j for j, _ in self.tracked]
+        plain = [x.detach() if i in self.wanted else x for i, x in enumerate(self.inputs)]
+
+        def push(i: int, u: ndarray) -> list[ndarray]:
+            with forward_ad.dual_level():
+                args = list(plain)
+                args[i] = forward_ad.make_dual(plain[i].detach(), wrap(u))
+                values = _tuple(self.func(*args))
+                tangents = [forward_ad.unpack_dual(values[j]).tangent for j in numbers]
+                return [np.zeros_like(self.outputs[j]._array) if t is None else np.array(t._array) for j, t in zip(numbers, tangents)]
+
+        for i in self.wanted:
+            x = self.inputs[i]._array
+            if self.fast:
+                u = self.direction(i)
+                columns = [(u, push(i, u), self.quotients(i, u, numbers))]
+            else:
+                units = np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
+                columns = [(u, push(i, u), self.quotients(i, u, numbers)) for u in ([*units, *(1j * units)] if x.dtype.kind == "c" else units)]
+            for k, j in enumerate(numbers):
+                analytical = np.array([pushed[k].reshape(-1) for _, pushed, _ in columns])
+                numerical = np.array([along[k].reshape(-1) for _, _, along in columns])
+                atol = self.atol * (max(1.0, float(np.abs(columns[0][0]).sum())) if self.fast else 1.0)
+                if not np.allclose(analytical, numerical, atol=atol, rtol=self.rtol, equal_nan=True):
+                    raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {j} with respect to input {i},\nnumerical:"
+                                         f"{wrap(numerical)}\nanalytical:{wrap(analytical)}\n")  # fmt: skip
+            if batched:
+                self._compare_batched_tangents(i, push)
+
+    def _compare_batched_tangents(self, i: int, push: Callable[[int, ndarray], list[ndarray]]) -> None:
+        from ..func import jvp, vmap
+
+        def along(u: Tensor) -> Any:
+            args = [x.detach() if isinstance(x, Tensor) else x for x in self.inputs]
+            f = lambda x: [o for o in _tuple(self.func(*args[:i], x, *args[i + 1 :])) if isinstance(o, Tensor)]  # noqa: E731
+            return jvp(f, (args[i],), (u,))[1]
+
+        us = [self.direction(i) for _ in range(2)]
+        rows = [push(i, u) for u in us]
+        for batch, *single in zip(vmap(along)(wrap(np.stack(us))), *rows):
+            if not np.allclose(batch._array, np.stack(single), atol=self.atol, rtol=self.rtol):
+                raise GradcheckError(f"For input {i}: tangents computed for a batch differ from those one by one")
 
 
-def _pulled(columns: tuple[Any, Any], v: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _pulled(columns: tuple[Any, Any], v: ndarray, x: ndarray) -> ndarray:
     """The seed pulled back through the numerical Jacobian: ``Re(conj(v)·a) + i Re(conj(v)·b)`` for complex inputs."""
     real, imaginary = columns
     if x.size == 0:
@@ -201,12 +359,37 @@ def _pulled(columns: tuple[Any, Any], v: np.ndarray, x: np.ndarray) -> np.ndarra
     return g.reshape(x.shape)
 
 
-def _check_batched(tracked: Any, inputs: tuple[Any, ...], wanted: list[int], rng: Any, atol: float, rtol: float) -> None:
-    for j, o in tracked:
-        seeds = [_random(rng, o._array) for _ in range(2)]
-        ins = [inputs[i] for i in wanted]
-        rows = [_backward(o, ins, v) for v in seeds]
-        batch = grad(o, ins, wrap(np.stack(seeds)), retain_graph=True, allow_unused=True, is_grads_batched=True)
-        for i, g, *single in zip(wanted, batch, *rows):
-            if g is not None and not np.allclose(g._array, np.stack(single), atol=atol, rtol=rtol):
-                raise GradcheckError(f"For output {j} and input {i}: gradients computed for a batch of seeds differ from those one by one")
+# --- old names ------------------------------------------------------------------------------------------------------
+
+
+def _deprecated(name: str, grad_out: float) -> None:
+    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a "
+                  "future version of PyTorch.", FutureWarning, stacklevel=3)  # fmt: skip
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
+    """The numerical Jacobians of ``fn(inputs)``'s first output with respect to each input, ``(elements of input, of output)``."""
+    _deprecated("get_numerical_jacobian", grad_out)
+    check = _Check(lambda *xs: fn(xs), _tuple(inputs), eps, 0, 0, False)
+    wanted = [i for i, x in enumerate(check.inputs) if x is target] if target is not None else check.wanted
+    n = check.outputs[0]._array.size
+    return tuple(wrap(check.numerical(i, [0])[0][0].reshape(-1, n)) for i in wanted)
+
+
+def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[Any, ...]:
+    """Jacobians by backward, whether a second time gave the same, and whether sizes and types of gradients were right."""
+    _deprecated("get_analytical_jacobian", grad_out)
+    given = [x for x in _tuple(inputs) if x.requires_grad]
+    n = output._array.size
+    columns: list[list[ndarray]] = [[] for _ in given]
+    same = sizes = types = True
+    for unit in np.eye(n, dtype=output._array.dtype).reshape(n, *output._array.shape):
+        grads, again = (grad(output, given, wrap(unit.copy()), retain_graph=True, allow_unused=True) for _ in range(2))
+        for column, x, g, h in zip(columns, given, grads, again):
+            column.append(np.zeros(x._array.size, x._array.dtype) if g is None else g._array.reshape(-1))
+            if g is not None:
+                same = same and bool(np.allclose(g._array, h._array, atol=nondet_tol, rtol=0))
+                sizes, types = sizes and g.shape == x.shape, types and g.dtype is x.dtype
+    return tuple(wrap(np.array(column).T) for column in columns), same, sizes, types

@@ -23,7 +23,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -111,6 +111,7 @@ class Node:
     _hooks: Any
     _op: Any = None  # set by the subclass of each operation
     _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
+    _packs = False  # whether what it saved is packed, see :mod:`pullback.autograd.saved`
     _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
     _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
 
@@ -160,8 +161,12 @@ class Node:
         """Call ``fn(grad_outputs)`` before this node runs; it may return new ``grad_outputs``."""
         return RemovableHandle.add(self._own_hooks().pre, fn)
 
-    def _input_metadata_of(self, index: int) -> tuple[tuple[int, ...], np.dtype]:
-        return (self._shape[index], self._dtype[index]) if self._output_count > 1 else (self._shape, self._dtype)
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        """Shape and type of the gradient of each output."""
+        if self._shape.__class__ is list:
+            return tuple([InputMetadata(s, d) for s, d in zip(self._shape, self._dtype)])
+        return (InputMetadata(self._shape, self._dtype),)
 
     @property
     def _output_count(self) -> int:
@@ -170,11 +175,11 @@ class Node:
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_self`` and its kin: what the operation kept for backward."""
-        if not name.startswith("_saved_"):
+        if not name.startswith(("_saved_", "_raw_saved_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         from ..op import unsaved
 
-        return unsaved(self, name[len("_saved_") :])
+        return unsaved(self, name)
 
     def __call__(self, *grads: Any) -> Any:
         """Run this one node's rule on tensors."""
@@ -196,13 +201,44 @@ class Output:
         self.node, self.index = node, index
 
 
-class AccumulateGrad:
+class InputMetadata:
+    """What a node knows of the gradient of one of its outputs."""
+
+    __slots__ = ("shape", "dtype")
+    is_nested_tensor = is_cpp_nested_tensor = False
+
+    def __init__(self, shape: tuple[int, ...] | None, dtype: Any) -> None:
+        from ..dtypes import OF_NUMPY
+        from ..shape import Size
+
+        self.shape, self.dtype = None if shape is None else Size(shape), OF_NUMPY.get(dtype)
+
+    @property
+    def device(self) -> Any:
+        from ..device import CPU
+
+        return CPU
+
+
+class AccumulateGrad(Node):
     """The end of the graph at a leaf, as a node: a handle on the leaf, made when asked for."""
 
     __slots__ = ("variable", "__weakref__")
     location = None
-    next_functions = ()
+    _edges = ()
+    _saved = ()
     __module__ = "torch.autograd"
+
+    @property
+    def _shape(self) -> Any:  # type: ignore[override]
+        return self.variable._array.shape
+
+    @property
+    def _dtype(self) -> Any:  # type: ignore[override]
+        return self.variable._array.dtype
+
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1  # runs as soon as it can
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
@@ -221,17 +257,8 @@ class AccumulateGrad:
     def name() -> str:
         return "torch::autograd::AccumulateGrad"
 
-    @property
-    def metadata(self) -> dict[str, Any]:
-        return leaf_hooks(self.variable).metadata
-
-    def register_hook(self, fn: Callable) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after the leaf has accumulated."""
-        return RemovableHandle.add(leaf_hooks(self.variable).post, fn)
-
-    def register_prehook(self, fn: Callable) -> RemovableHandle:
-        """Call ``fn(grad_outputs)`` before the leaf accumulates; it may return new ones."""
-        return RemovableHandle.add(leaf_hooks(self.variable).pre, fn)
+    def _own_hooks(self) -> Hooks:
+        return leaf_hooks(self.variable)
 
 
 hooked_leaves = False  # set once any leaf has a hook: from then on the engine visits leaves in PyTorch's order
@@ -261,32 +288,75 @@ def made_here(node: Node, frame: FrameType | None) -> None:
     node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
-class GradientEdge:
+class GradientEdge(NamedTuple):
     """A place in the graph, without its values: usable as an output or an input of ``autograd.grad`` and ``backward``.
 
     Attributes:
         node: the node.
         output_nr: which of its outputs.
+        ownership_token: kept alive with the edge.
     """
 
-    __slots__ = ("node", "output_nr", "edge")
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
-    def __init__(self, node: Any, output_nr: int, edge: Any) -> None:
-        self.node, self.output_nr, self.edge = node, output_nr, edge
+    @property
+    def edge(self) -> Any:
+        """As the engine has it."""
+        if isinstance(self.node, AccumulateGrad):
+            return self.node.variable
+        return Output(self.node, self.output_nr) if self.node._shape.__class__ is list else self.node
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.edge.shape if self.edge.__class__ is not Output else self.edge.node._shape[self.edge.index]
+        return self.node._input_metadata[self.output_nr].shape
 
-    requires_grad = True
+    @property
+    def dtype(self) -> Any:
+        return self.node._input_metadata[self.output_nr].dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The edge that a gradient for ``tensor`` arrives at."""
+    """The edge that a gradient for ``tensor`` arrives at.
+
+    >>> import pullback as torch
+    >>> y = torch.ones(1, requires_grad=True).exp()
+    >>> torch.autograd.graph.get_gradient_edge(y).node.name()
+    'ExpBackward0'
+    """
     from ..storage import edge_of
 
     e = edge_of(tensor)
     if e is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node, index = next_function(e)
-    return GradientEdge(node, index, e)
+    return GradientEdge(*next_function(e))
+
+
+def increment_version(tensor: Any) -> None:
+    """Note a write into a tensor (or several) that went past Pullback, so that backward notices it."""
+    from ..storage import INFERENCE_TENSOR, written
+
+    for t in (tensor,) if hasattr(tensor, "_array") else tensor:
+        if t._view is not INFERENCE_TENSOR:
+            written(t._array)
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Accepted for compatibility: there are no streams."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "allow_mutation_on_saved_tensors"):
+        from . import saved
+
+        return getattr(saved, name)
+    if name in ("register_multi_grad_hook", "_MultiHandle"):
+        from . import multi_hook
+
+        return getattr(multi_hook, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,14 +14,24 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-silent = 0  # threads whose recording is off
-special = 0  # reasons to take the slow path in every op (subclasses that override, ...)
+silent: list[None] = []  # one entry for each thread whose recording is off (lists append and pop without a lock of ours)
+special = 0  # reasons to take the slow path in every op
+overridden = False  # whether some class overrides operations (``__torch_function__``)
+anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
+inferred = False  # whether inference mode was ever on
+inference_mark: Any = None  # what tensors made in inference mode carry, see :mod:`pullback.storage`
 _lock = threading.Lock()
 
 
 class _PerThread(threading.local):
     grad = True
     inference = False
+    zeros_win = False  # whether 0 * inf in backward is 0
+    nested = 0  # how deep backward runs inside of backward
+    layers: tuple[Any, ...] = ()  # see :mod:`pullback.layers`
+    packing: tuple[Any, ...] = ()  # hooks that pack what nodes save, see :mod:`pullback.autograd.saved`
+    packing_refused: str | None = None
+    made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
     multithreading = True
     overrides = True
 
@@ -29,9 +39,21 @@ class _PerThread(threading.local):
 _local = _PerThread()
 
 
+def special_case(change: int) -> None:
+    """Count one more reason, or one less, to take the slow path."""
+    global special
+    with _lock:
+        special += change
+
+
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
     return _local.grad
+
+
+def marking() -> bool:
+    """Whether tensors made now carry a mark, which fast ways may not forget."""
+    return bool(silent) and _local.made is not None
 
 
 def is_inference_mode_enabled() -> bool:
@@ -41,10 +63,11 @@ def is_inference_mode_enabled() -> bool:
 
 def switch(value: bool) -> None:
     """Turn recording on or off in this thread."""
-    global silent
-    if value != _local.grad:
-        with _lock:
-            silent += -1 if value else 1
+    if value is not _local.grad:
+        if value:
+            silent.pop()
+        else:
+            silent.append(None)
         _local.grad = value
 
 
@@ -166,16 +189,48 @@ class inference_mode(Mode):
         return self(mode)
 
     def __enter__(self) -> None:
+        global inferred
+        inferred = True
         self.before = _local.grad, _local.inference
-        _local.inference = self.mode
+        self._turn(self.mode)
         switch(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        grad, _local.inference = self.before
+        grad, inference = self.before
+        self._turn(inference)
         switch(grad)
+
+    def _turn(self, on: bool) -> None:
+        _local.inference, _local.made = on, inference_mark if on else None
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)
+
+
+class zero_times_inf_is_zero(Mode):
+    """Inside, an elementwise operation whose incoming gradient is 0 passes on 0 in backward, even where its derivative is infinite.
+
+    By IEEE arithmetic that would be NaN, which is what PyTorch gives and what happens by default. The usual victim is the
+    branch that ``where`` did not select.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+    >>> y = torch.where(x > 0, x.sqrt(), 0)
+    >>> with torch.autograd.zero_times_inf_is_zero(): y.sum().backward()
+    >>> x.grad
+    tensor([0.0000, 0.2500])
+    """
+
+    def __enter__(self) -> None:
+        self.before, _local.zeros_win = _local.zeros_win, True
+
+    def __exit__(self, *exc: object) -> None:
+        _local.zeros_win = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether :class:`set_multithreading_enabled` says so; it makes no difference."""
+    return _local.multithreading
 
 
 class set_multithreading_enabled(Mode):

@@ -240,15 +240,18 @@ def _power(x: Any, y: Any) -> Any:
         if y == 0.5:
             return np.sqrt(x)
     elif isinstance(y, np.ndarray) and y.dtype.kind in "iu" and np.any(y < 0) and np.asarray(x).dtype.kind in "iu":
-        if y.ndim == 0:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
         x = np.asarray(x)
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
         return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0))).astype(np.result_type(x, y))
     return np.power(x, y)
 
 
-@op.elementwise(by=_power, name="pow", method=False, node="PowBackward1")
+def _refuse_negative(input: Any, exponent: Any) -> None:
+    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input.dtype.category < FLOATING:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+@op.elementwise(by=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
 def power(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 
@@ -313,6 +316,16 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     return pow(input, exponent)
 
 
+def _float_power_(input: Tensor, exponent: Any) -> Tensor:
+    """In-place version of :func:`float_power`, for tensors that are float64 or complex128 already."""
+    result = float_power(input, exponent)
+    if result.dtype is not input.dtype:
+        raise RuntimeError(f"the base given to float_power_ has dtype {op.type_name(input.dtype)} but the operation's result requires "
+                           f"dtype {op.type_name(result.dtype)}")  # fmt: skip
+    return op.assign(input, "float_power_", result)
+
+
+op.offer(_float_power_, "float_power_")
 subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
 for _name, _fn in {"subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "negative": neg, "float_power": float_power}.items():
     op.offer(_fn, _name)
@@ -336,6 +349,7 @@ def _inplace(name: str, operator: Any) -> Any:
     return assign
 
 
+op.offer(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": power}.items():

@@ -15,7 +15,7 @@ import numpy as np
 from .. import op
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
-from ..tensor import Tensor
+from ..tensor import PLAIN, Tensor
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
@@ -72,7 +72,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
                     usual = y.dtype is d
-                if usual and out is None and not modes.special:
+                if usual and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
                     return wrap(asarray(impl(x, y)))
             except Exception:  # whatever it was, the thorough way says it better
                 pass

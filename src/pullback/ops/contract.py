@@ -32,10 +32,10 @@ Label = Any  # a letter, or the number of a dimension under an ellipsis, counted
 
 
 class Term:
-    """A tensor and a label for each of its dimensions."""
+    """A tensor and a label for each of its dimensions; ``dtype`` is the type to sum in (None: as :func:`sum` does)."""
 
-    def __init__(self, tensor: Any, labels: Sequence[Label]) -> None:
-        self.tensor, self.labels = tensor, tuple(labels)
+    def __init__(self, tensor: Any, labels: Sequence[Label], dtype: Any = None) -> None:
+        self.tensor, self.labels, self.dtype = tensor, tuple(labels), dtype
 
     def size(self, label: Label) -> int:
         return self.tensor.shape[self.labels.index(label)] if label in self.labels else 1
@@ -43,7 +43,7 @@ class Term:
     def summed(self, keep: Any) -> Term:
         """Without the dimensions that are not among ``keep``."""
         dims = [i for i, label in enumerate(self.labels) if label not in keep]
-        return Term(sum(self.tensor, dims), [label for label in self.labels if label in keep]) if dims else self
+        return Term(sum(self.tensor, dims, dtype=self.dtype), [label for label in self.labels if label in keep]) if dims else self
 
     def ordered(self, labels: Sequence[Label]) -> Any:
         """The tensor with its dimensions in the order of ``labels``."""
@@ -256,7 +256,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
                 raise RuntimeError(f"dim {d % rank} appears multiple times in the list of dims")
     labels = [("a", i) for i in range(n)], [("a", pairs[j]) if j in pairs else ("b", j) for j in range(m)]
     rest = [x for x in labels[0] if x not in labels[1]] + [x for x in labels[1] if x not in labels[0]]
-    result = contract([Term(a, labels[0]), Term(b, labels[1])], rest)
+    result = contract([Term(a, labels[0], a.dtype), Term(b, labels[1], b.dtype)], rest)
     return result if out is None else op.write_out(out, result)
 
 

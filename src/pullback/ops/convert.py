@@ -28,6 +28,36 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's type
 
 
+def number_as(value: Any, dtype: np.dtype) -> Any:
+    """A Python number as one that an array of that type can take.
+
+    Raises:
+        RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
+    """
+    kind = dtype.kind
+    if kind == "b":
+        return bool(value)
+    if kind != "c" and isinstance(value, complex) and not value.imag:
+        value = value.real
+    small = not isinstance(value, complex) and -128 < value < 128
+    if small and (kind in "fc" or kind == "i" and value.__class__ is not float):
+        return value
+    lost = kind != "c" and isinstance(value, complex)
+    if kind in "iu" and not lost:
+        limits = np.iinfo(dtype)
+        lost = not (-limits.max if kind == "u" else limits.min) <= value <= limits.max
+    if not lost:
+        result = np.asarray(value).astype(dtype)
+        lost = kind not in "iu" and bool(np.isinf(result)) and not np.isinf(value)
+    if lost:
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
+    return result
+
+
+C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
     """A node that passes gradients on to a leaf, for a saved copy of its value in another type."""
     node = cast.op.node_type("ToCopyBackward0", False)()

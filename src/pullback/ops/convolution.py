@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .. import op
+from .. import kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..tensor import Tensor
@@ -128,6 +128,11 @@ def _accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
         np.add(target, columns[(ALL, ALL, *tap)], out=target)
 
 
+def _work(x: np.ndarray, w: np.ndarray, layout: Layout) -> int:
+    """About how many multiplications it takes."""
+    return len(x) * w.size * math.prod(layout.size)
+
+
 # --- the three products on arrays -------------------------------------------------------------------------------
 
 
@@ -145,7 +150,11 @@ def _correlate(x: np.ndarray, w: np.ndarray, layout: Layout) -> np.ndarray:
 
 def _correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray:
     """The weight from input and output."""
-    groups, channels, per_group = layout.groups, x.shape[1] // layout.groups, y.shape[1] // layout.groups
+    groups = layout.groups
+    out = kernels.run("convolution", "correlate_weight", y.size * x.shape[1] // groups * math.prod(layout.kernel), x, y, layout)
+    if out is not None:
+        return out
+    channels, per_group = x.shape[1] // groups, y.shape[1] // groups
     total = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
     for images, rows, columns in _columns(x, layout):
         *lead, count, positions = columns.shape
@@ -157,6 +166,9 @@ def _correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarra
 
 def _spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndarray:
     """The transposed convolution: ``size`` is that of the result, ``layout.size`` that of x."""
+    out = kernels.run("convolution", "spread", _work(x, w, layout), x, w, size, layout)
+    if out is not None:
+        return out
     kernel, groups, per_group = layout.kernel, layout.groups, w.shape[1]
     channels = groups * per_group
     w = w.reshape(groups, len(w) // groups, per_group, *kernel)
@@ -301,8 +313,11 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
         if any(e > i for e, i in zip(extent, padded)):
             raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
                                "Kernel size can't be greater than actual input size")  # fmt: skip
-        size = [(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)]
-        out = _correlate(input, weight, layout._replace(size=size))
+        layout = layout._replace(size=[(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)])
+        out = kernels.run("convolution", "correlate", _work(input, weight, layout), input, weight, layout, bias)
+        if out is not None:
+            return out
+        out = _correlate(input, weight, layout)
     if bias is not None:
         out += bias.reshape(-1, *[1] * n)
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +16,13 @@ from ..device import check_device
 from ..dtypes import FLOAT32, FLOATING, as_dtype
 from ..op import offer, wrap
 from ..tensor import Tensor
+from .convert import number_as
 
 __all__ = [
-    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "frombuffer", "from_dlpack", "from_numpy",
+    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "frombuffer", "from_dlpack", "from_numpy",
     "full", "full_like", "is_tensor", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "tensor", "zeros",
-    "zeros_like", "vander", "tril_indices", "triu_indices", "is_storage", "is_floating_point", "is_nonzero",
-    "get_device", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
+    "zeros_like", "vander", "tril_indices", "triu_indices", "is_storage", "is_floating_point", "is_inference", "is_nonzero",
+    "get_device",
 ]  # fmt: skip
 
 _range = range
@@ -218,7 +220,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor, of the default float type unless told otherwise."""
     check_device(device)
-    return finish(np.array(s, (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy), requires_grad)
+    d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
+    return finish(np.array(number_as(number(s), d), d), requires_grad)
 
 
 # --- from a value -----------------------------------------------------------------------------------------------
@@ -279,7 +282,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    t = finish(np.full(shape_of((size,)), fill_value, d.numpy), requires_grad)
+    t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad)
     return t if out is None else op.write_out(out, t)
 
 
@@ -319,7 +322,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     check_device(device)
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return finish(np.full(a.shape, value, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+    d = a.dtype if dtype is None else as_dtype(dtype).numpy
+    return finish(np.full(a.shape, number_as(value, d), d), requires_grad)
 
 
 def _new(fill: Any) -> Any:
@@ -359,6 +363,41 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = No
     return finish(np.ndarray(tuple(size), d, np.zeros(extent, d), 0, tuple(s * d.itemsize for s in stride)), requires_grad)
 
 
+def _new_empty_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    """:func:`empty_strided` of, unless told otherwise, this tensor's type."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
+
+
+offer(_new_empty_strided, "new_empty_strided")
+
+
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs: Any) -> Tensor:
+    """A tensor of the given shape without gaps in memory, where the dimensions have another order; the values are not to be relied on.
+
+    Args:
+        physical_layout: the dimensions, from the outermost in memory to the innermost.
+        kwargs: as for :func:`empty_strided`.
+
+    >>> import pullback as torch
+    >>> torch.empty_permuted((2, 3, 5), (0, 2, 1)).stride()
+    (15, 1, 3)
+    """
+    n, k = len(size), len(physical_layout)
+    if n != k:
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                           f"len(size) = {n} is not equal to len(physical_layout) = {k}")  # fmt: skip
+    stride, step = [-1] * n, 1
+    for i in reversed(_range(n)):
+        d = physical_layout[i]
+        if not 0 <= d < n:
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {n - 1}, but got {d} at index {i}).  NB: negative "
+                               "dims not currently supported; file an issue if you want it.")  # fmt: skip
+        if stride[d] >= 0:
+            raise RuntimeError("Duplicate dim not allowed")
+        stride[d], step = step, step * size[d]
+    return empty_strided(size, stride, **kwargs)
+
+
 # --- from a rule ------------------------------------------------------------------------------------------------
 
 
@@ -384,7 +423,9 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     if end is None:
         start, end = 0, start
     if step == 0:
-        raise RuntimeError("step must be nonzero")
+        raise (RuntimeError if out is None else ValueError)("step must be nonzero")
+    if not (abs(start) < math.inf and abs(end) < math.inf):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integral = all(isinstance(v, int) for v in (start, end, step))
@@ -403,6 +444,17 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tens
     return arange(start, end + step * 0.5, step, **kwargs)
 
 
+def _steps(start: Any, end: Any, steps: Any) -> int:
+    try:
+        count = operator.index(steps)
+    except TypeError:
+        given = ", ".join(type(v).__name__ for v in (start, end, steps))
+        raise TypeError(f"received an invalid combination of arguments - got ({given})\n  steps must be int") from None
+    if count < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return count
+
+
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``steps`` values at equal distances, both ends included.
@@ -414,9 +466,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_device(device)
-    start, end, steps = number(start), number(end), int(steps)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
+    start, end, steps = number(start), number(end), _steps(start, end, steps)
     if dtype is None:
         d = dtypes.get_default_dtype()
         d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
@@ -434,8 +484,8 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     return t if out is None else op.write_out(out, t)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
-             requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``.
 
     >>> import pullback as torch
@@ -444,7 +494,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     """
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=device)._array
-    return finish(np.power(base, powers).astype(d.numpy), requires_grad)
+    t = finish(np.power(base, powers).astype(d.numpy), requires_grad)
+    return t if out is None else op.write_out(out, t)
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -458,6 +509,9 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     """
     check_device(device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    for name, k in (("n", n), ("m", m)):
+        if k is not None and k < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
     t = finish(np.eye(n, m, dtype=d.numpy), requires_grad)
     return t if out is None else op.write_out(out, t)
 
@@ -481,38 +535,6 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
 
 
-# --- windows ----------------------------------------------------------------------------------------------------
-
-
-def _window(name: str, formula: Any, doc: str) -> Any:
-    def window(window_length: int, periodic: bool = True, *args: Any, dtype: Any = None, device: Any = None,
-               requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
-        check_device(device)
-        d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-        n = window_length + 1 if periodic and window_length > 1 else window_length
-        values = np.ones(n) if n <= 1 else formula(np.arange(n) / (n - 1), *args, **kwargs)
-        return finish(values[:window_length].astype(d.numpy), requires_grad)
-
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"""{doc}
-
-    Args:
-        window_length: number of values.
-        periodic: leave the last value of a symmetric window away, as spectral analysis wants it.
-    """
-    return window
-
-
-hann_window = _window("hann_window", lambda t: np.sin(np.pi * t) ** 2, "Hann window, ``sin²(π t)``.")
-hamming_window = _window("hamming_window", lambda t, alpha=0.54, beta=0.46: alpha - beta * np.cos(2 * np.pi * t),
-                         "Hamming window, ``α - β cos(2π t)``.")  # fmt: skip
-blackman_window = _window("blackman_window", lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t),
-                          "Blackman window.")  # fmt: skip
-bartlett_window = _window("bartlett_window", lambda t: 1 - np.abs(2 * t - 1), "Bartlett window, a triangle.")
-kaiser_window = _window("kaiser_window", lambda t, beta=12.0: np.i0(beta * np.sqrt(1 - (2 * t - 1) ** 2)) / np.i0(beta),
-                        "Kaiser window, ``I₀(β √(1 - (2t-1)²)) / I₀(β)``.")  # fmt: skip
-
-
 # --- asking -----------------------------------------------------------------------------------------------------
 
 
@@ -524,6 +546,17 @@ def is_tensor(obj: Any) -> bool:
 def is_storage(obj: Any) -> bool:
     """False: memory is NumPy's here."""
     return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode.
+
+    >>> import pullback as torch
+    >>> with torch.inference_mode(): x = torch.ones(2)
+    >>> torch.is_inference(x)
+    True
+    """
+    return input.is_inference()
 
 
 def is_floating_point(input: Tensor) -> bool:

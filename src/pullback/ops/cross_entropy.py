@@ -15,6 +15,7 @@ import numpy as np
 from .. import op
 from ..complaint import noted
 from ..dtypes import FLOATING, INT64, OF_NUMPY
+from ..lift import bottom, is_lifted
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
@@ -53,6 +54,8 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     """
     t, d, classes = target._array, input._array.dtype, input.shape[_class_axis(input.shape)]
     d = np.result_type(d, np.float32)
+    if is_lifted((t, input._array, None if weight is None else weight._array)):
+        return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
     if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
         return target, op.wrap(np.full(t.shape, 1 / t.size if reduction == MEAN else 1, d))
     counts = t != ignore_index
@@ -64,6 +67,18 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     if reduction == MEAN:
         shares /= shares.sum() or 1
     return op.wrap(t), op.wrap(shares)
+
+
+def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> Any:
+    """:func:`_shares` by operations, for examples of a batch and for tangents."""
+    t = bottom(target._array)
+    wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
+    if wrong.any():
+        raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
+    counts = target != ignore_index
+    target = where(counts, target, 0)
+    shares = where(counts, 1.0 if weight is None else take_at(weight, [target._array]), 0.0).to(input.dtype)
+    return target, shares / sum(shares) if reduction == MEAN else shares
 
 
 def _shared_out(losses: np.ndarray, shares: np.ndarray, each: bool) -> Any:
@@ -81,8 +96,16 @@ def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Tensor:
     return _shared_out(-input[tuple(_picks(target, _class_axis(input.shape)))], shares, each)
 
 
-_nll.vjp(input=lambda g, input_shape, target, shares: (
-    sum_at(-(g * shares), _picks(target, _class_axis(input_shape)), input_shape)))  # fmt: skip
+def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
+    """Zeros of that shape, but at each target's class its value."""
+    axis = _class_axis(shape)
+    if not is_lifted(getattr(target, "_array", None)):
+        return sum_at(values, _picks(target, axis), shape)
+    classes = reshape(op.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
+    return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
+
+
+_nll.vjp(input=lambda g, input_shape, target, shares: _at_target(-(g * shares), target, input_shape))
 
 
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out logsum", node=_class_node, method=False)
@@ -103,15 +126,14 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
     axis = _class_axis(input.shape)
     by_share = g * shares
     spread = exp(input - top - logsum) * (unsqueeze(by_share, axis) + g_logsum)
-    at = _picks(target, axis)
     if spread.__class__ is np.ndarray:
-        spread[tuple(at)] -= by_share  # the same in place
+        spread[tuple(_picks(target, axis))] -= by_share  # the same in place
         return spread, None, None
-    return put_at(spread, -by_share, at, True), None, None
+    return spread - _at_target(by_share, target, spread.shape), None, None
 
 
 def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
-    return loss + math.nan if reduction == MEAN and not shares._array.any() else loss
+    return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:

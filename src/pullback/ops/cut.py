@@ -373,18 +373,22 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 @op.general(name="unfold_backward", method=False, holomorphic=False)
-def _fold(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
+def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
     """Windows added up where they overlap."""
-    out = np.zeros(shape, input.dtype)
-    d = dimension % (len(shape) or 1)
-    for k in range(size):  # the k-th elements of all windows never overlap
-        if shape:
-            out[basic(d, slice(k, k + (input.shape[d] - 1) * step + 1, step))] += input[..., k]
-        else:
-            out += input[k]
-    return out
+    if not shape:
+        return input.sum(0, dtype=input.dtype)
+    d = dimension % len(shape)
+    windows = input.swapaxes(d, -2) if d < len(shape) - 1 else input
+    count, n = windows.shape[-2], shape[d]
+    rows = max(count - 1 + -(-size // step), -(-n // step))  # the dimension, cut into rows of one step each
+    out = np.zeros((*windows.shape[:-2], rows, step), input.dtype)
+    for k in range(-(-size // step)):  # the k-th rows of all windows never overlap
+        part = windows[..., k * step : (k + 1) * step]
+        out[..., k : k + count, : part.shape[-1]] += part
+    out = out.reshape(*windows.shape[:-2], rows * step)[..., :n]
+    return out.swapaxes(d, -1) if d < len(shape) - 1 else out
 
 
-unfold.vjp(input=lambda g, input_shape, dimension, size, step: _fold(g, input_shape, dimension, size, step))
-_fold.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
+unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
+overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
 op.offer(lambda self, dimension, size, step: unfold(self, dimension, size, step), "unfold")

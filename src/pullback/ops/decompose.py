@@ -1,9 +1,8 @@
-"""Decompositions into triangular and orthogonal factors, and what is solved with them.
+"""Decompositions into triangular and orthogonal factors, and what is solved with them; LU is in :mod:`elimination`.
 
 Cholesky: I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10. QR: S. F. Walter and L. Lehmann
 (2010), and for wide matrices D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix backpropagation
-algorithms" (2020). LU: F. A. de Hoog, R. S. Anderssen and M. A. Lukas, "Differentiation of matrix functionals using
-triangular factorization" (2011), with rows or columns added for matrices that are not square.
+algorithms" (2020).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..dtypes import OF_NUMPY
 from ..op import type_name
 from ..return_types import named
 from ..tensor import Tensor
@@ -22,12 +20,12 @@ from .convert import cast
 from .cut import diagonal
 from .join import cat, tril, triu
 from .matmul import matmul
-from .matrix import adjoint, check, check_info, check_square, each, identity, lapack
+from .matrix import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
 from .pointwise import where
-from .solve import SINGULAR, factored, linalg_solve_triangular, permutation, substituted
+from .solve import SINGULAR, linalg_solve_triangular, substituted
 from .view import expand, unsqueeze
 
-__all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "lu", "lu_solve", "lu_unpack", "orgqr", "ormqr", "qr"]
+__all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "orgqr", "ormqr", "qr"]
 
 triangular = linalg_solve_triangular
 
@@ -57,6 +55,9 @@ def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = 
     info = np.zeros(batch, np.int32)
     try:
         L = np.linalg.cholesky(input, upper=upper)
+        lost = np.isnan(L.diagonal(0, -2, -1))  # NumPy does not mind NaN
+        if lost.any():
+            info = np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(np.int32)
     except np.linalg.LinAlgError:
         L, potrf = np.empty(input.shape, input.dtype), lapack("potrf", input.dtype)
         each(lambda a: potrf(a, lower=not upper), [input], [L, info], batch)
@@ -213,12 +214,8 @@ def _of_tall_qr(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
     inner = triu(g_R @ adjoint(R) - adjoint(Q) @ g_Q)
     inner = inner + adjoint(triu(inner, 1))
     if is_complex(inner):
-        inner = where(identity(inner, inner.shape[-1]) != 0, cast(real(inner), _numpy_type(inner)), inner)
+        inner = where(identity(inner, inner.shape[-1]) != 0, cast(real(inner), numpy_type(inner)), inner)
     return triangular(adjoint(R), g_Q + Q @ inner, upper=False, left=False)
-
-
-def _numpy_type(x: Any) -> np.dtype:
-    return getattr(x.dtype, "numpy", x.dtype)
 
 
 OldQR = named("qr", ("Q", "R"))
@@ -250,6 +247,7 @@ def geqrf(input: Tensor) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check(input, "torch.geqrf", "geqrf_cpu")
     a, tau = np.linalg.qr(input, "raw")
     return np.ascontiguousarray(a.mT), tau
 
@@ -265,7 +263,7 @@ def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: 
 
 def _steps(A: Any, tau: Any, X: Any, backwards: bool, inverse: bool) -> tuple[Any, list[tuple[int, Any, Any, Any]]]:
     """The product, and for each reflection its number, v and tau, and what it was applied to."""
-    below, count = tril(A, -1) + np.eye(*A.shape[-2:], dtype=_numpy_type(A)), tau.shape[-1]
+    below, count = tril(A, -1) + identity(A, *A.shape[-2:]), tau.shape[-1]
     if inverse:
         tau = conj(tau)
     steps = []
@@ -322,7 +320,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
-    start = op.wrap(np.eye(n, m, dtype=input.dtype.numpy))
+    start = op.wrap(identity(input, n, m))
     result = _reflected(input, tau, expand(start, (*input.shape[:-2], n, m)), True, False)
     return result if out is None else op.write_out(out, result)
 
@@ -354,12 +352,10 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         if x.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     side, name = (-2, "other.shape[-2]") if left else (-1, "other.shape[-1]")
-    if other.shape[side] < tau.shape[-1]:
-        raise RuntimeError(f"torch.ormqr: {name} must be greater than or equal to tau.shape[-1]")
+    if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min({name}, input.shape[-1])")
     if other.shape[side] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: {name} must be equal to input.shape[-2]")
-    if tau.shape[-1] > input.shape[-1]:
-        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]")
     for name, x, dims in (("tau", tau, tau.ndim + 1), ("other", other, other.ndim)):
         if dims != input.ndim:
             raise RuntimeError(f"torch.ormqr: Expected {name} to have "
@@ -376,290 +372,3 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     else:  # (Q* other*)*
         result = adjoint(_reflected(input, tau, adjoint(other), transpose, not transpose))
     return result if out is None else op.write_out(out, result)
-
-
-# --- LU ---------------------------------------------------------------------------------------------------------
-
-NO_SOLUTION = ("U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-               "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")  # fmt: skip
-
-
-@op.general(method=False, outputs="LU pivots info", differentiable="LU")
-def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Tensor:
-    """LU decomposition of matrices ``(..., n, m)``, as :func:`torch.linalg.lu_factor` does it, and where U is singular.
-
-    Returns:
-        ``LU``, ``pivots``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
-
-    >>> import pullback as torch
-    >>> torch.linalg.lu_factor_ex(torch.zeros(1, 1)).info
-    tensor(1, dtype=torch.int32)
-    """
-    if A.ndim < 2:
-        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
-    check(A, "linalg.lu_factor", "lu_cpu")
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    LU, pivots, info = factored(A)
-    if check_errors:
-        check_info(info, "torch.linalg.lu_factor_ex", NO_SOLUTION, RuntimeError)
-    return LU, pivots, info
-
-
-@linalg_lu_factor_ex.vjp_all
-def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
-    n, m = LU.shape[-2:]
-    k = min(n, m)
-    L = tril(LU[..., :k, :k], -1) + identity(LU, k)
-    U = triu(LU[..., :k, :k])
-    rows, columns = g[..., k:, :], g[..., :, k:]  # what belongs to the rows of L, or the columns of U, beyond the square
-    square = g[..., :k, :k]
-    inner = tril(L.mT @ square, -1) + triu(square @ U.mT)
-    if m > k:
-        inner = inner - tril(columns @ LU[..., :, k:].mT, -1)
-    if n > k:
-        inner = inner - triu(LU[..., k:, :].mT @ rows)
-    made = triangular(L.mT, triangular(U.mT, inner, upper=False, left=False), upper=True, unitriangular=True)
-    if m > k:
-        made = cat([made, triangular(L.mT, columns, upper=True, unitriangular=True)], -1)
-    if n > k:
-        made = cat([made, triangular(U.mT, rows, upper=False, left=False)], -2)
-    return (_permutation_matrix(pivots, n, LU) @ made,)
-
-
-def _permutation_matrix(pivots: Any, n: int, like: Any) -> np.ndarray:
-    """P with ``A = P L U``."""
-    order = permutation(getattr(pivots, "_array", pivots), n)
-    return np.ascontiguousarray(identity(like, n)[order].mT)
-
-
-Factored = named("linalg_lu_factor", ("LU", "pivots"))
-
-
-def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """LU decomposition of matrices ``(..., n, m)`` in compact form, with partial pivoting: see :func:`torch.linalg.lu`.
-
-    Returns:
-        ``LU``, with U in the upper triangle and L, whose diagonal is ones, below; ``pivots`` (int32), the row (counted from
-        1) that each row was exchanged with.
-
-    Raises:
-        RuntimeError: if some U has a zero on its diagonal.
-
-    >>> import pullback as torch
-    >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
-    tensor([2, 2], dtype=torch.int32)
-    """
-    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
-    check_info(info, "torch.linalg.lu_factor", NO_SOLUTION, RuntimeError)
-    result = Factored(LU, pivots)
-    return result if out is None else op.write_out(out, result)
-
-
-WithInfo = named("_lu_with_info", ("LU", "pivots", "info"))
-
-
-@op.composite
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
-    """Deprecated: see :func:`torch.linalg.lu_factor`, and :func:`torch.linalg.lu_factor_ex` for ``get_infos``.
-
-    >>> import pullback as torch
-    >>> torch.lu(torch.tensor([[2.0]]))[0]
-    tensor([[2.]])
-    """
-    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
-    if not get_infos:
-        check_info(info, "torch.linalg.lu_factor_ex", NO_SOLUTION, RuntimeError)
-    result = WithInfo(LU, pivots, info) if get_infos else (LU, pivots)
-    return result if out is None else op.write_out(out, result)
-
-
-Unpacked, Parts = named("lu_unpack", ("P", "L", "U")), named("linalg_lu", ("P", "L", "U"))
-
-
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
-    """The three matrices P, L and U of an LU decomposition; those not asked for are empty.
-
-    Args:
-        LU_data, LU_pivots: what :func:`torch.linalg.lu_factor` returned.
-
-    >>> import pullback as torch
-    >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))).P
-    tensor([[0., 1.],
-            [1., 0.]])
-    """
-    if LU_pivots.dtype.name != "int32":
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is "
-                           "intended to be used with the output produced by torch.linalg.lu_factor")  # fmt: skip
-    n, m = LU_data.shape[-2:]
-    k, empty = min(n, m), np.empty(0, LU_data.dtype.numpy)
-    P, L, U = op.wrap(empty), op.wrap(empty), op.wrap(empty)
-    if unpack_pivots:
-        P = op.wrap(_permutation_matrix(LU_pivots, n, LU_data))
-    if unpack_data:
-        L = tril(LU_data[..., :k], -1) + np.eye(n, k, dtype=empty.dtype)
-        U = triu(LU_data[..., :k, :])
-    result = Unpacked(P, L, U)
-    return result if out is None else op.write_out(out, result)
-
-
-def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """LU decomposition ``A = P @ L @ U`` of matrices ``(..., n, m)``, with partial pivoting.
-
-    Returns:
-        With ``k = min(n, m)``: ``P``, ``(..., n, n)``, a permutation; ``L``, ``(..., n, k)``, lower triangular with ones on
-        the diagonal; ``U``, ``(..., k, m)``, upper triangular.
-
-    >>> import pullback as torch
-    >>> P, L, U = torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])); U
-    tensor([[2., 2.],
-            [0., 1.]])
-    """
-    if A.ndim < 2:
-        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
-    LU, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot)
-    result = Parts(*lu_unpack(LU, pivots))
-    return result if out is None else op.write_out(out, result)
-
-
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Tensor:
-    """Solutions of ``A X = B``, given the LU decomposition of A.
-
-    Args:
-        LU, pivots: what :func:`torch.linalg.lu_factor` returned for ``(..., n, n)``.
-        B: ``(..., n, k)``, or ``(..., k, n)`` if not ``left``. Leading dimensions broadcast.
-        left: solve ``A X = B``; else ``X A = B``.
-        adjoint: solve with ``A.mH`` instead of A.
-
-    >>> import pullback as torch
-    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
-    tensor([[2.]])
-    """
-    check_square(LU, "linalg.lu_solve", "lu_cpu")
-    if pivots.dtype.name != "int32":
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    n = LU.shape[-1]
-    if B.ndim < 2 or B.shape[-2 if left else -1] != n:
-        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-                           f"({n}x{n} and {'x'.join(map(str, B.shape[-2:]))})")  # fmt: skip
-    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
-        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    P = _permutation_matrix(pivots, n, LU)
-    flipped = _adjoint_of(LU)
-    if left and adjoint:
-        result = P @ triangular(flipped, triangular(flipped, B, upper=False), upper=True, unitriangular=True)
-    elif left:
-        result = triangular(LU, triangular(LU, P.mT @ B, upper=False, unitriangular=True), upper=True)
-    elif adjoint:  # X A* = B, with A* = U* L* P*
-        right = triangular(flipped, B @ P, upper=True, left=False, unitriangular=True)
-        result = triangular(flipped, right, upper=False, left=False)
-    else:
-        right = triangular(LU, B, upper=True, left=False)
-        result = triangular(LU, right, upper=False, left=False, unitriangular=True) @ P.mT
-    return result if out is None else op.write_out(out, result)
-
-
-_adjoint_of = adjoint  # linalg_lu_solve has an argument of that name
-
-
-@op.composite
-def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """Deprecated: see :func:`torch.linalg.lu_solve`, whose arguments are in another order."""
-    return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
-
-
-# --- LDL --------------------------------------------------------------------------------------------------------
-
-
-@op.general(method=False, outputs="LD pivots info", differentiable="LD")
-def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: bool = False) -> Tensor:
-    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
-
-    Returns:
-        ``LD``, ``pivots`` (int32; negative in pairs for blocks of D of size 2), and ``info`` (int32, one a matrix): 0, or the
-        number of the first zero on the diagonal of D.
-
-    >>> import pullback as torch
-    >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0]])).pivots
-    tensor([1], dtype=torch.int32)
-    """
-    check_square(input, "torch.linalg.ldl_factor_ex")
-    batch = input.shape[:-2]
-    LD, pivots, info = np.empty(input.shape, input.dtype), np.empty(input.shape[:-1], np.int32), np.zeros(batch, np.int32)
-    if input.size:
-        routine = lapack("hetrf" if hermitian and input.dtype.kind == "c" else "sytrf", input.dtype)
-        each(lambda a: routine(a, lower=True), [input], [LD, pivots, info], batch)
-        LD = np.tril(LD)
-    if check_errors:
-        check_info(info, "torch.linalg.ldl_factor_ex", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
-    return LD, pivots, info
-
-
-Blocks = named("linalg_ldl_factor", ("LD", "pivots"))
-
-
-def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
-
-    Returns:
-        ``LD`` and ``pivots``, for :func:`torch.linalg.ldl_solve`.
-
-    >>> import pullback as torch
-    >>> torch.linalg.ldl_factor(torch.tensor([[2.0]])).LD
-    tensor([[2.]])
-    """
-    LD, pivots, info = linalg_ldl_factor_ex(input, hermitian=hermitian)
-    check_info(info, "torch.linalg.ldl_factor", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
-    result = Blocks(LD, pivots)
-    return result if out is None else op.write_out(out, result)
-
-
-@op.general(method=False)
-def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
-    """Solutions of ``A X = B``, given the LDL decomposition of A. Not differentiable.
-
-    Args:
-        LD, pivots: what :func:`torch.linalg.ldl_factor` returned.
-        B: ``(..., n, k)``. Leading dimensions broadcast.
-
-    >>> import pullback as torch
-    >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(torch.tensor([[2.0]])), torch.tensor([[4.0]]))
-    tensor([[2.]])
-    """
-    name = "torch.linalg.ldl_solve"
-    if B.ndim < 2:
-        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead")
-    if LD.shape[:-1] != pivots.shape:
-        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead")
-    if pivots.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {type_name(OF_NUMPY[pivots.dtype])}")
-    if LD.dtype != B.dtype:
-        a, b = (type_name(OF_NUMPY[x.dtype]) for x in (LD, B))
-        raise RuntimeError(f"LD dtype {a} does not match b dtype {b}")
-    batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
-    X = np.empty(B.shape, B.dtype)
-    conjugated = np.conjugate if hermitian else np.asarray
-    each(lambda ld, rows, b: [_blocks_solved(ld, rows.tolist(), b.copy(), conjugated)], [LD, pivots, B], [X], batch)
-    return X
-
-
-def _blocks_solved(LD: np.ndarray, pivots: list[int], B: np.ndarray, conjugated: Any) -> np.ndarray:
-    """What LAPACK's ``sytrs`` does for a lower triangle, which SciPy has only lately: B is overwritten by the solution.
-
-    D has blocks of one row, or of two where two pivots in a row are negative; the (last) row of each was exchanged.
-    """
-    n, starts, k = len(pivots), [], 0
-    while k < n:
-        size = 1 if pivots[k] > 0 else 2
-        starts.append((k, k + size, [k + size - 1, abs(pivots[k]) - 1]))
-        k += size
-    for k, end, rows in starts:
-        B[rows] = B[rows[::-1]]
-        B[end:] -= LD[end:, k:end] @ B[k:end]
-        block = np.tril(LD[k:end, k:end])
-        B[k:end] = np.linalg.solve(block + conjugated(np.tril(block, -1).T), B[k:end])
-    for k, end, rows in reversed(starts):
-        B[k:end] -= conjugated(LD[end:, k:end].T) @ B[end:]
-        B[rows] = B[rows[::-1]]
-    return B

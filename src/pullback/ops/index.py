@@ -20,8 +20,10 @@ import numpy as np
 from .. import op, storage
 from ..autograd import modes
 from ..dtypes import FLOATING, OF_NUMPY
+from ..lift import is_lifted
 from ..op import type_name, wrap
 from ..tensor import Tensor
+from .convert import number_as
 from .part import in_torchs_words, look, write
 from .pointwise import where
 from .view import cannot_expand, inverse, reshape
@@ -341,6 +343,13 @@ def put(self: Tensor, index: Any, value: Any) -> None:
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
     part, name, at = parsed(self._array.shape, index)
+    if modes.special and (is_lifted(self._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+        x = self if part is None else look(self, part, name)
+        if at is None:
+            x.copy_(value if isinstance(value, Tensor) else wrap(np.asarray(value)))
+        else:
+            op.assign(x, "index_put_", put_at(x, value, at))
+        return
     if at is None:
         write_part(self, value, part)
         return
@@ -381,42 +390,15 @@ def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, nam
     return x
 
 
-def number_as(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as one that an array of that type can take.
-
-    Raises:
-        RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
-    """
-    kind = dtype.kind
-    if kind != "c" and isinstance(value, complex) and not value.imag:
-        value = value.real
-    small = not isinstance(value, complex) and -128 < value < 128
-    if small and (kind in "fcb" or kind == "i" and value.__class__ is not float):
-        return value
-    lost = kind != "c" and isinstance(value, complex)
-    if kind in "iu" and not lost:
-        limits = np.iinfo(dtype)
-        lost = not (-limits.max if kind == "u" else limits.min) <= value <= limits.max
-    if not lost:
-        result = np.asarray(value).astype(dtype)
-        lost = kind not in "biu" and bool(np.isinf(result)) and not np.isinf(value)
-    if lost:
-        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
-    return result
-
-
-C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
-
 def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
     """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
-    storage.check_writable(x, what)
+    f = storage.edge_of(value) if isinstance(value, Tensor) else None
+    storage.check_writable(x, what, f)
     if isinstance(value, Tensor):
-        given, f = value._array, storage.edge_of(value)
+        given = value._array
     else:
         value = value.item() if isinstance(value, np.generic) else value
-        given, f = value if isinstance(value, ndarray) else number_as(value, x._array.dtype), None
+        given = value if isinstance(value, ndarray) else number_as(value, x._array.dtype)
     e = storage.edge_of(x)
     recorded = (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
     return given, (e, f) if recorded else None

@@ -15,8 +15,8 @@ from .. import op, storage
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
-from ..storage import edge_of
-from ..tensor import Tensor
+from ..storage import edge_of, edge_of_saved
+from ..tensor import PLAIN, Tensor
 from .half import HALVES
 from .index import index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
@@ -24,7 +24,7 @@ from .pointwise import where
 from .random import default_generator
 from .view import expand, reshape, squeeze, unsqueeze
 
-__all__ = ["alpha_dropout", "dropout", "embedding_renorm_", "feature_alpha_dropout", "feature_dropout"]
+__all__ = ["embedding_renorm_", "feature_dropout"]
 __all_functional__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding", "embedding_bag",
                       "feature_alpha_dropout", "linear", "one_hot"]  # fmt: skip
 
@@ -94,17 +94,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     try:
         x, w = input._array, weight._array
         d = x.dtype
-        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special:
+        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special or modes.marking():
+            return _linear(input, weight, bias)
+        if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
             return _linear(input, weight, bias)
         out = x.dot(w.T) if x.ndim == 2 else product(x, w.T)
-        e, f, h = edge_of(input), edge_of(weight), None
+        e, f, h = edge_of_saved(input), edge_of_saved(weight), None
         if bias is not None:
             b = bias._array
             if b.dtype is not d:
                 return _linear(input, weight, bias)
             out += b
             h = edge_of(bias)
-    except (AttributeError, ValueError):
+    except (AttributeError, ValueError, RuntimeError):
         return _linear(input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
     return recorded(_linear.op, _linear_node(x, w, bias), out, (e, f, h), saved)
@@ -355,7 +357,8 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
         kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
-            result = input * op.wrap(noise * a) + op.wrap((noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p)
+            shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p
+            result = input * op.wrap(np.asarray(noise * a, x.dtype)) + op.wrap(np.asarray(shift, x.dtype))
         else:
             noise /= 1 - p
             result = input * op.wrap(noise)

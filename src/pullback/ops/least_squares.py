@@ -14,7 +14,7 @@ from .. import op
 from ..dtypes import INT64, OF_NUMPY
 from ..op import type_name
 from ..tensor import Tensor
-from .matrix import absent, adjoint, check, check_info, check_square, check_type, is_vector
+from .matrix import absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
@@ -49,11 +49,11 @@ def _pseudo_inverse(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Ten
     if not input.size:
         return np.zeros(input.mT.shape, input.dtype)
     if hermitian:
-        check_square(input, "linalg.pinv")
-        S, V = np.linalg.eigh(input)
+        check_square(input, "linalg.eigh")
+        S, V = converged(np.linalg.eigh, input)
         U, size = V, np.abs(S)
     else:
-        U, S, Vh = np.linalg.svd(input, full_matrices=False)
+        U, S, Vh = converged(np.linalg.svd, input, full_matrices=False)
         V, size = np.conjugate(Vh.mT), S
     small = size <= threshold(size.max(-1, keepdims=True), input, atol, rtol)
     inverted = np.where(small, 0, 1 / np.where(small, 1, S))
@@ -113,10 +113,10 @@ def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if not input.size:
         return np.zeros(input.shape[:-2], INT64)
     if hermitian:
-        check_square(input, "linalg.matrix_rank")
-        size = np.abs(np.linalg.eigvalsh(input))
+        check_square(input, "linalg.eigh")
+        size = np.abs(converged(np.linalg.eigvalsh, input))
     else:
-        size = np.linalg.svd(input, compute_uv=False)
+        size = converged(np.linalg.svd, input, compute_uv=False)
     return np.sum(size > threshold(size.max(-1, keepdims=True), input, atol, rtol), -1, dtype=INT64)
 
 

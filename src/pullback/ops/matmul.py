@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op
 from ..autograd import modes
 from ..autograd.graph import USERS, clock, made_here
 from ..complaint import noted
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
-from ..storage import edge_of
-from ..tensor import Tensor
+from ..storage import edge_of_saved
+from ..tensor import PLAIN, Tensor
 from . import half
 from .complex import abs, conj
 from .pointwise import sign, where
@@ -31,7 +31,8 @@ from .reduce import sum
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "cross", "dot", "ger", "matmul", "mm", "mv",
-           "outer", "vdot"]  # fmt: skip
+           "outer", "pdist", "vdot"]  # fmt: skip
+__all_functional__ = ["pdist"]
 
 asarray, getframe = np.asarray, sys._getframe
 
@@ -137,12 +138,14 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         x, y = input._array, other._array
         d = x.dtype
-        if not (d is FLOAT32 or d is FLOAT64) or y.dtype is not d or out is not None or modes.special:
+        if not (d is FLOAT32 or d is FLOAT64) or y.dtype is not d or out is not None or modes.special or modes.marking():
             return _matmul(input, other, out=out)
+        if input.__class__ not in PLAIN or other.__class__ not in PLAIN:
+            return _matmul(input, other, out=out)
+        e, f = edge_of_saved(input), edge_of_saved(other)
         value = asarray(product(x, y))
-    except (AttributeError, ValueError):
+    except (AttributeError, ValueError, RuntimeError):
         return _matmul(input, other, out=out)
-    e, f = edge_of(input), edge_of(other)
     saved = (x.shape, None if e is None else y, None if f is None else x, y.shape)
     return recorded(_matmul.op, _node_name(x, y), value, (e, f), saved)
 
@@ -377,8 +380,12 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if len(t.shape) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
-    made = outer(vec1, vec2) * alpha
+    made = outer(vec1, vec2)
     input = expand(input, made.shape)
+    if made.dtype is dtypes.bool_ and input.dtype is dtypes.bool_:
+        result = (made & bool(alpha)) | (input & bool(beta))
+        return result if out is None else op.write_out(out, result)
+    made = made * alpha
     result = made + (input * beta if beta != 0 else where(np.False_, input, 0))
     return result if out is None else op.write_out(out, result)
 
@@ -548,3 +555,30 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
     return _distances(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances between all pairs of points of a set, in the p-norm.
+
+    Args:
+        input: ``(n, d)``: n points.
+        p: not negative; may be infinite.
+
+    Returns:
+        ``(n * (n - 1) / 2,)``: of the points 0 and 1, 0 and 2, ..., n - 2 and n - 1. The derivative is 0 where two coincide.
+
+    Raises:
+        RuntimeError: for another shape, a negative ``p``, and types that are not floats.
+
+    >>> import pullback as torch
+    >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if len(input.shape) != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(input.shape)}D")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = (unsqueeze(input[op.wrap(i)], 1) for i in np.triu_indices(input.shape[0], 1))
+    return reshape(_distances(first, second, p, False), (-1,))

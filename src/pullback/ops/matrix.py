@@ -92,6 +92,16 @@ def lapack(name: str, dtype: np.dtype) -> Callable:
     return get_lapack_funcs((name,), dtype=dtype)[0]
 
 
+def converged(routine: Callable, *args: Any, **options: Any) -> Any:
+    """What one of NumPy's iterations returns, with PyTorch's complaint if it does not come to an end."""
+    try:
+        return routine(*args, **options)
+    except np.linalg.LinAlgError:
+        name = routine.__name__.replace("vals", "")  # eigvalsh: eigh
+        why = "contained non-finite values" if name == "svd" else "is ill-conditioned or has too many repeated eigenvalues"
+        raise LinAlgError(f"linalg.{name}: The algorithm failed to converge because the input matrix {why}.") from None
+
+
 def each(routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]) -> None:
     """Call a routine for every element of a batch, and put what it returns into the results."""
     for i in np.ndindex(*batch):
@@ -107,9 +117,14 @@ def adjoint(x: Any) -> Any:
     return conj(x.mT)
 
 
-def identity(like: Any, n: int) -> np.ndarray:
-    """The unit matrix, in the type of a tensor or an array."""
-    return np.eye(n, dtype=getattr(like.dtype, "numpy", like.dtype))
+def numpy_type(x: Any) -> np.dtype:
+    """NumPy's name of the type of a tensor or an array."""
+    return getattr(x.dtype, "numpy", x.dtype)
+
+
+def identity(like: Any, n: int, m: int | None = None) -> np.ndarray:
+    """Ones down the diagonal of a matrix, in the type of a tensor or an array."""
+    return np.eye(n, m, dtype=numpy_type(like))
 
 
 def absent(g: Any) -> bool:

@@ -9,13 +9,14 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
-from ..dtypes import as_dtype
+from ..dtypes import as_dtype, promote_types
 from ..tensor import Tensor
 from .complex import conj
 from .convert import cast
 from .cut import diagonal
 from .extreme import amax, amin
 from .join import cat
+from .matmul import shapes_differ
 from .matrix import check_square, check_type
 from .pointwise import where
 from .reduce import sum, vector_norm
@@ -28,6 +29,20 @@ __all__ = ["frobenius_norm", "nuclear_norm"]
 
 
 # --- norms ------------------------------------------------------------------------------------------------------
+
+
+def _wider(own: Any, asked: Any) -> Any:
+    """The type to convert to, unless that would lose something."""
+    name = "linalg.matrix_norm"
+    if not (asked.is_floating_point or asked.is_complex):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {op.type_name(asked)}")
+    if own.is_complex != asked.is_complex:
+        kind = "complex" if own.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {op.type_name(asked)}")
+    if promote_types(own, asked) is not asked:
+        raise RuntimeError(f"{name}: the dtype of the input ({op.type_name(own)}) should be convertible without narrowing to the specified "
+                           f"dtype ({op.type_name(asked)})")  # fmt: skip
+    return asked
 
 
 def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
@@ -61,15 +76,15 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     if isinstance(ord, str) and ord not in ("fro", "nuc") or not isinstance(ord, str) and abs(ord) not in (1, 2, inf):
         raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
     if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
     rows, columns = (wrapped_dim(d, A.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
-    check_type(A, name, half=True)
-    if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim, dtype, out=out)
+    check_type(A, name, half=ord not in ("nuc", 2, -2))
     if dtype is not None:
-        A = cast(A, as_dtype(dtype).numpy)
+        A = cast(A, _wider(A.dtype, as_dtype(dtype)).numpy)
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
     if ord in ("nuc", 2, -2):
         values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
@@ -127,13 +142,16 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
             largest, smallest = values[..., 0], values[..., -1]
             result = smallest / largest if p == -2 else largest / smallest
     else:
+        if p not in ("fro", "nuc", 1, -1, inf, -inf):
+            raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
         check_square(A, f"linalg.cond(ord={p})")
         if not A.shape[-1]:
             result = sum(vector_norm(A, 2, -1), -1)
         else:
             inverse, info = linalg_inv_ex(A)
-            result = linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
-            result = where(info > 0, inf, result)
+            singular = info > 0
+            inverse = where(singular[..., None, None], 0, inverse)  # not finite: no matrix for an SVD
+            result = where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p))
     return result if out is None else op.write_out(out, result)
 
 
@@ -161,7 +179,10 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     """
     check_type(x, "linalg.vecdot", half=True)
     if x.dtype is not y.dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found {x.dtype} and {y.dtype} instead")
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {op.type_name(x.dtype)} and y of type "
+                           f"{op.type_name(y.dtype)} instead")  # fmt: skip
+    if x.ndim == y.ndim == 1 and x.shape != y.shape:
+        raise shapes_differ(x._array, y._array)
     return sum(conj(x) * y, dim, out=out)
 
 

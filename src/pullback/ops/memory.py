@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from .. import op, storage
+from ..autograd.graph import Node
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..tensor import Tensor
 from .create import shape_of
-from .cut import as_strided, diagonal, narrow, select, split_with_sizes, unbind, unfold
+from .cut import as_strided, diagonal, narrow, select, split, split_with_sizes, unbind, unfold
 from .part import address, look, steps
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
     "alias_copy", "as_strided_copy", "clone", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
-    "permute_copy", "resize_as_", "select_copy", "slice_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
+    "permute_copy", "resize_as_", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
     "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy",
 ]  # fmt: skip
 
@@ -186,9 +187,9 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
         storage.check_writable(self)
         changed = fn(self, *args, **kwargs)
         self._array = changed._array
-        if self._view is not None:
-            self._view = changed._view
-        if changed._fn is not None:
+        if self._is_view():
+            self._view = (*changed._view[:2], self._view[2])
+        if isinstance(changed._fn, Node):
             made = node if isinstance(node, str) else node(type(changed._fn).__name__)
             changed._fn.__class__ = changed._fn._op.node_type(made, False)
             self._fn = changed._fn
@@ -218,6 +219,8 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(sizes)
     n, old = prod(shape), self._array
+    if shape != old.shape:
+        self.__dict__.setdefault("_counter", storage.counter(old)).count += 1
     if n <= old.size and old.flags.c_contiguous:
         self._array = old.reshape(-1)[:n].reshape(shape)
     elif shape != old.shape:
@@ -261,14 +264,23 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
     return look(input, (slice(None),) * wrapped_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0")
 
 
+def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    if dim >= max(input.ndim, 1) or length < 0:  # narrow() itself says it in other words
+        ndim, n = input.ndim, input.shape[dim] if dim < input.ndim else 0
+        raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} dimensions, "
+                           f"and dim is {dim}." if dim >= ndim else f"start ({start}) + length ({length}) exceeds dimension size ({n}).")  # fmt: skip
+    return narrow(input, dim, start, length)
+
+
 alias_copy = _copy_of(lambda input: look(input, (...,), "AliasBackward0"), "alias_copy")
 as_strided_copy = _copy_of(as_strided, "as_strided_copy")
 diagonal_copy = _copy_of(diagonal, "diagonal_copy")
 expand_copy = _copy_of(expand, "expand_copy")
-narrow_copy = _copy_of(narrow, "narrow_copy", "NarrowCopyBackward0")
+narrow_copy = _copy_of(_narrow, "narrow_copy", "NarrowCopyBackward0")
 permute_copy = _copy_of(permute, "permute_copy")
 select_copy = _copy_of(select, "select_copy")
 slice_copy = _copy_of(_slice, "slice_copy")
+split_copy = _copy_of(split, "split_copy")
 split_with_sizes_copy = _copy_of(split_with_sizes, "split_with_sizes_copy")
 squeeze_copy = _copy_of(squeeze, "squeeze_copy")
 t_copy = _copy_of(t, "t_copy")

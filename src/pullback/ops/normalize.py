@@ -19,12 +19,14 @@ from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from . import half
+from .complex import is_complex
 from .matmul import matmul
-from .pointwise import clamp, rsqrt
-from .reduce import sum, sum_to, total, vector_norm
-from .view import expand_as, reshape
+from .memory import clone
+from .pointwise import clamp, rsqrt, where
+from .reduce import mean, sum, sum_to, total, vector_norm
+from .view import expand_as, reshape, wrapped_dim
 
-__all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "rms_norm"]
+__all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
 __all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
 Shape = Sequence[int]
@@ -151,8 +153,11 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
     tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
     """
     dims, shape = _trailing(input, normalized_shape, weight, None)
+    eps = dtypes.finfo(dtypes.promote_types(input.dtype, dtypes.float32).to_real()).eps if eps is None else eps
+    if is_complex(input):  # PyTorch squares, rather than taking absolute values
+        result = input * rsqrt(mean(input * input, dims, True) + eps)
+        return result if weight is None else result * weight
     _require_floats(input, "rms_norm", weight)
-    eps = dtypes.finfo(dtypes.promote_types(input.dtype, dtypes.float32)).eps if eps is None else eps
     return _standardize(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
 
 
@@ -320,7 +325,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | N
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
     out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
-    return out, mean, rsqrt(var + eps)
+    return out, mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
@@ -334,7 +339,8 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
     out, mean, var = _standardize(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
-    return reshape(out, input.shape), reshape(mean, (N, group)), rsqrt(reshape(var, (N, group)) + eps)
+    mean, scale = (reshape(v, (N, group)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
+    return reshape(out, input.shape), mean, scale
 
 
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
@@ -353,7 +359,8 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     out, mean, var = _by_batch(input, weight, bias, eps)
     _track(running_mean, mean._array, momentum)
     _track(running_var, var._array * (n / max(n - 1, 1)), momentum)
-    return out, reshape(mean, (channels,)), rsqrt(reshape(var, (channels,)) + eps)
+    mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
+    return out, mean, scale
 
 
 # --- by neighbours, by a norm -----------------------------------------------------------------------------------
@@ -398,3 +405,49 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     length = clamp(vector_norm(input, p, dim, True), min=eps)
     result = input / expand_as(length, input)
     return result if out is None else op.write_out(out, result)
+
+
+@op.composite
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
+    """Slices along a dimension scaled down to a norm, where theirs is larger.
+
+    Args:
+        input: at least two-dimensional, floating or complex.
+        p: the exponent of the norm, positive.
+        maxnorm: the largest norm, not negative.
+
+    >>> import pullback as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if len(input.shape) < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(input.shape)} dimensions")
+    length = norm_except_dim(input, p, wrapped_dim(dim, len(input.shape)))
+    result = input * where(length > maxnorm, maxnorm / (length + 1e-7), 1)
+    return result if out is None else op.write_out(out, result)
+
+
+def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """In-place version of :func:`renorm`."""
+    return op.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
+
+
+op.offer(_renorm_, "renorm_")
+
+
+def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
+    """The norms of the slices along a dimension, which is kept; of all of it for ``dim=-1``.
+
+    >>> import pullback as torch
+    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.3, 0.4]]))
+    tensor([[5.0000],
+            [0.5000]])
+    """
+    if dim == -1:
+        return vector_norm(v, pow)
+    return vector_norm(v, pow, [d for d in range(len(v.shape)) if d != dim], True)

@@ -593,6 +593,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
     (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
     """
+    if hasattr(condition, "__pullback_op__"):
+        return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
     mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
         return tuple(op.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
@@ -1017,6 +1019,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     return interpolate(input, end, weight, out=out)
 
 
+def _wide(input: Tensor, tensor1: Tensor, tensor2: Tensor, formula: Callable) -> Tensor:
+    """A formula of three tensors, in single precision for half, so that it is rounded once."""
+    if input.dtype.itemsize > 2 or not (input.dtype is tensor1.dtype is tensor2.dtype) or not input.dtype.is_floating_point:
+        return formula(input, tensor1, tensor2)
+    return formula(input.float(), tensor1.float(), tensor2.float()).to(input.dtype)
+
+
 @op.composite(inplace=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Any = None) -> Tensor:
     """``input + value * tensor1 * tensor2``.
@@ -1025,8 +1034,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
-    product = tensor1 * tensor2 if value == 1 else tensor1 * value * tensor2
-    result = input + product
+    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a * b if value == 1 else a * value * b))
     return result if out is None else op.write_out(out, result)
 
 
@@ -1041,8 +1049,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     if all(isinstance(t, Tensor) and t.dtype.category <= INTEGRAL for t in (tensor1, tensor2)):
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
                            "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
-    quotient = tensor1 / tensor2 if value == 1 else tensor1 * value / tensor2
-    result = input + quotient
+    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a / b if value == 1 else a * value / b))
     return result if out is None else op.write_out(out, result)
 
 

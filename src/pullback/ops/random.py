@@ -182,10 +182,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        t = wrap(g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std))))
-        for parameter in (mean, std):
-            if isinstance(parameter, Tensor) and parameter.requires_grad:
-                t = drawn(parameter, t._array)
+        values = g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std)))
+        t = normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     t = finish(g.normal(shape_of((size,)), d.numpy, float(mean), float(std)), requires_grad)
@@ -199,6 +197,15 @@ def drawn(input: Tensor, values: Any) -> Tensor:
 
 
 drawn.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
+
+
+@op.general(name="normal", method=False, holomorphic=False)
+def normals(mean: Tensor | None = None, std: Tensor | None = None, values: Any = None) -> Tensor:
+    """What was drawn with these parameters. In PyTorch samples do not move with them (``torch.distributions`` has those that do)."""
+    return values
+
+
+normals.vjp(mean=lambda g, mean_shape: sum_to(g * 0, mean_shape), std=lambda g, std_shape: sum_to(g * 0, std_shape))
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | None = None, out: Any = None) -> Tensor:

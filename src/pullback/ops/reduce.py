@@ -24,13 +24,13 @@ from ..autograd import modes
 from ..autograd.graph import LEAF, USERS, clock, made_here
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
-from ..tensor import Tensor
+from ..tensor import PLAIN, Tensor
 from .compare import isnan
 from .complex import abs, is_complex, sgn
 from .convert import cast
 from .part import strided
 from .pointwise import exp, where
-from .view import expand, inverse, reshape, wrapped_dim
+from .view import expand, inverse, reshape, varargs, wrapped_dim
 
 __all__ = [
     "all", "any", "count_nonzero", "dist", "logsumexp", "mean", "nanmean", "nansum", "norm", "prod", "sum",
@@ -248,7 +248,7 @@ def sum(
             [7.]]))
     """
     plain = dim is None and dtype is None and out is None and not keepdim and not numpy_names
-    if not plain or modes.special or not isinstance(input, Tensor):
+    if not plain or modes.special or input.__class__ is not Tensor and input.__class__ not in PLAIN:
         return _sum(input, dim, keepdim, dtype, out, **numpy_names)
     x = input._array
     d = x.dtype
@@ -264,6 +264,8 @@ def sum(
     elif e is LEAF:
         e = input
     if e is None or modes.silent and not modes.is_grad_enabled():
+        if modes.silent and modes._local.made is not None:
+            storage.mark(result, e, input)
         return result
     result._fn = node = Summed()
     node._edges = (e,)
@@ -298,6 +300,28 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     dims = tuple(range(lead)) + stretched
     g = sum_dims(g, dims, bool(stretched))
     return reshape(g, shape) if lead and stretched else g
+
+
+def sum_to_size(input: Tensor, size: Any) -> Tensor:
+    """The sum over dimensions that makes a shape which broadcasts to the input's.
+
+    Raises:
+        RuntimeError: if ``size`` does not broadcast to the input's shape.
+
+    >>> import pullback as torch
+    >>> torch.ones(2, 3).sum_to_size(3)
+    tensor([2., 2., 2.])
+    """
+    shape, given = tuple(size), input.shape
+    if not shape:
+        return sum(input)
+    aligned = given[len(given) - len(shape) :]
+    if len(shape) > len(given) or [n for n, m in zip(shape, aligned) if n not in (1, m)]:
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(given)}}}.")
+    return sum_to(input, shape)
+
+
+varargs(sum_to_size, "sum_to_size", "size")
 
 
 @op.composite

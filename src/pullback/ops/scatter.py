@@ -15,9 +15,11 @@ import numpy as np
 
 from .. import op
 from ..op import type_name
+from ..lift import bottom, is_lifted
 from ..tensor import Tensor
+from .convert import number_as
 from .cut import check_extent, diagonal_window
-from .index import index_array, number_as, put_at, sum_at, take_at, write_at
+from .index import index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
@@ -59,7 +61,8 @@ def in_both_forms(fn: Callable) -> Callable:
 
 def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
-    array = np.asarray(index._array if isinstance(index, Tensor) else index, order="C")
+    array = index._array if isinstance(index, Tensor) else np.asarray(index)
+    array = array if is_lifted(array) else np.asarray(array, order="C")
     if array.dtype.kind != "i" or array.itemsize < 4:
         if array.size:
             raise error(complaint)
@@ -72,6 +75,7 @@ UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
+    index = bottom(index)
     if index.size and np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size:
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -618,8 +622,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> torch.unravel_index(torch.tensor([3, 5]), (2, 3))
     (tensor([1, 1]), tensor([0, 2]))
     """
-    array, shape = indices._array, (shape,) if isinstance(shape, int) else tuple(shape)
-    if array.dtype.kind not in "iu":
+    array, shape = indices._array.astype(np.int64, copy=False), (shape,) if isinstance(shape, int) else tuple(shape)
+    if indices._array.dtype.kind not in "iu":
         raise ValueError(f"expected 'indices' to be integer dtype, but got torch.{indices.dtype.name}")
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")

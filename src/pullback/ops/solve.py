@@ -173,11 +173,11 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     tensor(1, dtype=torch.int32)
     """
     vector = is_vector(A.shape, B.shape)
+    right = B[..., None] if vector else B
+    _check_equation(A, right, left, "linalg.solve")
     if vector and not left:
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
                            "linalg.solve is equivalent to B / A.squeeze(-1)")  # fmt: skip
-    right = B[..., None] if vector else B
-    _check_equation(A, right, left, "linalg.solve")
     if not left:
         A, right = A.mT, right.mT
     try:
@@ -267,6 +267,11 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     for letter, x in (("b", input), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+    (n, m), (k, p) = A.shape[-2:], input.shape[-2:]
+    if n != m:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
+    if n != k:
+        raise RuntimeError(f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
     matrix = A.mT if transpose else A
     batch = np.broadcast_shapes(A.shape[:-2], input.shape[:-2])
     X = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)

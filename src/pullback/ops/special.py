@@ -197,7 +197,9 @@ log_ndtr.vjp(input=_of_log_ndtr)
 def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
-    return np.log(input / (1 - input))
+    rest = 1 - input
+    away = np.log(input / rest)
+    return np.where(np.abs(away) < 1, np.log1p((input - rest) / rest), away)  # the first does not cancel near 1/2
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))

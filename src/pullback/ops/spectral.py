@@ -21,7 +21,7 @@ from .complex import conj, imag, is_complex, real
 from .cut import diagonal
 from .join import diag_embed
 from .matmul import matmul
-from .matrix import LinAlgError, absent, adjoint, check, check_phase, check_square, identity
+from .matrix import absent, adjoint, check, check_phase, check_square, converged, identity
 from .pointwise import where
 from .random import randn
 from .reduce import mean
@@ -29,13 +29,6 @@ from .solve import linalg_solve_ex
 from .view import unsqueeze
 
 __all__ = ["pca_lowrank", "svd", "svd_lowrank"]
-
-
-def _converged(routine: Any, name: str, why: str, *args: Any, **options: Any) -> Any:
-    try:
-        return routine(*args, **options)
-    except np.linalg.LinAlgError:
-        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix {why}.") from None
 
 
 def differences(x: Any, y: Any = None) -> Any:
@@ -48,11 +41,8 @@ def differences(x: Any, y: Any = None) -> Any:
 
 # --- Hermitian matrices -----------------------------------------------------------------------------------------
 
-STUBBORN = "is ill-conditioned or has too many repeated eigenvalues"
-
-
-def _check_triangle(input: np.ndarray, UPLO: str, name: str) -> None:
-    check_square(input, name, "linalg_eigh_cpu")
+def _check_triangle(input: np.ndarray, UPLO: str) -> None:
+    check_square(input, "linalg.eigh", "linalg_eigh_cpu")
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
 
@@ -77,8 +67,8 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    _check_triangle(input, UPLO, "linalg.eigh")
-    return tuple(_converged(np.linalg.eigh, "linalg.eigh", STUBBORN, input, UPLO.upper()))
+    _check_triangle(input, UPLO)
+    return tuple(converged(np.linalg.eigh, input, UPLO.upper()))
 
 
 @linalg_eigh.vjp_all
@@ -103,8 +93,8 @@ def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    _check_triangle(input, UPLO, "linalg.eigvalsh")
-    return _converged(np.linalg.eigvalsh, "linalg.eigh", STUBBORN, input, UPLO.upper())
+    _check_triangle(input, UPLO)
+    return converged(np.linalg.eigvalsh, input, UPLO.upper())
 
 
 def _of_eigvalsh(g: Any, input: Any, UPLO: str) -> Any:
@@ -119,7 +109,7 @@ linalg_eigvalsh.vjp(input=_of_eigvalsh)
 
 
 def _check_finite(input: np.ndarray, name: str) -> None:
-    check_square(input, name, "linalg_eig")
+    check_square(input, name, "linalg_eig_out_cpu")
     if not np.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
@@ -141,7 +131,7 @@ def linalg_eig(input: Tensor) -> Tensor:
     """
     _check_finite(input, "linalg.eig")
     d = OF_NUMPY[input.dtype].to_complex().numpy
-    L, V = _converged(np.linalg.eig, "linalg.eig", STUBBORN, input)
+    L, V = converged(np.linalg.eig, input)
     return L.astype(d, copy=False), V.astype(d, copy=False)
 
 
@@ -169,7 +159,7 @@ def linalg_eigvals(input: Tensor) -> Tensor:
     tensor([0.+1.j, 0.-1.j])
     """
     _check_finite(input, "linalg.eigvals")
-    L = _converged(np.linalg.eigvals, "linalg.eig", STUBBORN, input)
+    L = converged(np.linalg.eigvals, input)
     return L.astype(OF_NUMPY[input.dtype].to_complex().numpy, copy=False)
 
 
@@ -212,10 +202,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
     """
     check(A, "linalg.svd", "linalg_svd_cpu")
     _check_driver(driver, "torch.linalg.svd")
-    return tuple(_converged(np.linalg.svd, "linalg.svd", UNBOUNDED, A, full_matrices))
-
-
-UNBOUNDED = "contained non-finite values"
+    return tuple(converged(np.linalg.svd, A, full_matrices))
 
 
 @linalg_svd.vjp_all
@@ -253,9 +240,9 @@ def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
-    check(A, "linalg.svdvals", "linalg_svd_cpu")
-    _check_driver(driver, "torch.linalg.svdvals")
-    return _converged(np.linalg.svd, "linalg.svd", UNBOUNDED, A, compute_uv=False)
+    check(A, "linalg.svd", "linalg_svd_cpu")
+    _check_driver(driver, "torch.linalg.svd")
+    return converged(np.linalg.svd, A, compute_uv=False)
 
 
 def _of_svdvals(g: Any, A: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
-from ..dtypes import FLOATING, OF_NUMPY
+from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
@@ -26,7 +26,7 @@ from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
-    "corrcoef", "cov", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var",
+    "corrcoef", "cov", "hash_tensor", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var",
     "var_mean",
 ]  # fmt: skip
 
@@ -493,3 +493,25 @@ def nanquantile(
     """
     result = _quantile(input, q, dim, keepdim, interpolation, skip=True)
     return result if out is None else op.write_out(out, result)
+
+
+# --- a fingerprint ------------------------------------------------------------------------------------------
+
+
+@op.general
+def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int = 0) -> Tensor:
+    """All bits of the elements, as 64-bit floats or integers, combined by exclusive or; uint64.
+
+    >>> import pullback as torch
+    >>> torch.hash_tensor(torch.tensor([5, 3]))
+    tensor(6, dtype=torch.uint64)
+    """
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    kind = OF_NUMPY[input.dtype]
+    if kind.is_complex:
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{op.type_name(kind)}'")
+    dims = dims_of(dim, input.ndim)
+    check_not_empty(input, "hash_tensor", dims if dim not in ((), [], None) else None)
+    wide = np.float64 if kind.category == FLOATING else np.int64 if kind.is_signed or kind.category < INTEGRAL else np.uint64
+    return np.bitwise_xor.reduce(input.astype(wide).view(np.uint64), axis=dims, keepdims=keepdim)

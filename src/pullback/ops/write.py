@@ -11,7 +11,9 @@ import numpy as np
 
 from .. import op, storage
 from ..autograd import modes
+from ..lift import is_lifted
 from ..tensor import Tensor
+from .convert import number_as
 from .create import zeros_like
 
 __all__ = ["fill"]
@@ -31,7 +33,7 @@ copied.vjp(input=lambda g: zeros_like(g), other=lambda g: g)
 @op.general(node="FillBackward0", method=False, holomorphic=False)
 def filled(input: Tensor, value: Any) -> Tensor:
     """``input``'s shape and type, filled with one number."""
-    return np.full(input.shape, value, input.dtype)
+    return np.full(input.shape, number_as(value, input.dtype), input.dtype)
 
 
 filled.vjp(input=lambda g: zeros_like(g))
@@ -47,17 +49,20 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
     tensor([1., 2.])
     """
-    storage.check_writable(self)
+    storage.check_writable(self, source=storage.edge_of(src) if isinstance(src, Tensor) else None)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     a, b = self._array, src._array
     if b.shape != a.shape:
         try:
-            np.broadcast_to(b, a.shape)
+            if np.broadcast_shapes(b.shape, a.shape) != a.shape:
+                raise ValueError
         except ValueError:
             raise op.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
                 f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}") from None  # fmt: skip
     storage.refuse_repeats(a)
+    if modes.special and (is_lifted(a) or is_lifted(b)):
+        return storage.adopt(self, copied(self, src))
     if modes.is_grad_enabled() and (storage.edge_of(self) is not None or storage.edge_of(src) is not None):
         return storage.adopt(self, copied(self, src))
     a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
@@ -82,7 +87,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     storage.refuse_repeats(self._array)
     if modes.is_grad_enabled() and storage.edge_of(self) is not None:
         return storage.adopt(self, filled(self, value))
-    self._array[...] = value
+    self._array[...] = number_as(value, self._array.dtype)
     storage.wrote(self)
     return self
 

@@ -1,6 +1,17 @@
-"""Gradient clipping, parameters as one vector, sequences of several lengths: what PyTorch has at this address."""
+"""Gradient clipping, parametrisations and pruning, parameters as one vector, sequences of several lengths."""
 
-from . import clip_grad, convert_parameters, fusion, rnn
+from . import (
+    clip_grad,
+    convert_parameters,
+    fusion,
+    init,
+    memory_format,
+    parametrizations,
+    parametrize,
+    prune,
+    rnn,
+    stateless,
+)
 from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -10,10 +21,16 @@ from .clip_grad import (
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from .init import skip_init
+from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad", "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
-    "convert_parameters", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
-    "fuse_linear_bn_weights", "fusion", "get_total_norm", "parameters_to_vector", "rnn",
-    "vector_to_parameters",
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "convert_parameters",
+    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "fusion",
+    "get_total_norm", "init", "memory_format", "parameters_to_vector", "parametrizations", "parametrize",
+    "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm",
 ]  # fmt: skip

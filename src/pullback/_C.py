@@ -1,0 +1,96 @@
+"""What PyTorch programs reach as ``torch._C`` although it is not public: questions to the engine, and a few nodes."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from . import storage
+from .autograd import modes, running
+from .autograd.function import _error_node
+from .autograd.graph import AccumulateGrad, Node, clock, made_here
+from .autograd.saved import SavedTensor, packed
+from .tensor import Tensor
+
+_current_autograd_node = running.current_node
+_current_graph_task_execution_order = running.execution_order
+_current_graph_task_id = running.task_id
+_will_engine_execute_node = running.will_execute
+is_grad_enabled = modes.is_grad_enabled
+is_inference_mode_enabled = modes.is_inference_mode_enabled
+has_lapack = True
+
+
+class _WeakTensorRef:
+    """A weak reference that can be asked whether its tensor is gone."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._ref = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        return self._ref() is None
+
+
+class DelayedError:
+    """``DelayedError(message, n)(*tensors)`` gives tensors that raise in backward."""
+
+    def __init__(self, message: str, num_inputs: int) -> None:
+        self.message = message
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        results = [_error_node(t, (t,), self.message) for t in tensors]
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+class _Undefined(Node):
+    """Passes no gradient on."""
+
+    __slots__ = ()
+
+    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> list[None]:
+        return [None] * len(edges)
+
+
+class UndefinedGrad:
+    """``UndefinedGrad()(x)`` is ``x``, from which no gradient comes back."""
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        results = []
+        for t in tensors:
+            result = t.detach()
+            result._fn = node = _Undefined()
+            node._edges, node._saved, node._hooks = (storage.edge_of(t),), (), None
+            node._shape, node._dtype = t._array.shape, t._array.dtype
+            made_here(node, sys._getframe(1))
+            node._seq = clock()
+            results.append(result)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+_Undefined.__name__ = "UndefinedGrad"
+_functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, DelayedError=DelayedError, UndefinedGrad=UndefinedGrad)
+
+
+def _make_saved_tensor(tensor: Tensor, is_output: bool) -> SavedTensor:
+    """A tensor as nodes save it, with the hooks that are on."""
+    hooks = modes._local.packing
+    return packed(tensor, *hooks[-1]) if hooks else SavedTensor.of(tensor, None)
+
+
+def _unsafe_set_version_counter(tensors: Sequence[Tensor], versions: Sequence[int]) -> None:
+    """Set what ``_version`` says; what backward noticed of writes stays noticed."""
+    for t, version in zip(tensors, versions):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version counter to a value below 0: {version}")
+        counter = t.__dict__.get("_counter") or storage.counter(t._array)
+        counter.count = version
+
+
+_autograd = SimpleNamespace(
+    SavedTensor=SavedTensor, _make_saved_tensor=_make_saved_tensor, _unsafe_set_version_counter=_unsafe_set_version_counter,
+    _get_current_graph_task_keep_graph=running.keeps_graph,
+    _saved_tensors_hooks_is_enabled=lambda: modes._local.packing_refused is None,
+)  # fmt: skip

@@ -1,0 +1,308 @@
+"""Forward mode: tensors that carry a tangent, the derivative along one direction, beside their value.
+
+Nothing here knows a derivative. What an operation does to tangents follows from its rule for gradients: for
+elementwise operations the Jacobian is diagonal and the rule itself serves; views and operations declared linear
+are applied to the tangent; for all others the rule, which is linear in ``g``, is recorded and transposed.
+
+The cotangent of a dual number ``p + εt`` that meets it from outside is kept with its parts exchanged,
+``(cotangent of t) + ε (cotangent of p)``. Then the rules, computed with dual numbers, give exactly the reverse
+mode of the forward mode, because second derivatives are symmetric (dual numbers are a Frobenius algebra).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import storage
+from ..complaint import noted
+from ..dtypes import FLOATING, OF_NUMPY
+from ..lift import Level, Lifted, crossing, held, saved_tensors
+from ..tensor import Tensor
+from . import engine, modes
+from .graph import LEAF, Output
+
+
+class Dual(Lifted):
+    """A primal ``value`` and its ``tangent``, of the same shape and type."""
+
+    __slots__ = ("tangent",)
+    tangent: Any
+
+    def __init__(self, level: Level, value: Any, tangent: Any, outer: bool = False) -> None:
+        self.level, self.value, self.tangent, self.outer = level, value, tangent, outer
+
+    def item(self) -> Any:
+        return self.value.item()
+
+    def tolist(self) -> Any:
+        return self.value.tolist()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        tangent = 0
+        if isinstance(value, Dual) and value.level is self.level:
+            value, tangent = value.value, value.tangent
+        self.value[...] = value
+        if isinstance(self.tangent, np.ndarray) and not self.tangent.flags.writeable:
+            self.tangent = self.tangent.copy()
+        self.tangent[...] = tangent
+
+
+class Forward(Level):
+    """A scope in which tensors may carry tangents."""
+
+    def ended(self, tensor: Tensor) -> None:
+        tensor._array = tensor._array.value
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        args: list[Any] = []  # the primals, as tensors; those with a tangent as leaves
+        tangents: list[Any] = []  # one for each edge of the node
+        for i, v in enumerate(values):
+            if i == 0 and op.listed:
+                args.append([self._primal(w, tangents) for w in v])
+            elif i in op.tensors:
+                args.append(self._primal(v, tangents))
+            else:
+                args.append(v)
+        with modes.enable_grad():
+            out = op.call(*args)
+        several = isinstance(out, (tuple, list))
+        outputs = list(out) if several else [out]
+        source = next((o._fn for o in outputs if o._fn is not None), None)
+        if source is None:
+            return [o._array for o in outputs] if several else out._array
+        node = source.node if source.__class__ is Output else source
+        with modes.no_grad():
+            along = self._tangents(op, args, outputs, node, tangents)
+        results = [Dual(self, o._array, t._array, outer) if t is not None else o._array for o, t in zip(outputs, along)]
+        return results if several else results[0]
+
+    def _primal(self, v: Any, tangents: list[Any]) -> Any:
+        if not isinstance(v, (np.ndarray, Lifted)):
+            tangents.append(None)
+            return v
+        if isinstance(v, Dual) and v.level is self:
+            x = held(v.value)
+            x._fn = LEAF
+            tangents.append(held(v.tangent))
+            return x
+        tangents.append(None)
+        return held(v)
+
+    def _tangents(self, op: Any, args: list[Any], outputs: list[Tensor], node: Any, tangents: list[Any]) -> list[Any]:
+        """The tangent of each output, None where it has none."""
+        if op.kind == "view":
+            moved = op.call(tangents[0], *args[1:])
+            return list(moved) if len(outputs) > 1 or isinstance(moved, (tuple, list)) else [moved]
+        y = outputs[0]
+        total: Any = None
+        real = all([t is None or t._array.dtype.kind != "c" for t in tangents]) and y._array.dtype.kind != "c"
+        if op.kind == "elementwise" and op.shared is None and (op.holomorphic or real):
+            saved = saved_tensors(node, node._saved)
+            for pull, t in zip(op.pulls, tangents):
+                if t is not None:
+                    total = plus(total, fitting(pull(t.to(y.dtype) if t.dtype.is_floating_point and not t.dtype.is_complex else t, saved), y))
+            return [total]
+        if op.linear and not op.listed:
+            left_over: list[Any] = [None] * len(tangents)
+            for k, (i, t) in enumerate(zip(op.tensors, tangents)):
+                if t is None:
+                    continue
+                if op.params[i] in op.linear:
+                    there = [None if op.params[j] in op.added else a.detach() if isinstance(a, Tensor) else a for j, a in enumerate(args)]
+                    there[i] = t
+                    total = plus(total, op.call(*there))
+                else:
+                    left_over[k] = t
+            if not any([t is not None for t in left_over]):
+                return [total]
+            tangents = left_over
+        elif op.linear and all([t is not None for t in tangents]):
+            return [op.call(tangents, *args[1:])]
+        rest = transposed(node, outputs, tangents)
+        return rest if total is None else [plus(total, rest[0])]
+
+    def raised(self, array: np.ndarray) -> Dual:
+        return Dual(self, array, np.zeros_like(array))
+
+    def raised_view(self, base: Tensor, view: np.ndarray) -> Dual:
+        """A view of ``base``, which becomes dual too: their tangents share memory as they do."""
+        from ..ops.part import Window, window
+
+        where = window(base._array, view)
+        if not isinstance(where, Window):
+            raise RuntimeError("a value with a tangent can't be written into this view in place: write into a copy, x.clone()")
+        base._array = self.raised(base._array)
+        tangent = base._array.tangent
+        return Dual(self, view, where.of(tangent if where.order is None else tangent.transpose(where.order)))
+
+    def leave(self, x: Tensor) -> Tensor:
+        return self.part(x, True)
+
+    def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        join = self.mark if x._array.outer else self.make
+        return join(f(self.part(x, False)), f(self.part(x, True)))
+
+    def make(self, primal: Tensor, tangent: Tensor) -> Tensor:
+        """A dual tensor."""
+
+        def back(g: Tensor) -> tuple[Any, Any]:
+            a = g._array
+            if isinstance(a, Dual) and a.level is self and a.outer:
+                return self.part(g, True), self.part(g, False)
+            return g, None
+
+        t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
+        return self.track(crossing(Dual(self, primal._array, t._array), (storage.edge_of(primal), storage.edge_of(t)), back))
+
+    def part(self, x: Tensor, tangent: bool) -> Tensor:
+        """The tangent of a tensor (zeros if it carries none), or its primal."""
+        a = x._array
+        dual = isinstance(a, Dual) and a.level is self
+        if not dual:
+            return zeros_like(x) if tangent else x
+
+        def back(g: Tensor) -> tuple[Any]:
+            zero = zeros_like(g)
+            p, t = (zero, g) if not tangent else (g, zero)
+            return (self.mark(p, t),)
+
+        return crossing(a.tangent if tangent else a.value, (storage.edge_of(x),), back)
+
+    def mark(self, p: Tensor, t: Tensor) -> Tensor:
+        """A cotangent from outside, whose parts may have a history."""
+
+        def back(g: Tensor) -> tuple[Any, Any]:
+            return self.part(g, True), self.part(g, False)
+
+        return self.track(crossing(Dual(self, p._array, t._array, True), (storage.edge_of(p), storage.edge_of(t)), back))
+
+
+def plus(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    from ..ops.create import zeros_like
+
+    return zeros_like(x.detach())
+
+
+def fitting(t: Any, like: Tensor) -> Any:
+    """A tangent in the shape and type of the value that it belongs to."""
+    if t is None:
+        return None
+    t = held(np.asarray(t)) if not isinstance(t, Tensor) else t
+    if t._array.dtype != like._array.dtype:
+        t = t.to(like.dtype)
+    return t if t._array.shape == like._array.shape else t.expand(like._array.shape)
+
+
+def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[Any]:
+    """Tangents of a node's outputs: its rule, which is linear in ``g``, recorded and pulled back in turn."""
+    taking_part = [o for o in outputs if o._fn is not None]
+    probes = []
+    with modes.enable_grad():
+        for o in taking_part:
+            u = zeros_like(o)
+            u._fn = LEAF
+            probes.append(u)
+        g = tuple(probes) if node._shape.__class__ is list else probes[0]
+        edges = [e if t is not None else None for e, t in zip(node._edges, tangents)]
+        results = node._pull(g, saved_tensors(node, node._saved), edges)
+        roots = []
+        for r, e, t in zip(results, edges, tangents):
+            if t is not None and isinstance(r, Tensor):
+                r = engine.fitted(r, e, True, node)
+                end = storage.edge_of(r)
+                if end is not None:
+                    roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
+    found = engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False) if roots else [None] * len(probes)
+    values = iter(found)
+    along: list[Any] = []
+    for o in outputs:
+        if o._fn is None:
+            along.append(None)
+            continue
+        value = next(values)
+        along.append(zeros_like(o) if value is None else held(value))
+    return along
+
+
+# --- PyTorch's interface ----------------------------------------------------------------------------------------
+
+_current: Forward | None = None
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What :func:`unpack_dual` returns."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class dual_level:
+    """The scope in which :func:`make_dual` tensors carry their tangents; one at a time.
+
+    >>> import pullback as torch
+    >>> import pullback.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+    ...     fwAD.unpack_dual(x ** 3).tangent
+    tensor(12.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def enter_dual_level() -> int:
+    """Begin a scope; returns its number, 0."""
+    global _current
+    if _current is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _current = Forward()
+    _current.__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the scope: tensors lose their tangents."""
+    global _current
+    if _current is None or level not in (None, 0):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    _current.__exit__()
+    _current = None
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """``tensor`` with a tangent: the direction in which derivatives are taken.
+
+    Raises:
+        RuntimeError: outside of :class:`dual_level`, or if shapes differ.
+        ValueError: if either is not floating point.
+    """
+    if _current is None:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for name, x in (("Primal", tensor), ("Tangent", tangent)):
+        if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
+            raise ValueError(f"Expected {name.lower()} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}")
+    if tensor._array.shape != tangent._array.shape:
+        raise noted(RuntimeError(f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                                 f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+                                 f"{list(tangent.shape)}."))  # fmt: skip
+    if isinstance(tensor._array, Dual) and tensor._array.level is _current:
+        tensor = _current.part(tensor, False)
+    return _current.make(tensor, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value and the tangent of a tensor; the tangent is None if it carries none."""
+    if _current is None or not (isinstance(tensor._array, Dual) and tensor._array.level is _current):
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(_current.part(tensor, False), _current.part(tensor, True))

@@ -1,0 +1,5 @@
+"""PyTorch's old address of ``Variable``, which is :class:`pullback.Tensor`."""
+
+from . import Variable
+
+__all__ = ["Variable"]

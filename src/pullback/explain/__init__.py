@@ -1,0 +1,27 @@
+"""See the backward pass: ``pullback.explain``, as data, text, a picture and a page.
+
+The module is itself the function: ``pullback.explain(y)`` is :func:`pullback.explain.entry.explain`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from .entry import explain
+from .explanation import Explanation
+from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values
+
+__all__ = ["Explanation", "Finding", "Handed", "Kept", "Leaf", "Root", "Step", "Use", "Values", "explain"]
+
+
+class _Callable(ModuleType):
+    """A module that can be called: ``pullback.explain`` names both."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Explanation:
+        return explain(*args, **kwargs)
+
+
+_Callable.__call__.__doc__ = explain.__doc__
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,73 @@
+"""``explain``: the ways in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..autograd import engine, graph
+from ..autograd.entry import _as_tuple, _edge_of_input, _roots
+from .explanation import Explanation
+from .recorder import Pass, Recorder, leaves_behind
+
+
+def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
+    """Explain a backward pass: each step's upstream gradient, rule, downstream gradients and line of code.
+
+    With an ``output``, its backward pass is computed for the look of it: no ``.grad`` changes, the graph stays usable, no hook
+    runs (hooks are named in the steps that have them). Without, it gives a context manager that watches the backward passes
+    of the code in its block, which runs as it would without. Only there is the forward pass seen, too, where it is in the
+    block: then every step knows its module, and cut branches are found.
+
+    Args:
+        output: a tensor, or several.
+        gradient: the seed, or one for each output, as for ``backward``.
+        inputs: only the gradients of these tensors, leaves or not.
+        passes: how many passes the context manager keeps: the newest.
+
+    Returns:
+        an :class:`Explanation`: data in ``steps``, ``leaves``, ``findings``; ``paths(x)``, ``seed(x)``; ``print()``, ``save("x.html")``.
+
+    Raises:
+        RuntimeError: as ``output.backward(gradient)`` would: for a seed of another shape, a graph freed already.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> with torch.explain() as e:
+    ...     (x ** 3).backward()
+    >>> e.steps[0].downstream[0].rule
+    'dx = g · 3 · x²'
+    >>> e.leaves[0].name, e.leaves[0].gradient.values
+    ('x', 12.0)
+    """
+    recorder = Recorder(last=passes)
+    if output is None:
+        return Explanation(recorder)
+    outputs = _as_tuple(output)
+    roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
+    wanted = list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
+    recorded = Pass(1, roots, sys._getframe(1))
+    recorded.limited = inputs is not None
+    recorder.passes.append(recorded)
+    with engine.observe(recorded.note), hooks_silent([e for e, _ in roots]):
+        engine.run(roots, retain=True, create=False, wanted=wanted, accumulate=False)
+    recorded.finish()
+    return Explanation(recorder, recorded)
+
+
+@contextmanager
+def hooks_silent(edges: list[Any]) -> Iterator[None]:
+    """Take the hooks off everything behind these edges, for a while."""
+    holders = [h for h in [*engine.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
+    hooks = [h._hooks for h in holders]
+    before, graph.hooked_leaves = graph.hooked_leaves, False
+    for h in holders:
+        h._hooks = None
+    try:
+        yield
+    finally:
+        graph.hooked_leaves = before
+        for h, value in zip(holders, hooks):
+            h._hooks = value

@@ -1,0 +1,320 @@
+"""What is wrong, or may be: each finding states what was measured, where, and from which threshold on it is said.
+
+Nothing is guessed. A finding rests on the gradients that the engine delivered, on what nodes had kept, and, where the
+forward pass was watched, on which modules ran and where ``detach()`` was called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.engine import capture_key, reachable
+from ..autograd.errors import at
+from ..storage import write_since
+from .record import Finding, Step
+from .recorder import Turn
+
+if TYPE_CHECKING:
+    from .explanation import Parts
+
+FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
+LAYERS = 4  # over at least so many layers
+DEAD = 0.25  # the share of units of a ReLU that have to be 0 for a whole batch,
+BATCH = 4  # of at least so many rows
+SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
+FLAT = 1e-3  # which they are when their slope is below this
+LISTED = 6  # how many names a finding lists
+
+Check = Callable[["Parts"], Iterator[Finding]]
+
+
+def findings(parts: Parts) -> list[Finding]:
+    """Everything found in one backward pass, the worst first."""
+    found = [f for check in CHECKS for f in check(parts)]
+    return sorted(found, key=lambda f: ("error", "warning", "note").index(f.severity))
+
+
+def place(step: Step) -> str:
+    return f"{step.file}:{step.line}" if step.file else "an unknown line"
+
+
+def whose(step: Step) -> str:
+    """A step as a finding names it."""
+    return step.title + (f" in {step.module}" if step.module else "") + f", {place(step)}"
+
+
+def listed(names: list[str]) -> str:
+    shown = ", ".join(f"`{n}`" for n in names[:LISTED])
+    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------
+
+
+def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
+    """Upstream gradients of the layers (steps with a weight of two or more dimensions), from the output backwards."""
+    layers = [s for s in parts.steps if any(d.leaf is not None and d.gradient is not None and len(d.gradient.shape) > 1 for d in s.downstream)]
+    layers = [s for s in layers if s.upstream[0] is not None and s.upstream[0].rms > 0 and math.isfinite(s.upstream[0].rms)]
+    if len(layers) < LAYERS:
+        return
+    first, last = layers[0], layers[-1]
+    a, b = first.upstream[0].rms, last.upstream[0].rms  # type: ignore[union-attr]
+    ratio = b / a
+    if 1 / FACTOR < ratio < FACTOR:
+        return
+    each = ratio ** (1 / (len(layers) - 1))
+    kind, verb = ("vanishing", "shrinks") if ratio < 1 else ("exploding", "grows")
+    text = (f"The gradient {verb} from {a:.3g} (root mean square at {whose(first)}) to {b:.3g} (at {whose(last)}): "
+            f"times {each:.3g} a layer, over {len(layers)} layers.")  # fmt: skip
+    yield Finding(kind, text, steps=[s.number for s in layers], file=last.file, line=last.line)
+
+
+# --- units that learn nothing -------------------------------------------------------------------------------------
+
+
+def dead_relus(parts: Parts) -> Iterator[Finding]:
+    """ReLUs with units that are 0 for every row of the batch. Units lie along dimension 1, or the last of ``(rows, ..., units)``."""
+    for step, turn in zip(parts.steps, parts.turns):
+        out = saved(turn, "out") if named(turn, "relu") else None
+        if out is None or out.ndim < 2 or not out.size:
+            continue
+        axis = 1 if out.ndim == 4 else out.ndim - 1
+        rest = tuple(i for i in range(out.ndim) if i != axis)
+        rows = out.size // out.shape[axis]
+        dead = int((~np.any(out > 0, axis=rest)).sum())
+        if rows >= BATCH and dead >= DEAD * out.shape[axis]:
+            units = "channels" if out.ndim == 4 else "units"
+            text = (f"{dead} of {out.shape[axis]} {units} are 0 for all {rows} {'positions' if out.ndim == 4 else 'rows'} after "
+                    f"{whose(step)}: no gradient passes them.")  # fmt: skip
+            yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
+
+
+def saturated(parts: Parts) -> Iterator[Finding]:
+    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes."""
+    for step, turn in zip(parts.steps, parts.turns):
+        out = saved(turn, "out")
+        if out is None or not out.size or out.dtype.kind != "f":
+            continue
+        if named(turn, "sigmoid", "tanh"):
+            slope = out * (1 - out) if named(turn, "sigmoid") else 1 - out * out
+            share = float((slope < FLAT).mean())
+            what = f"{share:.0%} of the {out.size} values of {whose(step)} are saturated: their slope is below {FLAT:g}"
+        elif named(turn, "softmax"):
+            dim = saved_value(turn, "dim")
+            share = float((out.max(axis=dim) > 1 - FLAT).mean()) if out.ndim and out.shape[dim] > 1 else 0.0
+            what = f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: the rest gets no gradient"
+        else:
+            continue
+        if share >= SATURATED:
+            yield Finding("saturated", what + ".", steps=[step.number], file=step.file, line=step.line)
+
+
+# --- parameters that no gradient reaches ----------------------------------------------------------------------------
+
+
+def no_gradient(parts: Parts) -> Iterator[Finding]:
+    """Parameters of the program's modules that want a gradient and got none, and why, where that was seen."""
+    recorded, names = parts.pass_, parts.names
+    calls = [c for c in parts.recorder.calls if c.start < recorded.start]
+    if parts.limited or not parts.turns:
+        return
+    missing = [(f"{root}.{path}", p) for root, module in names.roots.items() for path, p in module.named_parameters()
+               if p._fn is not None and p not in recorded.behind]  # fmt: skip
+    used = {id(m) for root in names.roots.values() if any(p in recorded.behind for p in root.parameters()) for m in root.modules()}
+    groups: dict[tuple[str, Any], list[str]] = {}
+    for name, p in missing:
+        owners = [(path, m) for root in names.roots.values() for path, m in root.named_modules() if any(q is p for q in m._parameters.values())]
+        if not any(id(m) in used for _, m in owners):
+            continue  # a model that has nothing to do with this output
+        cut = next((c for c in reversed(parts.recorder.cuts) if c.seq < recorded.start and p in c.leaves), None)
+        own = [c for c in calls if any(c.module is m for _, m in owners)]
+        if cut is not None:
+            reason: tuple[str, Any] = ("cut by .detach() at", cut.place)
+        elif own and not any(c.recording for c in own):
+            reason = ("it ran under no_grad(), called at", own[-1].place)
+        elif calls and not own:
+            reason = ("its module was not called", None)
+        elif calls:
+            reason = ("its module ran, but nothing that the output depends on came of it, at", own[-1].place)
+        else:
+            reason = ("the output does not depend on it", None)
+        groups.setdefault(reason, []).append(name)
+    for (reason, where), group in groups.items():
+        text = f"No gradient reaches {listed(group)}: {reason}{' ' + at(where) if where else ''}."
+        if not calls:
+            text += " Put the forward pass in a `with pullback.explain()` block, too, to see why."
+        severity = "error" if reason.startswith("cut") else "warning"
+        yield Finding("no-gradient", text, severity, leaves=group, file=where and where[0], line=where and where[1])
+
+
+# --- NaN ----------------------------------------------------------------------------------------------------------
+
+
+def origin_of_nan(parts: Parts) -> Iterator[Finding]:
+    """The first NaN or infinity: in the forward pass, as far as nodes kept their operands, else in the backward pass."""
+    bad = lambda v: v is not None and (v.nan or v.inf)  # noqa: E731
+    forward = first_in_forward(parts)
+    if forward is not None:
+        yield forward
+        return
+    for step, turn in zip(parts.steps, parts.turns):
+        wrong = [d for d in step.downstream if bad(d.gradient)]
+        if not wrong or any(bad(v) for v in step.upstream):
+            continue
+        d = wrong[0]
+        slot = next(k for k, r in enumerate(turn.handed) if isinstance(r, np.ndarray) and not np.isfinite(r).all())
+        r = turn.handed[slot]
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(r))[0])
+        text = (f"The backward pass makes {r[index]} first in {whose(step)}, at element {index} of the gradient for "
+                f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}.")  # fmt: skip
+        yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
+        return
+
+
+def first_in_forward(parts: Parts) -> Finding | None:
+    """The earliest node whose result is not finite while its operands are."""
+    nodes = reachable([e for e, _ in parts.pass_.roots])
+    kept: dict[int, Any] = {t.node._seq: t.saved for t in parts.turns}
+    results: dict[tuple[int, int], np.ndarray] = {}
+    operands_of: dict[int, list[tuple[str, np.ndarray]]] = {}
+    for node in nodes:
+        op, values = node._op, kept.get(node._seq)
+        if op is None or values is None or op.listed:
+            continue
+        several = node._shape.__class__ is list
+        for (kind, i, _), name, value in zip(op.getters, op.saved_names, values):
+            if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+                continue
+            if kind == "value" and i in op.tensors:
+                operands_of.setdefault(node._seq, []).append((name, value))
+                e = node._edges[op.tensors.index(i)]
+                if e is not None and e._seq != 0:
+                    results[capture_key(e)] = value
+            elif kind == "out" and not several:
+                results[-node._seq, -1] = value
+    for node in nodes:
+        several = node._shape.__class__ is list
+        for k in range(len(node._shape)) if several else (-1,):
+            out = results.get((-node._seq, k))
+            if out is None or np.isfinite(out).all():
+                continue
+            known = dict(operands_of.get(node._seq, ()))
+            names = [n for n in (node._op.params[i] for i in node._op.tensors)] if node._op is not None else []
+            for slot, e in enumerate(node._edges):  # what it did not keep, others may have: its producer, or its other consumers
+                if e is not None and slot < len(names) and names[slot] not in known:
+                    value = e._array if e._seq == 0 else results.get(capture_key(e))
+                    if value is not None and (e._seq != 0 or write_since(value, node._seq) is None):
+                        known[names[slot]] = value
+            if any(not np.isfinite(v).all() for v in known.values()):
+                continue
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
+            step = parts.steps[parts.position[node._seq]]
+            said = ", ".join(element(n, v, index, out.shape) for n, v in known.items())
+            text = f"The forward pass makes {out[index]} first in {whose(step)}, at element {index}" + (f": {said}." if said else ".")
+            return Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
+    return None
+
+
+def operands(turn: Turn, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The gradient and the kept values at one element."""
+    said = [element("g", g, index, shape) for g in turn.received[:1] if isinstance(g, np.ndarray)]
+    names = turn.node._op.saved_names if turn.node._op is not None else [f"saved_tensors[{i}]" for i in range(len(turn.saved))]
+    said += [element(n, v, index, shape) for n, v in zip(names, turn.saved) if isinstance(v, np.ndarray)]
+    return ", ".join(said)
+
+
+def element(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What an operand is at an element of a result, where it broadcasts to it; else how large it is."""
+    try:
+        return f"{name} = {np.broadcast_to(array, shape)[index]:.6g}"
+    except ValueError:
+        return f"{name} = {array.reshape(-1)[0]:.6g}" if array.size == 1 else f"{name} from {array.min():.4g} to {array.max():.4g}"
+
+
+# --- sums that nobody meant -----------------------------------------------------------------------------------------
+
+
+def broadcast(parts: Parts) -> Iterator[Finding]:
+    """Two operands of which each was stretched by the other: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
+    for step, turn in zip(parts.steps, parts.turns):
+        op, node = turn.node._op, turn.node
+        if op is None or op.kind != "elementwise" or len(op.tensors) != 2 or node._shape.__class__ is list:
+            continue
+        shapes = [operand_shape(turn, slot) for slot in (0, 1)]
+        out = node._shape
+        stretched = [s is not None and s != () and math.prod(s) > 1 and math.prod(s) < math.prod(out) for s in shapes]
+        if all(stretched):
+            a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
+            text = (f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum over all "
+                    "those that it met.")  # fmt: skip
+        elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
+            shape = next(s for s, wide in zip(shapes, stretched) if wide)
+            n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)  # type: ignore[call-overload]
+            if n < 2 or math.prod(shape) != n or 1 not in shape:  # type: ignore[arg-type]
+                continue
+            text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "  # type: ignore[arg-type]
+                    "terms. If that was not meant, the other operand lacks a dimension.")  # fmt: skip
+        else:
+            continue
+        yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
+
+
+def operand_shape(turn: Turn, slot: int) -> tuple[int, ...] | None:
+    """The shape of an operand, from where its gradient goes or from what was kept; None if neither tells."""
+    e = turn.node._edges[slot]
+    if e is not None:
+        return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
+    value = saved_value(turn, turn.node._op.params[turn.node._op.tensors[slot]])
+    if value is None:
+        return () if turn.node.name().endswith("Backward0") and turn.node._op.node_name.endswith("1") else None
+    return np.shape(value)
+
+
+def accumulated(parts: Parts) -> Iterator[Finding]:
+    """Leaves whose ``.grad`` held something before: in itself no mistake, unless an optimizer has used it up since."""
+    recorded = parts.pass_
+    held = [leaf for leaf, (_, before) in recorded.leaves.items() if before > 0]
+    if not held:
+        return
+    earlier = [p for p in parts.recorder.passes if p.number < recorded.number]
+    spent = [leaf for leaf in held for p in earlier[-1:] if leaf in p.leaves and write_since(leaf._array, p.start) is not None
+             and stepped_between(leaf, p.start, recorded.start)]  # fmt: skip
+    again = {id(leaf) for leaf in spent}
+    for group, kind in ((spent, True), ([leaf for leaf in held if id(leaf) not in again], False)):
+        if group:
+            names = [parts.names.leaf(leaf) for leaf in group]
+            norm = max(recorded.leaves[leaf][1] for leaf in group)
+            text = f"The gradient was added to what .grad of {listed(names)} held before (norm up to {norm:.3g})"
+            text += ", although the values were updated in between: zero_grad() is missing." if kind else ": call zero_grad() first if that was not meant."
+            where = recorded.place
+            yield Finding("accumulated", text, "warning" if kind else "note", leaves=names, file=where and where[0], line=where and where[1])
+
+
+def stepped_between(leaf: Any, start: int, end: int) -> bool:
+    write = write_since(leaf._array, start)
+    return write is not None and any(start < stamp < end for stamp in write.recent)
+
+
+# --- reading nodes --------------------------------------------------------------------------------------------------
+
+
+def named(turn: Turn, *names: str) -> bool:
+    return turn.node._op is not None and turn.node._op.name in names
+
+
+def saved_value(turn: Turn, name: str) -> Any:
+    """What a node kept under a name."""
+    op = turn.node._op
+    return turn.saved[op.saved_names.index(name)] if op is not None and name in op.saved_names and turn.saved else None
+
+
+def saved(turn: Turn, name: str) -> np.ndarray | None:
+    value = saved_value(turn, name)
+    return value if isinstance(value, np.ndarray) else None
+
+
+CHECKS: list[Check] = [origin_of_nan, no_gradient, vanishing_or_exploding, dead_relus, saturated, broadcast, accumulated]

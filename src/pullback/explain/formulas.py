@@ -1,0 +1,479 @@
+"""The rule of a node as mathematics, read from the rule itself: ``exp.vjp(input=lambda g, out: g * out)`` is "dx = g · out".
+
+There is no second table. A rule is a lambda or a short function; its source is parsed, and
+
+- what is known when the node is explained (options, shapes, numbers) is put in and computed: the derivative of
+  ``x ** 3`` reads "dx = g · (3 · x²)";
+- a function is followed statement by statement, on the values that the node kept, so that only the branch that was
+  taken is shown; names that it gives to intermediate results are kept if they are used more than once: "dx = g · (s · (1
+  + x · (1 - s))), where s = sigmoid(x)";
+- the ``backward`` of a custom Function is read but not run; if it branches, it is shown as its name.
+
+What cannot be read so is shown as a call of the rule by its name.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+SYMBOLS = {"input": "x", "other": "y", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
+CONSTANTS = {math.log(2): "ln 2", math.log(10): "ln 10", math.pi: "π", math.sqrt(2 * math.pi): "√2π", math.sqrt(0.5): "√½"}
+FLAT = {"flat", "zeros_like"}
+WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}  # said without their shapes
+ATTRIBUTES = {"mT": "ᵀ", "T": "ᵀ", "mH": "ᴴ", "H": "ᴴ"}
+SUPERSCRIPT = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
+OPERATORS: dict[type, tuple[str, int]] = {
+    ast.BitOr: (" or ", 1), ast.BitXor: (" xor ", 1), ast.BitAnd: (" and ", 2), ast.Add: (" + ", 4), ast.Sub: (" - ", 4),
+    ast.Mult: (" · ", 5), ast.Div: (" / ", 5), ast.MatMult: (" @ ", 5), ast.FloorDiv: (" // ", 5), ast.Mod: (" mod ", 5),
+    ast.Pow: ("^", 7),
+}  # fmt: skip
+COMPARISONS: dict[type, str] = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠", ast.Is: "is",
+                                ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}  # fmt: skip
+ATOM = 9  # binds tighter than every operator
+
+
+class Unreadable(Exception):
+    """A rule that is not a formula."""
+
+
+def symbol(argument: str) -> str:
+    """An argument as formulas write it."""
+    return SYMBOLS.get(argument, argument)
+
+
+def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> str:
+    """The rule by which a node's gradient for one of its inputs follows from ``g``.
+
+    Args:
+        node: the node.
+        slot: the number of the edge.
+        saved: what the node kept.
+        g: the gradients that reached it, one a result.
+    """
+    name = argument(node, slot)
+    if node._op is None:
+        return f"d{name} = {of_function(node, slot)}"
+    op = node._op
+    rule, together = op.shared, True
+    if rule is None:
+        rule, together = rule_of(op.pulls[slot]), False
+    if rule is None:
+        return f"d{symbol(name)}: no rule"
+    try:
+        values = {n: saved[op.saved_names.index(n)] for n in asked(rule) if n in op.saved_names}
+        values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
+        text = Reader(rule, values, together, slot, len(node._edges)).text()
+    except Exception:  # whatever a rule does that is not read here: it is then named
+        words = (rule.__doc__ or "").split("\n\n")[0].strip().rstrip(":.")
+        if words:
+            return f"d{symbol(name)}: {words}"
+        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *map(symbol, asked(rule))])})"
+    return f"d{symbol(name)} = {text}"
+
+
+def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
+    """The gradients of several results, with zeros where none arrived."""
+    return tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
+
+
+def argument(node: Any, slot: int) -> str:
+    """What the operation calls the input behind an edge."""
+    op = node._op
+    if op is None:
+        position = node._where.index(slot) if slot in getattr(node, "_where", ()) else slot
+        names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
+        names = names[1:] if names[:1] == ("ctx",) else names
+        return names[position] if position < len(names) else f"input{position}"
+    if op.listed:
+        listed = len(node._edges) - len(op.tensors)
+        return f"{op.params[0]}[{slot}]" if slot < listed else op.params[op.tensors[slot - listed]]
+    return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"
+
+
+def rule_of(pull: Callable | None) -> Any:
+    """The rule that an operation wraps for the engine."""
+    names = () if pull is None else pull.__code__.co_freevars
+    return pull.__closure__[names.index("rule")].cell_contents if pull is not None and "rule" in names else None  # type: ignore[index]
+
+
+def asked(rule: Callable) -> list[str]:
+    """What a rule asks for beside ``g`` and the list of what is wanted."""
+    code = rule.__code__
+    return [n for n in code.co_varnames[1 : code.co_argcount] if n != "wanted"]
+
+
+# --- source -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def functions_in(filename: str) -> dict[int, list[Any]]:
+    """Every lambda and function of a source file, by the line that it begins in."""
+    found: dict[int, list[Any]] = {}
+    for node in ast.walk(ast.parse("".join(linecache.getlines(filename)))):
+        if isinstance(node, ast.Lambda | ast.FunctionDef):
+            first = node.decorator_list[0].lineno if isinstance(node, ast.FunctionDef) and node.decorator_list else node.lineno
+            found.setdefault(first, []).append(node)
+    return found
+
+
+def definition(code: CodeType) -> Any:
+    """The lambda or function that some code was compiled from.
+
+    Raises:
+        Unreadable: its source is not at hand.
+    """
+    parameters = code.co_varnames[: code.co_argcount]
+    where = {(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None}
+    for node in functions_in(code.co_filename).get(code.co_firstlineno, ()):
+        if tuple(a.arg for a in node.args.args) != parameters:
+            continue
+        if isinstance(node, ast.FunctionDef) or (node.body.lineno, node.body.col_offset) in where:
+            return node
+    raise Unreadable
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads one rule.
+
+    Args:
+        rule: the function.
+        values: what the node kept, by the names of the rule's parameters.
+        together: whether the rule gives the gradients of all inputs at once; then that of ``slot`` is meant.
+    """
+
+    follows = True
+
+    def __init__(self, rule: Callable, values: dict[str, Any], together: bool = False, slot: int = 0, inputs: int = 1) -> None:
+        self.definition = definition(rule.__code__)
+        self.slot = slot if together else None
+        self.values: dict[str, Any] = {**rule.__globals__, **values}
+        if rule.__closure__:
+            self.values.update(zip(rule.__code__.co_freevars, (c.cell_contents for c in rule.__closure__)))
+        self.values["wanted"] = [i == slot for i in range(inputs)]
+        self.symbolic = {rule.__code__.co_varnames[0], *(n for n in values if is_array(values[n]))}
+        self.local: dict[str, tuple[ast.expr, str]] = {}  # intermediate results: what they are, and how they are written
+        self.uses: dict[str, int] = {}
+
+    def text(self) -> str:
+        body = self.definition.body
+        expression = self.follow(body) if isinstance(body, list) else body
+        if expression is None:
+            return "none"
+        if self.slot is not None:
+            if not isinstance(expression, ast.Tuple):
+                raise Unreadable
+            expression = expression.elts[self.slot]
+        result = self.show(expression)[0]
+        where: list[str] = []
+        shown: set[str] = set()
+        while len(shown) < len(self.uses):
+            for name in [n for n in self.uses if n not in shown]:
+                shown.add(name)
+                where.append(f"{self.local[name][1]} = {self.show(self.local[name][0])[0]}")
+        return result + (", where " + ", ".join(where) if where else "")
+
+    # --- statements
+
+    def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:
+        """The expression that a function returns, for the values at hand; names that it assigns are remembered."""
+        for s in statements:
+            match s:
+                case ast.Return(value=value):
+                    return value
+                case ast.Expr(value=ast.Constant()):
+                    pass
+                case ast.If(test=test, body=body, orelse=otherwise):
+                    returned = self.follow(body if self.evaluate(test) else otherwise)
+                    if returned is not None:
+                        return returned
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if not isinstance(value, ast.GeneratorExp | ast.Lambda):
+                    self.assign(name, value, s)
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                    for target, value in zip(names, values):
+                        if not isinstance(target, ast.Name):
+                            raise Unreadable
+                        self.assign(target.id, value, None)
+                    self.run(s)
+                case ast.FunctionDef() | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
+                    self.run(s)  # what it makes keeps its name
+                    self.symbolic.update(n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                                         and is_array(self.values.get(n.id)))  # fmt: skip
+                case _:
+                    raise Unreadable
+        return None
+
+    def assign(self, name: str, value: ast.expr, statement: ast.stmt | None) -> None:
+        symbolic = bool(self.free(value) & (self.symbolic | set(self.local)))
+        if statement is not None:
+            self.run(statement)
+        if not symbolic:
+            self.local.pop(name, None)
+            return
+        if name in self.symbolic or name in self.local:  # a new value under an old name: the old one is put in here
+            value = Put({n: e for n, (e, _) in self.local.items()}).visit(copy.deepcopy(value))
+        self.symbolic.discard(name)
+        self.local[name] = value, name
+
+    def run(self, statement: ast.stmt) -> None:
+        """Follow the values, too: later branches may depend on them."""
+        if self.follows:
+            exec(compile(ast.Module([statement], []), "<rule>", "exec"), self.values)
+
+    def free(self, e: ast.AST) -> set[str]:
+        return {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
+
+    def evaluate(self, e: ast.expr) -> Any:
+        try:
+            return eval(compile(ast.Expression(e), "<rule>", "eval"), self.values)
+        except Exception as error:
+            raise Unreadable from error
+
+    # --- expressions
+
+    def number(self, e: ast.expr) -> str | None:
+        """The text of an expression whose value is known and no array."""
+        if self.free(e) & (self.symbolic | set(self.local)) and not is_shape(e):
+            return None
+        try:
+            value = self.evaluate(e)
+        except Unreadable:
+            return None
+        return written(value)
+
+    def show(self, e: ast.expr) -> tuple[str, int]:
+        """An expression as text, and how tightly it binds."""
+        known = None if isinstance(e, ast.Name | ast.Lambda) and self.hidden(e) else self.number(e)
+        if known is not None:
+            return known, 5 if "/" in known else 6 if known.startswith("-") else ATOM
+        match e:
+            case ast.Name(id=name):
+                if name in self.local:
+                    value, text = self.local[name]
+                    if self.often(name):
+                        self.uses.setdefault(name, 1)
+                        return text, ATOM
+                    return self.show(value)
+                return symbol(name), ATOM
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self.binary(left, operator, right)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return "-" + self.within(operand, 5), 5
+            case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
+                return "not " + self.within(operand, 3), 3
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                return f"{self.within(left, 4)} {COMPARISONS[type(operator)]} {self.within(right, 4)}", 3
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                return self.show(body if self.evaluate(test) else otherwise)
+            case ast.Attribute(value=value, attr=attribute) if attribute in ATTRIBUTES:
+                return self.within(value, ATOM) + ATTRIBUTES[attribute], ATOM
+            case ast.Attribute(value=value, attr=attribute):
+                return f"{self.within(value, ATOM)}.{attribute}", ATOM
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                return self.call(function, arguments, keywords)
+            case ast.Subscript(value=value, slice=index):
+                return f"{self.within(value, ATOM)}[{ast.unparse(index)}]", ATOM
+            case ast.Tuple(elts=elements):
+                return "(" + ", ".join(self.show(v)[0] for v in elements) + ")", ATOM
+            case ast.Constant(value=value):
+                return repr(value), ATOM
+        raise Unreadable
+
+    def hidden(self, e: ast.expr) -> bool:
+        return isinstance(e, ast.Name) and (e.id in self.symbolic or e.id in self.local)
+
+    def within(self, e: ast.expr, level: int) -> str:
+        """An operand: in parentheses unless it binds at least as tightly as ``level``."""
+        text, binds = self.show(e)
+        return text if binds >= level else f"({text})"
+
+    def binary(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> tuple[str, int]:
+        sign, level = OPERATORS[type(operator)]
+        if isinstance(operator, ast.Mult) and ast.dump(left) == ast.dump(right) and isinstance(left, ast.Name):
+            return self.within(left, ATOM) + "²", 8
+        a, b = self.show(left), self.show(right)
+        if isinstance(operator, ast.Pow):
+            base = a[0] if a[1] >= ATOM else f"({a[0]})"
+            if b[0] == "1":
+                return a
+            plain = b[0].lstrip("-").isdigit()
+            return (base + b[0].translate(SUPERSCRIPT) if plain else f"{base}^{b[0] if b[1] >= ATOM else f'({b[0]})'}"), 8
+        if isinstance(operator, ast.Mult) and "1" in (a[0], b[0]):
+            return b if a[0] == "1" else a
+        if isinstance(operator, ast.Mult) and b[0].lstrip("-").replace(".", "").isdigit() and not a[0].lstrip("-").isdigit() and a[0] != "g":
+            a, b = b, a  # 2 · x, not x · 2
+        if isinstance(operator, ast.MatMult):  # beside products of elements it needs its parentheses
+            return f"{self.within(left, 6) if not self.is_product(left) else a[0]} @ {self.within(right, 6)}", level
+        if "0" in (a[0], b[0]) and sign == " · ":
+            return "0", ATOM
+        if sign == " · " and b[0].startswith("1/"):
+            sign, b = " / ", (b[0][2:], ATOM)
+        first = a[0] if a[1] >= level and " @ " not in a[0] else f"({a[0]})"
+        exact = isinstance(operator, ast.Sub | ast.Div | ast.Mod) or sign == " · " and ("/" in b[0] or " @ " in b[0])
+        second = b[0] if b[1] >= level + exact else f"({b[0]})"
+        return first + sign + second, level
+
+    def is_product(self, e: ast.expr) -> bool:
+        """Whether an expression is written as a product of matrices."""
+        return isinstance(e, ast.BinOp) and isinstance(e.op, ast.MatMult)
+
+    def call(self, function: ast.expr, arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> tuple[str, int]:
+        name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+        name = name.strip("_")
+        if isinstance(function, ast.IfExp):
+            name = ast.unparse(function.body if self.evaluate(function.test) else function.orelse).strip("_")
+        if name in FLAT:
+            return "0", ATOM
+        inner = self.inlined(function, arguments) if not keywords else None
+        if inner is not None:
+            return self.show(inner)
+        if name in WHOLE:
+            return f"{name}({self.show(arguments[0])[0]})", ATOM
+        if name == "where" and len(arguments) == 3:
+            a, b = (self.show(v)[0] for v in arguments[1:])
+            return f"{{{a} if {self.show(arguments[0])[0]} else {b}}}", ATOM
+        if name == "sqrt":
+            return "√" + self.within(arguments[0], ATOM), 8
+        shown = []
+        for e in [*arguments, *(k.value for k in keywords)]:
+            if isinstance(e, ast.Starred):  # options
+                continue
+            text = self.show(e)[0]
+            if text not in ("none", "true", "false", "None", "True", "False"):
+                shown.append(text)
+        return f"{name}({', '.join(shown)})", ATOM
+
+    def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
+        """What a plain function that only does arithmetic returns, in terms of the arguments."""
+        called = self.values.get(function.id) if isinstance(function, ast.Name) else None
+        if not isinstance(called, FunctionType) or hasattr(called, "op") or not called.__module__.startswith("pullback.ops"):
+            return None
+        body = definition(called.__code__).body
+        body = body[1:] if isinstance(body, list) and isinstance(body[0], ast.Expr) else body
+        if not isinstance(body, list) or len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+            return None
+        for name, value in called.__globals__.items():
+            self.values.setdefault(name, value)
+        names = called.__code__.co_varnames[: called.__code__.co_argcount]
+        result = Put(dict(zip(names, arguments))).visit(copy.deepcopy(body[0].value))
+        while isinstance(result, ast.IfExp):
+            result = result.body if self.evaluate(result.test) else result.orelse
+        return result if isinstance(result, ast.BinOp | ast.UnaryOp) or result in arguments else None
+
+    def often(self, name: str) -> bool:
+        """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
+        value = self.local[name][0]
+        if isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+            return False
+        count = sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(self.definition))
+        return count > 1 and not isinstance(value, ast.Lambda)
+
+
+class Put(ast.NodeTransformer):
+    """Puts expressions in the place of names."""
+
+    def __init__(self, expressions: dict[str, ast.expr]) -> None:
+        self.expressions = expressions
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.expressions.get(node.id, node)
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value)
+
+
+def is_shape(e: ast.expr) -> bool:
+    """Whether an expression only asks how large something is."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in ast.walk(e)) and all(
+        not isinstance(n, ast.BinOp) or isinstance(n.op, ast.Mult | ast.Div | ast.Sub | ast.Add) for n in ast.walk(e)
+    )
+
+
+def written(value: Any) -> str | None:
+    """A known value, if it is a number or a word."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value in CONSTANTS:
+        return CONSTANTS[value]
+    if isinstance(value, float) and 1e-5 < value < 0.4 and abs(1 / value - round(1 / value)) < 1e-6 / value:
+        return f"1/{round(1 / value)}"
+    if isinstance(value, int | float):
+        return {math.inf: "∞", -math.inf: "-∞"}.get(value) or f"{value:.6g}"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple) and all(isinstance(v, int) for v in value):
+        return str(value)
+    return None
+
+
+# --- custom Functions -------------------------------------------------------------------------------------------
+
+
+def of_function(node: Any, slot: int) -> str:
+    """The backward of a custom Function, where it is plain assignments and a return; else its name."""
+    function = node._function
+    backward = function.__dict__.get("backward") or getattr(function, "backward", None)
+    code = getattr(getattr(backward, "__func__", backward), "__code__", None)
+    try:
+        tree = definition(code)  # type: ignore[arg-type]
+        position = node._where.index(slot) if slot in node._where else slot
+        return FunctionReader(tree, code, position).text()  # type: ignore[arg-type]
+    except Exception:  # as above
+        return f"{function.__name__}.backward(g)"
+
+
+class FunctionReader(Reader):
+    """Reads a ``backward`` without running it: it may have effects."""
+
+    follows = False
+
+    def __init__(self, tree: ast.FunctionDef, code: CodeType, position: int) -> None:
+        self.definition = tree
+        self.slot = position
+        context, *grads = code.co_varnames[: code.co_argcount]
+        self.context = context
+        self.values = {}
+        self.symbolic = {*grads, *(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))}
+        self.local = {}
+        self.uses = {}
+        self.names = {grads[0]: "g"} if len(grads) == 1 else {n: f"g{i}" for i, n in enumerate(grads)}
+
+    def text(self) -> str:
+        body = self.definition.body
+        if any(isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try) for s in body):
+            raise Unreadable
+        last = body[-1]
+        if isinstance(last, ast.Return) and not isinstance(last.value, ast.Tuple):
+            self.slot = None  # type: ignore[assignment]
+        return super().text()
+
+    def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:
+        kept = [s for s in statements if not (isinstance(s, ast.Assign) and self.saved(s.value))]
+        return super().follow([s for s in kept if not isinstance(s, ast.Expr)])
+
+    def saved(self, e: ast.expr) -> bool:
+        """Whether this takes saved tensors out of the context: they keep the names that they get."""
+        return isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == self.context
+
+    def show(self, e: ast.expr) -> tuple[str, int]:
+        if isinstance(e, ast.Name) and e.id in self.names and e.id not in self.local:
+            return self.names[e.id], ATOM
+        if self.saved(e):
+            return e.attr, ATOM  # type: ignore[attr-defined]
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "clone" and not e.args:
+            return self.show(e.func.value)
+        return super().show(e)

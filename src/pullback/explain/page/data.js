@@ -1,0 +1,124 @@
+"use strict";
+// What the page shows: the explanation, and the tree of modules in which its steps, leaves and outputs hang.
+//
+// An item is {id, kind: "step" | "leaf" | "output" | "group", parent, ...}; a group has `items`. Groups are modules, and
+// where a group would hold too many items for a picture, runs of steps.
+
+const explanation = JSON.parse(document.getElementById("data").textContent);
+const steps = explanation.steps, leaves = explanation.leaves, roots = explanation.roots;
+const MOST = 80; // items that a group may hold; beyond, they are put in runs
+const START = 60; // items to show at first, at most
+
+const items = new Map(); // by id
+const top = { id: "", kind: "group", label: "", parent: null, items: [] };
+
+function add(item, parent) {
+  item.parent = parent;
+  parent.items.push(item);
+  items.set(item.id, item);
+  return item;
+}
+
+function group(path) {
+  if (!path) return top;
+  const id = "m:" + path, known = items.get(id);
+  if (known) return known;
+  const cut = path.lastIndexOf(".");
+  return add({ id, kind: "group", label: path.slice(cut + 1), path, items: [] }, group(cut < 0 ? "" : path.slice(0, cut)));
+}
+
+function buildTree() {
+  for (const step of steps) add({ id: "s" + step.number, kind: "step", step }, group(step.module));
+  for (const leaf of leaves) {
+    const homes = new Set(leaf.uses.map((u) => steps[u.step - 1].module || ""));
+    add({ id: "l:" + leaf.name, kind: "leaf", leaf }, homes.size === 1 ? group([...homes][0]) : top);
+  }
+  roots.forEach((root, i) => add({ id: "o" + i, kind: "output", root }, top));
+  chunk(top);
+}
+
+function chunk(parent) {
+  for (const item of parent.items) if (item.kind === "group") chunk(item);
+  if (parent.items.length <= MOST) return;
+  const single = parent.items.filter((i) => i.kind === "step" || i.kind === "leaf");
+  const order = (i) => (i.kind === "step" ? i.step.number : Math.max(0, ...i.leaf.uses.map((u) => u.step)));
+  single.sort((a, b) => order(a) - order(b));
+  const size = Math.max(30, Math.ceil(single.length / 40));
+  parent.items = parent.items.filter((i) => i.kind !== "step" && i.kind !== "leaf");
+  for (let k = 0; k < single.length; k += size) {
+    const part = single.slice(k, k + size), from = order(part[0]), to = order(part[part.length - 1]);
+    const run = add({ id: `r:${parent.id}:${k}`, kind: "group", label: `steps ${from} to ${to}`, items: [] }, parent);
+    for (const item of part) add(item, run);
+    chunk(run);
+  }
+}
+
+function stepsIn(item) {
+  if (item.kind === "step") return [item.step.number];
+  if (item.kind !== "group") return [];
+  return (item.numbers ??= item.items.flatMap(stepsIn).sort((a, b) => a - b));
+}
+
+// Which groups are open: at first as many as leave the picture small, the outermost first.
+const opened = new Set([""]);
+
+function openAsFits(limit) {
+  let shown = top.items.length;
+  const waiting = top.items.filter((i) => i.kind === "group");
+  while (waiting.length) {
+    const g = waiting.shift();
+    if (shown + g.items.length > limit) continue;
+    shown += g.items.length - 1;
+    opened.add(g.id);
+    waiting.push(...g.items.filter((i) => i.kind === "group"));
+  }
+}
+
+// What stands for an item in the picture: itself, or the outermost closed group around it.
+function visible(item) {
+  let shown = item;
+  for (let i = item.parent; i; i = i.parent) if (!opened.has(i.id)) shown = i;
+  return shown;
+}
+
+// Every use of a value: data from `from` to `to`, and the gradient that goes back at step `step`.
+const links = [];
+
+function buildLinks() {
+  for (const step of steps) {
+    for (const d of step.downstream) {
+      const id = d.leaf !== null ? "l:" + d.leaf : d.step !== null ? "s" + d.step : null;
+      if (id && items.has(id)) links.push({ from: id, to: "s" + step.number, step: step.number, gradient: d.gradient });
+    }
+  }
+  roots.forEach((root, i) => {
+    const leaf = root.step === null ? "l:" + root.name : "s" + root.step;
+    if (items.has(leaf)) links.push({ from: leaf, to: "o" + i, step: 0, gradient: root.seed });
+  });
+}
+
+// --- numbers as text
+
+function numberText(x) {
+  if (typeof x !== "number") return String(x);
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  if (size >= 1e5 || size < 1e-3) return x.toExponential(2).replace("e+", "e");
+  return String(+x.toPrecision(4));
+}
+
+const sizeText = (shape) => (shape.length ? (Array.isArray(shape[0]) ? shape.map(sizeText).join(", ") : shape.join("×")) : "scalar");
+
+function brief(v) {
+  if (!v) return "none";
+  if (v.values !== null && v.shape.reduce((a, b) => a * b, 1) <= 4) return JSON.stringify(round(v.values)).replaceAll('"', "").replaceAll(",", ", ");
+  return `${sizeText(v.shape)}, norm ${numberText(v.norm)}`;
+}
+
+const round = (v) => (Array.isArray(v) ? v.map(round) : typeof v === "number" ? +v.toPrecision(4) : v);
+const titleOf = (step) => step.op.replace(/Backward\d*$/, "") || step.op;
+const fileName = (path) => (path || "").replaceAll("\\", "/").split("/").pop();
+
+buildTree();
+buildLinks();
+openAsFits(START);

@@ -1,0 +1,248 @@
+"""What an explanation consists of, as plain data: dataclasses of numbers, strings and lists.
+
+:func:`plain` turns any of it into what JSON can hold; ``schema.json`` beside this file describes the result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+SMALL = 64  # arrays of so many elements are given in full
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The numbers in an array, in short.
+
+    Attributes:
+        shape, dtype: of the array.
+        norm: Euclidean, over all elements. NaN or infinite if an element is.
+        mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
+        zeros: the share of elements that are exactly 0, from 0 to 1.
+        nan, inf: how many elements are.
+        values: all of them, as nested lists, if there are no more than 64; else None.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    norm: float
+    mean: float
+    min: float
+    max: float
+    zeros: float
+    nan: int
+    inf: int
+    values: Any
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Values:
+        """Measure an array.
+
+        >>> import numpy as np
+        >>> v = Values.of(np.array([3.0, 0.0, -4.0, 0.0]))
+        >>> v.norm, v.mean, v.min, v.max, v.zeros
+        (5.0, -0.25, -4.0, 3.0, 0.5)
+        """
+        shape, name, size = array.shape, array.dtype.name, array.size
+        values = array.tolist() if size <= SMALL else None
+        if not size:
+            return cls(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, values)
+        a = array.reshape(-1)
+        if a.dtype.kind == "c":
+            a = np.abs(a)
+        elif a.dtype.itemsize < 4:
+            a = a.astype(np.float32)
+        if size == 1:
+            x = float(a[0])
+            return cls(shape, name, abs(x), x, x, x, float(x == 0), int(math.isnan(x)), int(math.isinf(x)), values)
+        square = float(a.dot(a))
+        if math.isfinite(square) and square > 1e-30:
+            norm = math.sqrt(square)
+            nan = inf = 0
+        else:  # not finite, or squares that leave the range of the type
+            nan, inf = int(np.isnan(a).sum()), int(np.isinf(a).sum())
+            norm = float(np.linalg.norm(a.astype(np.float64)))
+        zeros = 1 - int(np.count_nonzero(a)) / size
+        return cls(shape, name, norm, float(a.mean(dtype=np.float64)), float(a.min()), float(a.max()), zeros, nan, inf, values)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def rms(self) -> float:
+        """The root of the mean square: the norm, made comparable between sizes."""
+        return self.norm / math.sqrt(self.size) if self.size else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a step hands to one of the operation's inputs.
+
+    Attributes:
+        argument: the input's name in the operation's signature.
+        step: the number of the step that receives it; None if a leaf does.
+        output: which output of that step's operation it belongs to.
+        leaf: the name of the leaf that receives it; None if a step does.
+        rule: how it follows from the upstream gradient g, as mathematics: ``dx = g · cos(x)``.
+        gradient: what it is; None if the rule gave none.
+    """
+
+    argument: str
+    step: int | None
+    output: int
+    leaf: str | None
+    rule: str
+    gradient: Values | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An array that a node kept in memory for its rule."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node's turn in the backward pass.
+
+    Attributes:
+        number: counted from 1, in the order visited.
+        op: the node's name, such as ``MulBackward0``.
+        name: what the program calls the operation's result, where a variable holds it.
+        module: the path of the ``nn.Module`` whose forward ran the operation, such as ``net.encoder.0``.
+        call: which call of that module it was, counted from 1.
+        file, line, code: where in the program the operation was.
+        shape, dtype: of the operation's result (lists of them, where there are several).
+        upstream: the gradients that reached it, one a result; None where none did.
+        downstream: what it hands on, one an input that takes part.
+        kept: what it kept in memory.
+        hooks: the names of hooks on the node.
+    """
+
+    number: int
+    op: str
+    name: str | None
+    module: str | None
+    call: int | None
+    file: str | None
+    line: int | None
+    code: str
+    shape: Any
+    dtype: Any
+    upstream: list[Values | None]
+    downstream: list[Handed]
+    kept: list[Kept]
+    hooks: list[str]
+
+    @property
+    def bytes(self) -> int:
+        """What it kept in memory, in all."""
+        return sum(k.bytes for k in self.kept)
+
+    @property
+    def title(self) -> str:
+        """The operation's name without its ending: ``Mul``."""
+        return self.op.partition("Backward")[0] or self.op
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where a leaf was used, and what that adds to its gradient."""
+
+    step: int
+    argument: str
+    gradient: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The end of the way: a tensor whose ``.grad`` accumulates.
+
+    Attributes:
+        name: what the program calls it.
+        shape, dtype: of the tensor.
+        gradient: what this backward pass brought, all uses together and after hooks.
+        before: the norm of what ``.grad`` held before this pass; 0 if it held none.
+        uses: where it was used.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    gradient: Values
+    before: float
+    uses: list[Use]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where gradients enter: an output, and its seed.
+
+    Attributes:
+        name: what the program calls the output.
+        step: the step that receives the seed; None if the output is itself a leaf.
+        output: which result of that step's operation it is.
+        seed: the values of the ``gradient`` argument.
+        given: False if the seed was left out and 1 was taken.
+    """
+
+    name: str | None
+    step: int | None
+    output: int
+    seed: Values
+    given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to look at, and what it rests on.
+
+    Attributes:
+        kind: what it is, for programs: ``"vanishing"``, ``"exploding"``, ``"dead-relu"``, ``"no-gradient"``, ``"nan"``,
+            ``"saturated"``, ``"broadcast"``, ``"accumulated"``.
+        text: the same for people, with names, numbers and lines.
+        severity: ``"error"``, ``"warning"`` or ``"note"``.
+        steps: the numbers of the steps that it is about.
+        leaves: the names of the leaves that it is about.
+        file, line: where in the program to look.
+    """
+
+    kind: str
+    text: str
+    severity: str = "warning"
+    steps: list[int] = field(default_factory=list)
+    leaves: list[str] = field(default_factory=list)
+    file: str | None = None
+    line: int | None = None
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as dicts, NumPy numbers as Python's, and what JSON has no number for as the strings ``"nan"``, ``"inf"``, ``"-inf"``.
+
+    >>> plain(Use(1, "input", Values.of(np.array([1.0, float("inf")]))))["gradient"]["values"]
+    [1.0, 'inf']
+    """
+    if value is None or value.__class__ in (str, int, bool):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, complex):
+        return f"{value:.6g}"
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    return str(value)

@@ -1,0 +1,88 @@
+"""Pulling other gradients back through a backward pass that has run: single paths, single elements of the seed.
+
+A rule is linear in the gradient that comes in, so a part of that gradient can be pulled back by itself. What the
+nodes had saved is in the recording, even where the program has let it go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.engine import capture_key, fitted, plus
+from ..autograd.errors import at
+from ..complaint import noted
+from ..storage import write_since
+from .recorder import Pass, Turn
+
+Key = tuple[int, int]  # identifies where a gradient arrives: see engine.capture_key
+
+
+def key_of(e: Any) -> Key:
+    return capture_key(e)
+
+
+def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
+    """One node's rule again, on other gradients.
+
+    Args:
+        turn: the node's turn.
+        gradients: one a result of the operation; None for zeros.
+        edges: the node's edges, those that are not asked for replaced by None.
+
+    Raises:
+        RuntimeError: a value that the rule needs was overwritten since.
+    """
+    node = turn.node
+    for value in turn.saved:
+        write = write_since(value, node._seq) if isinstance(value, np.ndarray) else None
+        if write is not None:
+            raise noted(RuntimeError(f"what {node.name()} kept for its rule was overwritten since the backward pass"),
+                        f"it was kept at {at(node.location)}", f"and overwritten at {at(write.location)}",
+                        "Ask before that line: what has been asked once is remembered.")  # fmt: skip
+    g: Any
+    if node._shape.__class__ is list:
+        g = tuple(gradients)
+        if not node._materializes:
+            g = tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
+    else:
+        (g,) = gradients
+    now, node._saved = node._saved, turn.saved  # a custom Function reads it there
+    try:
+        results = node._pull(g, turn.saved, edges)
+    finally:
+        node._saved = now
+    return [None if e is None or r is None else fitted(r, e, False, node) for e, r in zip(edges, results)]
+
+
+def took_part(turn: Turn) -> list[Any]:
+    """The edges along which the node gave a gradient; None for the others."""
+    return [e if r is not None else None for e, r in zip(turn.node._edges, turn.handed)]
+
+
+def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
+    """The whole pass with other seeds, one a root. Hooks do not run.
+
+    Returns:
+        the gradients at the ends of the way: leaves, and inner values at which the recorded pass stopped.
+    """
+    waiting: dict[Key, Any] = {}
+
+    def deliver(e: Any, g: np.ndarray) -> None:
+        key = key_of(e)
+        waiting[key] = plus(waiting[key], g) if key in waiting else g
+
+    for (e, _), seed in zip(recorded.roots, seeds):
+        deliver(e, seed)
+    for turn in recorded.turns:
+        node = turn.node
+        several = node._shape.__class__ is list
+        keys = [(-node._seq, i if several else -1) for i in range(len(turn.received))]
+        if any(k in waiting for k in keys):
+            edges = took_part(turn)
+            for e, r in zip(edges, pull(turn, [waiting.pop(k, None) for k in keys], edges)):
+                if r is not None:
+                    deliver(e, r)
+    return waiting

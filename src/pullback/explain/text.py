@@ -1,0 +1,238 @@
+"""Explanations in the terminal: made for 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from .record import Finding, Leaf, Step, Values
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
+    from .paths import Paths
+    from .seed import Effect
+
+WIDTH = 80
+FEW = 6  # arrays of so many elements are shown in full
+MATRIX = 8  # matrices of so many rows and columns are drawn
+MARKS = {"error": ("✗", "bold red"), "warning": ("!", "bold yellow"), "note": ("·", "bold blue")}
+UP, DOWN = "magenta", "cyan"  # what arrives and what goes out
+
+
+def rendered(content: RenderableType, width: int = WIDTH) -> str:
+    """As plain text, without colours."""
+    console = Console(width=width, color_system=None, file=_Nowhere(), record=True, legacy_windows=False)
+    console.print(content)
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
+
+
+class _Nowhere:
+    """A file that forgets what is written into it."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+def number(x: Any) -> str:
+    """A number in at most four digits."""
+    if isinstance(x, complex):
+        return f"{x:.4g}"
+    x = float(x)
+    return f"{x:.4g}" if math.isfinite(x) else {math.inf: "inf", -math.inf: "-inf"}.get(x, "nan")
+
+
+def nested(values: Any) -> str:
+    """Nested lists of numbers."""
+    return "[" + ", ".join(map(nested, values)) + "]" if isinstance(values, list) else number(values)
+
+
+def size(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) if len(shape) else "scalar"
+
+
+def brief(v: Values | None) -> str:
+    """An array in a few words: its elements if they are few, else its shape, norm and what is unusual."""
+    if v is None:
+        return "none"
+    if v.values is not None and v.size <= FEW:
+        return nested(v.values)
+    words = [size(v.shape), f"norm {number(v.norm)}"]
+    if v.zeros >= 0.005:
+        words.append(f"{v.zeros:.0%} zeros")
+    words += [f"{count} {word}" for count, word in ((v.nan, "nan"), (v.inf, "inf")) if count]
+    return ", ".join(words)
+
+
+def memory(count: int) -> str:
+    """A number of bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.3g} {unit}" if unit != "B" else f"{count} B"
+        count /= 1000  # type: ignore[assignment]
+    return ""
+
+
+def short_path(file: str | None) -> str:
+    return "" if file is None else file.replace("\\", "/").rpartition("/")[2]
+
+
+# --- a whole pass -------------------------------------------------------------------------------------------------
+
+
+def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
+    """Findings, seeds, the steps in the order visited, and the leaves."""
+    parts: list[RenderableType] = [heading(e)]
+    for f in e.findings:
+        parts.append(finding_text(f))
+    if e.findings:
+        parts.append(Text())
+    for root in e.roots:
+        given = "seed" if root.given else "seed (left out: 1)"
+        to = f" → #{root.step}" if root.step else ""
+        parts.append(Text.assemble((f"{root.name or 'output'}", "bold"), f"  {given} ", (brief(root.seed), UP), to))
+    module: str | None = None
+    hidden = len(e.steps) - limit
+    for step in e.steps[:limit]:
+        if step.module != module:
+            module = step.module
+            parts.append(Rule(Text(module or "outside of modules", style="bold"), align="left", style="dim"))
+        parts += step_text(step)
+    if hidden > 0:
+        parts.append(Text(f"... and {hidden} more steps", style="dim"))
+    parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
+    parts.append(leaves_table(e.leaves))
+    return Group(*parts)
+
+
+def heading(e: Explanation) -> Text:
+    place = e.place
+    kept = sum(s.bytes for s in e.steps)
+    text = Text.assemble((f"Backward pass {e.number}", "bold"), f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, "
+                         f"{memory(kept)} kept for it")  # fmt: skip
+    if place is not None:
+        text.append(f"\nfrom {short_path(place[0])}:{place[1]}", style="dim")
+    return text
+
+
+def plural(n: int, word: str) -> str:
+    return f"{n} {word if n == 1 else {'leaf': 'leaves'}.get(word, word + 's')}"
+
+
+def finding_text(f: Finding) -> Table:
+    mark, style = MARKS[f.severity]
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(Text(mark, style=style), Text(f.text))
+    return grid
+
+
+def step_text(step: Step) -> Iterator[RenderableType]:
+    """One step: the operation and its line, what arrives, and for each input the rule and what goes out."""
+    line = f"{short_path(step.file)}:{step.line}" if step.line else ""
+    head = Text.assemble((f"#{step.number:<3}", "dim"), (step.title, "bold"), f" → {step.name}" if step.name else "",
+                         (f"  {line}  {step.code}", "dim"), no_wrap=True, overflow="ellipsis")  # fmt: skip
+    yield head
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=2)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    several = len(step.upstream) > 1
+    for i, v in enumerate(step.upstream):
+        if v is not None or not several:
+            grid.add_row("", Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
+    for d in step.downstream:
+        name, separator, rule = d.rule.partition(" = ")
+        if not separator:
+            name, _, rule = d.rule.partition(": ")
+        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed"
+        cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
+        grid.add_row("", Text(f"{name} ="), cell)
+    if step.hooks:
+        grid.add_row("", "hooks", Text(", ".join(step.hooks), style="yellow"))
+    yield Padding(grid, (0, 0, 0, 2))
+
+
+def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("leaf", overflow="fold")
+    grid.add_column("shape", no_wrap=True)
+    grid.add_column("uses", justify="right")
+    grid.add_column("gradient of this pass", overflow="fold")
+    grid.add_column("rms", justify="right", no_wrap=True)
+    for leaf in leaves:
+        grid.add_row(leaf.name, size(leaf.shape), str(len(leaf.uses) or 1), brief(leaf.gradient), number(leaf.gradient.rms))
+    return grid
+
+
+# --- paths and seeds ------------------------------------------------------------------------------------------------
+
+
+def paths_text(paths: Paths, limit: int = 20) -> RenderableType:
+    """Contributions, largest first, and the check that they add up."""
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("share", justify="right", no_wrap=True)
+    grid.add_column("contribution", overflow="fold")
+    grid.add_column("path, from the output", overflow="fold")
+    for p in list(paths)[:limit]:
+        way = " → ".join("…" if s is None else paths.describe(s) for s in shortened(p.steps))
+        way += f" ({p.arguments[-1]})" if p.arguments else ""
+        if p.hooked:
+            way = f"a hook changed the gradient at: {way}"
+        elif p.count > 1:
+            way = f"{p.count} paths by way of {way}"
+        grid.add_row(f"{p.share:.1%}", brief(p.values), way or "the output itself")
+    head = Text.assemble(("Where the gradient of ", ""), (paths.name, "bold"), " comes from: ", brief(Values.of(paths.total)))
+    rest = [Text(f"... and {len(paths) - limit} more", style="dim")] if len(paths) > limit else []
+    check = Text(f"They add up to the gradient (difference {number(paths.residue)}).", style="dim")
+    return Group(head, grid, *rest, check)
+
+
+def shortened(steps: Sequence[int], most: int = 6) -> list[int | None]:
+    """A long path's beginning and end, with None between."""
+    return list(steps) if len(steps) <= most else [*steps[: most // 2], None, *steps[-most // 2 :]]
+
+
+def effect_text(effect: Effect) -> RenderableType:
+    """vᵀJ as the matrices they are, and each output element's contribution; of large ones the norms."""
+    n, m = effect.jacobian.shape
+    parts: list[RenderableType] = []
+    if n <= MATRIX and m <= MATRIX:
+        columns = [str(i) for i in np.ndindex(*effect.shape)] if effect.shape else [""]
+        columns = [f"{effect.name}[{c.strip('(),')}]" if c else effect.name for c in columns]
+        parts.append(Text("J, how each output element (row) depends on each input element (column):"))
+        grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        grid.add_column("seed v", justify="right", style=UP)
+        grid.add_column("", no_wrap=True)
+        for c in columns:
+            grid.add_column(c, justify="right", no_wrap=True)
+        for v, name, row in zip(effect.seed, effect.elements, effect.jacobian):
+            grid.add_row(number(v), name, *map(number, row))
+        grid.add_section()
+        grid.add_row("", Text("vᵀJ", style="bold"), *[Text(number(x), style=DOWN) for x in effect.gradient.reshape(-1)])
+        parts.append(grid)
+    parts.append(Text(f"\nWhat each output element adds to the gradient of {effect.name}:"))
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column("element", no_wrap=True)
+    grid.add_column("seed", justify="right", style=UP)
+    grid.add_column("seed × its row of J", overflow="fold", style=DOWN)
+    for v, name, row in list(zip(effect.seed, effect.elements, effect.contributions))[:20]:
+        grid.add_row(name, number(v), brief(Values.of(np.asarray(row))))
+    if n > 20:
+        grid.add_row(f"... {n - 20} more")
+    grid.add_section()
+    grid.add_row(Text("sum", style="bold"), "", brief(Values.of(np.asarray(effect.gradient))))
+    parts.append(grid)
+    return Group(*parts)

@@ -1,0 +1,16 @@
+"""Transforms of functions: gradients, products with Jacobians, batches; composable in any order (``torch.func``)."""
+
+from typing import Any
+
+from .transforms import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+           "stack_module_state", "vjp", "vmap"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("functional_call", "stack_module_state"):
+        from . import modules
+
+        return getattr(modules, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

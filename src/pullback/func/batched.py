@@ -1,0 +1,161 @@
+"""``vmap``: a function for one example, computed for a whole batch at once.
+
+Inside, a tensor holds a :class:`Batched` value: one array with the batch as its first dimension, which only the
+operations' batching rules see (:mod:`pullback.func.batching`). An operation without a rule runs once for each example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, storage
+from ..autograd import modes
+from ..lift import Level, Lifted, crossing, held
+from ..tensor import Tensor
+from . import batching
+
+
+class Batched(Lifted):
+    """One value for each example: ``value`` has the batch as its first dimension."""
+
+    __slots__ = ()
+
+    def __init__(self, level: Level, value: Any, outer: bool = False) -> None:
+        self.level, self.value, self.outer = level, value, outer
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape[1:]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.value.strides[1:]
+
+    def item(self) -> Any:
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+                           "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+                           "inside PyTorch internals, please file a bug report.")  # fmt: skip
+
+    def tolist(self) -> Any:
+        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor's values as Python numbers, which differ from "
+                           "example to example.")  # fmt: skip
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, Batched) and value.level is self.level:
+            value, extra = value.value, self.ndim - value.ndim
+            if extra:
+                value = value.reshape(value.shape[:1] + (1,) * extra + value.shape[1:])
+        self.value[...] = value
+
+
+class Batch(Level):
+    """The scope of one ``vmap``.
+
+    Attributes:
+        size: how many examples there are.
+        randomness: ``'error'``, ``'different'`` or ``'same'``.
+    """
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        args: list[Any] = []
+        batched: list[Any] = []
+        for i, v in enumerate(values):
+            if v.__class__ is list:  # of tensors; or an option that has index arrays in it, which stay arrays
+                inside = self._physical if i == 0 and op.listed else self._inside
+                args.append([inside(w) for w in v])
+                batched.append([self._holds(w) for w in v])
+            else:
+                args.append(self._physical(v))
+                batched.append(self._holds(v))
+        with modes.no_grad():
+            if op.kind == "elementwise":
+                out = self._elementwise(op, values, args, batched)
+            else:
+                rule = batching.RULES.get(op.name)
+                out = NotImplemented if rule is None else rule(op, self.size, batched, *args)
+                if out is NotImplemented:
+                    out = self._one_by_one(op, batched, args)
+        if isinstance(out, (tuple, list)):
+            return [Batched(self, o._array, outer) for o in out]
+        return Batched(self, out._array, outer)
+
+    def _holds(self, v: Any) -> bool:
+        return isinstance(v, Batched) and v.level is self
+
+    def _physical(self, v: Any) -> Any:
+        return held(v.value) if self._holds(v) else held(v) if isinstance(v, (np.ndarray, Lifted)) else v
+
+    def _inside(self, v: Any) -> Any:
+        return v.value if self._holds(v) else v
+
+    def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Tensor:
+        """Examples broadcast among themselves, and not against the batch."""
+        ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, Lifted)))
+        for i, (v, a) in enumerate(zip(values, args)):
+            if batched[i] and len(v.shape) < ndim:
+                args[i] = a.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
+        out = op.call(*args)
+        if len({v.dtype for v in values if isinstance(v, (np.ndarray, Lifted))}) > 1:  # 0-d examples give way to others
+            d = dtypes.result_type_of([np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v for v in values])
+            wide = dtypes.result_type_of([a._array if isinstance(a, Tensor) and isinstance(a._array, np.ndarray) else
+                                          np.empty((1,) * min(len(a.shape), 1), a._array.dtype) if isinstance(a, Tensor) else a for a in args])  # fmt: skip
+            if d is not wide and out.dtype is wide:
+                out = out.to(d)
+        return out
+
+    def _one_by_one(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
+        """The operation for each example in turn."""
+        from ..ops.join import stack
+
+        def of(a: Any, b: Any, k: int) -> Any:
+            return [of(x, y, k) for x, y in zip(a, b)] if isinstance(b, list) else a[k] if b else a
+
+        rows = [op.call(*[of(a, b, k) for a, b in zip(args, batched)]) for k in range(self.size)]
+        if isinstance(rows[0], (tuple, list)):
+            return [stack(column) for column in zip(*rows)]
+        return stack(rows)
+
+    def raised(self, array: np.ndarray) -> Any:
+        raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                           "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+                           "vmapped over at level 1. Please try to use out-of-place operators instead of inplace arithmetic.")  # fmt: skip
+
+    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
+        return self.raised(view)
+
+    def leave(self, x: Tensor) -> Tensor:
+        """The examples' cotangents for something that they share, added up."""
+        from ..ops.reduce import sum
+
+        return sum(self.unwrap(x), 0)
+
+    def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        return self.wrap(f(self.unwrap(x)), 0, x._array.outer)
+
+    def wrap(self, x: Tensor, dim: int = 0, outer: bool = False) -> Tensor:
+        """A tensor as a batch of examples along its dimension ``dim``."""
+        if dim:
+            x = x.movedim(dim, 0)
+
+        def back(g: Tensor) -> tuple[Tensor]:
+            return (self.unwrap(g),)
+
+        return self.track(crossing(Batched(self, x._array, outer), (storage.edge_of(x),), back))
+
+    def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
+        """The examples as one tensor; what does not differ from example to example is repeated."""
+        if not self._holds(x._array):
+            x = x.unsqueeze(0).expand((self.size, *x._array.shape))
+        else:
+
+            def back(g: Tensor) -> tuple[Tensor]:
+                return (self.wrap(g, 0, True),)
+
+            x = crossing(x._array.value, (storage.edge_of(x),), back)
+        return x.movedim(0, dim) if dim else x

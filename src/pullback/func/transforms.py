@@ -1,0 +1,520 @@
+"""``grad``, ``vjp``, ``jvp``, ``vmap``, Jacobians and Hessians of functions, composable in any order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..autograd import engine, modes
+from ..autograd.forward_ad import Forward
+from ..autograd.graph import Output
+from ..complaint import noted
+from ..dtypes import FLOATING, OF_NUMPY
+from ..lift import Crossing, Lifted, crossing, held
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .batched import Batch
+
+__all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+
+
+def fresh(x: Any) -> Any:
+    """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients."""
+    if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
+        return x
+    e = storage.edge_of(x)
+    return crossing(x._array, (_NOWHERE if e is None else e,), lambda g: (None if e is None else g,))
+
+
+class Inputs:
+    """The arguments to differentiate by, fresh; edges are noted at once, for the function may write into them."""
+
+    def __init__(self, trees: Sequence[Any]) -> None:
+        flats = [tree_flatten(t) for t in trees]
+        self.specs = [spec for _, spec in flats]
+        self.flat = [[fresh(x) for x in flat] for flat, _ in flats]
+        self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
+        tensors = [x for flat in self.flat for x in flat if isinstance(x, Tensor) and x._fn.__class__ is Crossing]
+        self.edges = [x._fn for x in tensors]
+        self.types = [(x._array.shape, x._array.dtype) for x in tensors]
+        self.has_edge = [[isinstance(x, Tensor) and x._fn.__class__ is Crossing for x in flat] for flat in self.flat]
+
+    def nests(self, grads: Sequence[Any]) -> list[Any]:
+        """Gradients in the structure of the arguments; what is not differentiable stands for itself."""
+        rest = iter(grads)
+        return [tree_unflatten([next(rest) if has else x for x, has in zip(flat, flags)], spec)
+                for flat, flags, spec in zip(self.flat, self.has_edge, self.specs)]  # fmt: skip
+
+
+_NOWHERE: Any = held(np.zeros(()))  # a leaf of nobody's, which receives nothing
+
+
+def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
+    """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
+    roots, wanted = [], inputs.edges
+    for y, seed in zip(outputs, seeds):
+        e = storage.edge_of(y)
+        if e is not None:
+            roots.append((e, seed))
+    create = modes.is_grad_enabled() and (any([s._fn is not None for _, s in roots]) or _open(roots, wanted))
+    if not create:
+        roots = [(e, s._array) for e, s in roots]
+    with modes.set_grad_enabled(create):
+        found = engine.run(roots, retain=retain or create, create=create, wanted=wanted, accumulate=False) if roots else [None] * len(wanted)
+    return [held(np.zeros(*kind) if g is None else g) for g, kind in zip(found, inputs.types)]
+
+
+def _open(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
+    """Whether the graph leads to anything but the inputs: then the gradients, too, depend on it."""
+    ends = {id(e) for e in wanted}
+    seen: set[int] = set()
+    todo = [e for e, _ in roots]
+    while todo:
+        e = todo.pop()
+        if e is None:
+            continue
+        if e._seq == 0:
+            if e is not _NOWHERE:
+                return True
+            continue
+        node = e.node if e.__class__ is Output else e
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if id(node) in ends:
+            if node._edges[0] is not _NOWHERE:
+                return True
+            continue
+        todo.extend(node._edges)
+    return False
+
+
+def _chosen(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
+    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not given:
+        raise RuntimeError("argnums must be non-empty")
+    for i in given:
+        if not isinstance(i, int):
+            raise RuntimeError(f"argnum must be int, got: {type(i)}")
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
+    positive = tuple(i % len(args) for i in given)
+    if len(set(positive)) < len(positive):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return positive
+
+
+def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the gradient of ``func``, whose output is one element, and its value.
+
+    Args:
+        func: takes tensors and nests of tensors, returns a tensor without dimensions.
+        argnums: by which arguments to differentiate.
+        has_aux: ``func`` returns ``(output, aux)``; then ``(gradient, (value, aux))`` is returned.
+
+    >>> import pullback as torch
+    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen = _chosen(argnums, args)
+        with modes.enable_grad():
+            given = list(args)
+            inputs = Inputs([args[i] for i in chosen])
+            for i, x in zip(chosen, inputs.given):
+                given[i] = x
+            output = func(*given, **kwargs)
+            aux = None
+            if has_aux:
+                if not (isinstance(output, tuple) and len(output) == 2):
+                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+                output, aux = output
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"Expected the output of the function passed to grad to be a Tensor but got {type(output)}. The "
+                                   "function to differentiate must return a single tensor")  # fmt: skip
+            if len(output._array.shape):
+                raise noted(RuntimeError("Expected the output of the function passed to grad to return a scalar tensor, got tensor with "
+                                         f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"))  # fmt: skip
+            results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
+        gradient = results[0] if isinstance(argnums, int) else tuple(results)
+        value = closed(output)
+        return (gradient, (value, tree_map(closed, aux))) if has_aux else (gradient, value)
+
+    return wrapper
+
+
+def closed(x: Any) -> Any:
+    """A result without the way back to inputs that nobody outside can ask for."""
+    if not isinstance(x, Tensor) or x._fn is None:
+        return x
+    e = storage.edge_of(x)
+    return x if e._seq == 0 or _open([(e, None)], ()) else x.detach()
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """The gradient of ``func``, as a function; see :func:`grad_and_value`.
+
+    >>> import pullback as torch
+    >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(1.0))
+    tensor(-0.8415)
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapper
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``func`` and a function that pulls cotangents of it back to cotangents of ``primals``.
+
+    >>> import pullback as torch
+    >>> y, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
+    >>> pull(torch.tensor([1.0, 2.0]))
+    (tensor([1.0000, 1.0806]),)
+    """
+    with modes.enable_grad():
+        inputs = Inputs(primals)
+        output = func(*inputs.given)
+        aux = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
+            output, aux = output
+    flat_outputs, out_spec = tree_flatten(output)
+    for y in flat_outputs:
+        if not isinstance(y, Tensor):
+            raise RuntimeError(f"vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        seeds, seed_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 and not isinstance(output, (tuple, list)) else
+                                        cotangents[0] if len(cotangents) == 1 else tuple(cotangents))  # fmt: skip
+        if len(seeds) != len(flat_outputs):
+            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                               f"cotangents: {seed_spec}, primal output: {out_spec}")  # fmt: skip
+        for s, y in zip(seeds, flat_outputs):
+            if s._array.shape != y._array.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output has a shape of {s.shape} and output has a shape of {y.shape}.")
+        with modes.enable_grad():
+            return tuple(inputs.nests(pulled(flat_outputs, seeds, inputs, retain_graph)))
+
+    value = tree_map(closed, output)
+    return (value, pull, tree_map(closed, aux)) if has_aux else (value, pull)
+
+
+def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The value of ``func`` at ``primals`` and its derivative along ``tangents``.
+
+    >>> import pullback as torch
+    >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
+    (tensor(0.), tensor(2.))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    flat, spec = tree_flatten(primals)
+    flat_tangents, tangent_spec = tree_flatten(tangents)
+    if len(flat) != len(flat_tangents) or spec != tangent_spec:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
+                           "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
+                           f"{spec} and tangents with structure {tangent_spec}")  # fmt: skip
+    for p, t in zip(flat, flat_tangents):
+        if not isinstance(p, Tensor) or not isinstance(t, Tensor):
+            raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be (nests of) tensors")
+        if p._array.shape != t._array.shape:
+            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                               f"supported. Tensor is of size {list(p.shape)} while the given forward gradient is of size {list(t.shape)}.")
+    with Forward() as level:
+        duals = [level.make(p, t) for p, t in zip(flat, flat_tangents)]
+        output = func(*tree_unflatten(duals, spec))
+        aux = None
+        if has_aux:
+            output, aux = output
+            aux = tree_map(lambda x: level.part(x, False) if isinstance(x, Tensor) else x, aux)
+        flat_out, out_spec = tree_flatten(output)
+        for y in flat_out:
+            if not isinstance(y, Tensor):
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+        values = [level.part(y, False) for y in flat_out]
+        along = [level.part(y, True) for y in flat_out]
+    results = tree_unflatten(values, out_spec), tree_unflatten(along, out_spec)
+    return (*results, aux) if has_aux else results
+
+
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """The value of ``func`` and the linear function that maps tangents of ``primals`` to tangents of it.
+
+    >>> import pullback as torch
+    >>> y, push = torch.func.linearize(torch.sin, torch.tensor(0.0))
+    >>> push(torch.tensor(3.0))
+    tensor(3.)
+    """
+    value = tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, func(*primals))
+
+    def push(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+
+    return value, push
+
+
+# --- batches ----------------------------------------------------------------------------------------------------
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+    """``func``, which is written for one example, for a batch of them.
+
+    Args:
+        in_dims: for each argument the dimension of its batch, None where all examples share it; nests allowed.
+        out_dims: where the batch goes in the outputs.
+        randomness: what random operations do: ``'error'``, ``'different'`` numbers for each example, or the ``'same'``.
+        chunk_size: do so many examples at a time.
+
+    >>> import pullback as torch
+    >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
+    tensor([2., 2., 2.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        flat, spec = tree_flatten(args)
+        dims = _in_dims(in_dims, args, flat, func)
+        sizes = {x.shape[d] for x, d in zip(flat, dims) if d is not None}
+        if len(sizes) != 1:
+            if not sizes:
+                raise ValueError(f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): got no tensors to map over")
+            raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                             f"{[x.shape[d] for x, d in zip(flat, dims) if d is not None]} for the mapped dimension")  # fmt: skip
+        (size,) = sizes
+        keywords = {k: tree_map(lambda x: x, v) for k, v in kwargs.items()}
+        if chunk_size is not None and chunk_size < size:
+            parts = []
+            for start in range(0, size, chunk_size):
+                n = min(chunk_size, size - start)
+                piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
+                parts.append(_run(func, piece, dims, spec, keywords, n, out_dims, randomness))
+            return _joined(parts, out_dims)
+        return _run(func, flat, dims, spec, keywords, size, out_dims, randomness)
+
+    return wrapper
+
+
+def name_of(func: Callable) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str) -> Any:
+    with Batch(size, randomness) as level:
+        given = [x if d is None else level.wrap(x, d % max(len(x.shape), 1)) for x, d in zip(flat, dims)]
+        keywords = {k: tree_map(lambda x: level.wrap(x) if isinstance(x, Tensor) and len(x.shape) else x, v) for k, v in kwargs.items()}
+        output = func(*tree_unflatten(given, spec), **keywords)
+        flat_out, out_spec = tree_flatten(output)
+        for y in flat_out:
+            if not isinstance(y, Tensor):
+                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did you mean "
+                                 "to set out_dims= to None for output?")  # fmt: skip
+        where = _broadcast(out_dims, output)
+        if where is None:
+            raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+                             f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}.")  # fmt: skip
+        results = []
+        for y, d in zip(flat_out, where):
+            if d is None:
+                if isinstance(y._array, Lifted) and y._array.level is level:
+                    raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
+                results.append(y)
+                continue
+            ndim = len(y._array.shape) + 1
+            if not -ndim <= d < ndim:
+                raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
+            results.append(level.unwrap(y, d % ndim))
+    return tree_unflatten(results, out_spec)
+
+
+def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callable) -> list[Any]:
+    where = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, int) and not isinstance(in_dims, tuple):
+        raise ValueError(f"{where}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+                         f"{type(in_dims)}.")  # fmt: skip
+    if not args:
+        raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
+                         "a function with no inputs. The latter is unsupported.")  # fmt: skip
+    dims = _broadcast(in_dims, args)
+    if dims is None:
+        raise ValueError(f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+                         f"{tree_flatten(in_dims)[1]} but inputs has structure {tree_flatten(args)[1]}.")  # fmt: skip
+    for i, (x, d) in enumerate(zip(flat, dims)):
+        if d is None:
+            continue
+        if not isinstance(d, int):
+            raise ValueError(f"{where}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+        if not isinstance(x, Tensor):
+            if isinstance(in_dims, int):
+                dims[i] = None  # numbers beside tensors are shared
+                continue
+            raise ValueError(f"{where}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
+                             "arguments, please use None as the respective in_dim")  # fmt: skip
+        n = len(x._array.shape)
+        if not -n <= d < n:
+            raise ValueError(f"{where}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim "
+                             f"to satisfy -{n} <= in_dim < {n}.")  # fmt: skip
+    return dims
+
+
+def _broadcast(dims: Any, tree: Any) -> list[Any] | None:
+    """A dimension for each tensor of ``tree``: one for all of a subtree, or a nest of the same structure."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(tree_flatten(tree)[0])
+    if isinstance(tree, (tuple, list)) and isinstance(dims, (tuple, list)) and len(tree) == len(dims):
+        parts = [_broadcast(d, t) for d, t in zip(dims, tree)]
+    elif isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
+        parts = [_broadcast(dims[k], tree[k]) for k in tree]
+    elif isinstance(tree, Tensor) and isinstance(dims, (tuple, list)) and len(dims) == 1:
+        return _broadcast(dims[0], tree)
+    else:
+        return None
+    return None if any(p is None for p in parts) else [d for p in parts for d in p]  # type: ignore[union-attr]
+
+
+def _joined(parts: list[Any], out_dims: Any) -> Any:
+    from ..ops.join import cat
+
+    flats = [tree_flatten(p)[0] for p in parts]
+    spec = tree_flatten(parts[0])[1]
+    where = _broadcast(out_dims, parts[0]) or []
+    return tree_unflatten([column[0] if d is None else cat(list(column), d) for column, d in zip(zip(*flats), where)], spec)
+
+
+# --- Jacobians --------------------------------------------------------------------------------------------------
+
+
+def _basis(flat: Sequence[Tensor]) -> list[Tensor]:
+    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
+    sizes = [x._array.size for x in flat]
+    total, start, parts = sum(sizes), 0, []
+    for x, n in zip(flat, sizes):
+        part = np.zeros((total, n), x._array.dtype)
+        part[np.arange(start, start + n), np.arange(n)] = 1
+        parts.append(held(part.reshape((total, *x._array.shape))))
+        start += n
+    return parts
+
+
+def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable:  # fmt: skip
+    """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
+
+    >>> import pullback as torch
+    >>> torch.func.jacrev(torch.sin)(torch.tensor([0.0, 1.0]))
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.5403]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen = _chosen(argnums, args)
+
+        def of_chosen(*picked: Any) -> Any:
+            given = list(args)
+            for i, p in zip(chosen, picked):
+                given[i] = p
+            return func(*given, **kwargs)
+
+        made = vjp(of_chosen, *[args[i] for i in chosen], has_aux=has_aux)
+        output, pull = made[0], made[1]
+        flat_out, out_spec = tree_flatten(output)
+        if not flat_out:
+            raise RuntimeError("jacrev: Expected f to return at least one tensor")
+
+        def pull_flat(*seeds: Tensor) -> Any:
+            return pull(tree_unflatten(list(seeds), out_spec))
+
+        rows = vmap(pull_flat, chunk_size=chunk_size)(*_basis(flat_out))
+        per_input, in_spec = tree_flatten(rows if not isinstance(argnums, int) else rows[0])
+        start, results = 0, []
+        for y in flat_out:
+            n = y._array.size
+            blocks = [r.narrow(0, start, n).reshape((*y._array.shape, *r._array.shape[1:])) for r in per_input]
+            results.append(tree_unflatten(blocks, in_spec))
+            start += n
+        jacobian = _nested(results, out_spec)
+        return (jacobian, made[2]) if has_aux else jacobian
+
+    return wrapper
+
+
+def _nested(results: list[Any], spec: Any) -> Any:
+    return tree_unflatten(results, spec)
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
+           chunk_size: int | None = None) -> Callable:  # fmt: skip
+    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
+
+    >>> import pullback as torch
+    >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.5403]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen = _chosen(argnums, args)
+        primals = tuple(args[i] for i in chosen)
+        flat, in_spec = tree_flatten(primals)
+
+        def of_chosen(*picked: Any) -> Any:
+            given = list(args)
+            for i, p in zip(chosen, picked):
+                given[i] = p
+            return func(*given, **kwargs)
+
+        def push(*directions: Tensor) -> Any:
+            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
+
+        out_dims: Any = (0, None) if has_aux else (0,)
+        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*_basis(flat))
+        flat_out, out_spec = tree_flatten(pushed[0])
+        columns = []
+        for y in flat_out:  # [inputs, *output] to [*output, *each input]
+            moved = y.movedim(0, -1)
+            start, blocks = 0, []
+            for x in flat:
+                n = x._array.size
+                blocks.append(moved.narrow(-1, start, n).reshape((*y._array.shape[1:], *x._array.shape)))
+                start += n
+            nest = tree_unflatten(blocks, in_spec)
+            columns.append(nest[0] if isinstance(argnums, int) else nest)
+        jacobian = _nested(columns, out_spec)
+        return (jacobian, pushed[1]) if has_aux else jacobian
+
+    return wrapper
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """The Hessian of ``func``: forward mode over reverse mode.
+
+    >>> import pullback as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """``func`` itself: writes in place are traced as they are."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError("functionalize(f, remove=...): Valid options for 'remove' are 'mutations' and 'mutations_and_views'. "
+                           f"Got {remove}")  # fmt: skip
+    return func

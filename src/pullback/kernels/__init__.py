@@ -1,0 +1,175 @@
+"""Native kernels for large arrays: machine code that Python generates through LLVM, cached on disk.
+
+    scalar expressions ─► vector LLVM IR ─► machine code      (elementwise operations and their derivative rules)
+    written kernels    ─►                                     (rows, convolution, pooling, attention, optimizers)
+
+NumPy computes what is small, and everything where llvmlite can't be imported or ``PULLBACK_KERNELS=off``: results agree
+to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size, for testing. Nothing is loaded before the first
+large array comes along.
+
+>>> import pullback as torch
+>>> sorted(torch.kernels.info())
+['cache', 'compiled', 'fetched', 'memory', 'processor', 'reason', 'running', 'threads', 'vector']
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from numpy import ndarray
+
+__all__ = ["info", "set_num_threads", "get_num_threads"]
+
+NEVER = sys.maxsize
+# From how many elements (convolution: multiplications) on kernels win, measured against NumPy (AVX-512, one thread; tests/kernels/measure.py).
+SIZES = {"elementwise": 2048, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "attention": 1024, "optimizer": 2048}
+
+MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
+if MODE not in ("on", "off", "always"):
+    raise ValueError(f"PULLBACK_KERNELS must be on, off or always, not {MODE!r}")
+LARGE = NEVER  # elements from which elementwise operations ask for a kernel
+_reason = ""
+_started = False
+_threads = 0  # 0: as many as there are processors
+
+
+def _set_sizes(mode: str) -> None:
+    global LARGE
+    LARGE = {"on": SIZES["elementwise"], "off": NEVER, "always": 1}[mode]
+
+
+_set_sizes(MODE)
+
+
+def start() -> bool:
+    """Load what makes kernels; whether there are any."""
+    global _started, _reason, LARGE
+    if not _started and MODE != "off" and not _reason:
+        try:
+            native = import_module(".native", __name__)
+            threads, memory = (import_module(f".{name}", __name__) for name in ("threads", "memory"))
+            threads.set_count(_threads or native.threads_available())
+            memory.install()
+            _started = True
+        except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
+            _reason = f"{type(error).__name__}: {error}"
+            LARGE = NEVER
+    return _started
+
+
+def run(kind: str, name: str, size: int, *args: Any) -> Any:
+    """The result of a written kernel; None if NumPy is to compute it.
+
+    Args:
+        kind: the module that has the kernel.
+        name: the function in it, which may also decline by returning None.
+        size: how many elements there are to go through.
+    """
+    if MODE != "always" and size < SIZES[kind] or LARGE == NEVER or not start():
+        return None
+    return getattr(import_module("." + kind, __name__), name)(*args)
+
+
+def beside(name: str, functions: Sequence[Callable], fallback: Callable) -> Callable:
+    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy.
+
+    Args:
+        name: for the machine code; an operation's, if scalars know that by its name.
+        functions: of scalars as of arrays, each giving one result.
+        fallback: the same on arrays.
+    """
+    made: Any = None
+
+    def call(*values: Any) -> Any:
+        nonlocal made
+        if made is None:
+            made = fallback
+            if start():
+                known = import_module(".scalar", __name__).OPERATIONS
+                made = import_module(".elementwise", __name__).Kernels(name, [known.get(name, f) for f in functions], fallback)
+        return made(*values)
+
+    return call
+
+
+def for_large(name: str, compute: Callable, count: int) -> Callable:
+    """A function of so many arrays that asks a kernel of the operation of that name where they are large."""
+    kernel = beside(name, [compute], compute)
+
+    def one(x: Any) -> Any:
+        return kernel(x) if x.__class__ is ndarray and x.size >= LARGE else compute(x)
+
+    def several(x: Any, *others: Any) -> Any:
+        if x.__class__ is ndarray and x.size >= LARGE:
+            return kernel(x, *others)
+        for y in others:
+            if y.__class__ is ndarray and y.size >= LARGE:
+                return kernel(x, *others)
+        return compute(x, *others)
+
+    return one if count == 1 else several
+
+
+def fused(op: Any) -> list[Callable]:
+    """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be one."""
+    if op.fused is None:
+        op.fused = list(op.pulls)
+        if op.kind == "elementwise" or op.name in ALSO_POINTWISE:
+            for k, p in enumerate(op.tensors):
+                rule = op.rules.get(op.params[p])
+                if rule is not None:
+                    op.fused[k] = _fused(op, op.params[p], rule)
+    return op.fused
+
+
+ALSO_POINTWISE = ("keep", "threshold", "between")  # beside the elementwise operations
+
+
+def _fused(op: Any, param: str, rule: Callable) -> Callable:
+    asked = rule.__code__.co_varnames[1 : rule.__code__.co_argcount]
+    at = [op.saved_names.index(n) for n in asked]
+    if not at:
+        kernel = beside(f"{op.name}_{param}", [rule], rule)
+        return lambda g, saved: kernel(g)
+    kernel = beside(f"{op.name}_{param}", [rule], rule)
+    if len(at) == 1:
+        (i,) = at
+        return lambda g, saved: kernel(g, saved[i])
+    return lambda g, saved: kernel(g, *[saved[i] for i in at])
+
+
+def set_num_threads(n: int) -> None:
+    """Let kernels use at most so many threads.
+
+    Raises:
+        RuntimeError: unless n is positive.
+    """
+    global _threads
+    if n < 1:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _threads = n
+    if _started:
+        import_module(".threads", __name__).set_count(n)
+
+
+def get_num_threads() -> int:
+    """How many threads kernels may use."""
+    if _started:
+        return import_module(".threads", __name__).count()
+    return _threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _threads or os.cpu_count() or 1
+
+
+def info() -> dict[str, Any]:
+    """What there is: whether kernels are running and, if not, why; the processor; modules compiled and fetched."""
+    on = start()
+    result: dict[str, Any] = {"running": on, "reason": _reason or ("PULLBACK_KERNELS=off" if MODE == "off" else "")}
+    result.update(dict.fromkeys(("processor", "vector", "compiled", "fetched", "cache", "memory")), threads=get_num_threads())
+    if on:
+        native, cache, memory = (import_module(f".{name}", __name__) for name in ("native", "cache", "memory"))
+        result.update(processor=native.CPU, vector=native.WIDTH, compiled=native.compiled, fetched=native.fetched,
+                      cache=None if cache.folder() is None else str(cache.folder()), memory=memory.held())  # fmt: skip
+    return result

@@ -1,0 +1,283 @@
+"""Values that stand for more than one array: what forward mode and ``vmap`` put inside tensors.
+
+A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
+(:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
+(:class:`pullback.func.batched.Batched`). To everything else it looks like an array: it has a shape and a type, nodes save it,
+the engine carries it. Only where an operation would compute, its level does, by calling the same operation on what
+is inside; there a value of the level below may be found, so levels nest in any order.
+
+Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
+``outer``; it leaves the level again where it reaches something made before the level began.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .autograd import modes
+from .autograd.graph import Node, clock, made_here
+from .tensor import Tensor
+
+new = object.__new__
+
+
+class Level:
+    """One forward-mode or ``vmap`` scope, entered with ``with``.
+
+    Attributes:
+        start: when it began, on the clock of the graph; what is older lies outside.
+    """
+
+    live = counted = False
+
+    def __enter__(self) -> Any:
+        self.start = clock()
+        self.live = self.counted = True
+        self.tensors: list[weakref.ref[Tensor]] = []
+        modes.special_case(1)
+        return self
+
+    def __del__(self) -> None:
+        """The last value of the level is gone: a graph may keep some beyond the level's end."""
+        if self.counted:
+            modes.special_case(-1)
+
+    def __exit__(self, *exc: object) -> None:
+        self.live = False
+        for ref in self.tensors:
+            tensor = ref()
+            if tensor is not None and isinstance(tensor._array, Lifted) and tensor._array.level is self:
+                self.ended(tensor)
+        self.tensors.clear()
+
+    def track(self, x: Tensor) -> Tensor:
+        """Note a tensor of this level, to be told when the level ends."""
+        self.tensors.append(weakref.ref(x))
+        return x
+
+    def ended(self, tensor: Tensor) -> None:
+        """What becomes of a tensor of this level that outlives it."""
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        """The operation on values of which some are of this level and none of a later one."""
+        raise NotImplementedError
+
+    def raised(self, array: np.ndarray) -> Lifted:
+        """An array, which is to be written into, as a value of this level."""
+        raise NotImplementedError
+
+    def leave(self, x: Tensor) -> Tensor:
+        """A cotangent for something outside of the level, from one marked ``outer``."""
+        raise NotImplementedError
+
+    def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        """``f`` applied to what stands inside."""
+        raise NotImplementedError
+
+
+class Lifted:
+    """A value of a level; see the module.
+
+    Attributes:
+        level: the level.
+        value: what stands for the value itself inside, perhaps lifted by an earlier level.
+        outer: a cotangent that came from outside of the level.
+    """
+
+    __slots__ = ("level", "value", "outer", "__weakref__")
+    __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
+    level: Any
+    value: Any
+    outer: bool
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.value.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.value.strides
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for k in self.shape:
+            n *= k
+        return n
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def flags(self) -> Any:
+        return self.value.flags
+
+    @property
+    def base(self) -> Any:
+        """The array at the bottom, which owns the memory or knows who does."""
+        v = self.value
+        while isinstance(v, Lifted):
+            v = v.value
+        return v
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} is not an array")
+
+    def __add__(self, other: Any) -> Any:
+        return (held(self) + held(other))._array
+
+    def __radd__(self, other: Any) -> Any:
+        return (held(other) + held(self))._array
+
+    def copy(self) -> Any:
+        return held(self).clone()._array
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        from .ops.convert import cast
+
+        return self if self.dtype == dtype and not copy else cast(held(self), np.dtype(dtype))._array
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Overwrite everything (``key`` is an Ellipsis)."""
+        raise NotImplementedError
+
+
+def held(value: Any) -> Tensor:
+    """A tensor without history around an array or a lifted value; tensors as they are."""
+    if isinstance(value, Tensor):
+        return value
+    result = new(Tensor)
+    result._array = value
+    result._fn = result._view = result._grad = result._hooks = None
+    return result
+
+
+def is_lifted(value: Any) -> bool:
+    """Whether a value, or any of a list of them, is lifted."""
+    if isinstance(value, (tuple, list)):
+        return any([isinstance(v, Lifted) for v in value])
+    return isinstance(value, Lifted)
+
+
+def topmost(values: Sequence[Any]) -> Any:
+    """The innermost level among these values, or None."""
+    top = None
+    for v in values:
+        for w in v if isinstance(v, (tuple, list)) else (v,):
+            if isinstance(w, Lifted) and (top is None or w.level.start > top.start):
+                top = w.level
+    return top
+
+
+def compute(op: Any, values: Sequence[Any]) -> Any:
+    """An operation on values of which some are lifted: a value, or a list of them."""
+    level = topmost(values)
+    outer = any([isinstance(w, Lifted) and w.level is level and w.outer
+                 for v in values for w in (v if isinstance(v, (tuple, list)) else (v,))])  # fmt: skip
+    return level.compute(op, values, outer)
+
+
+def left(x: Tensor, seq: int) -> Tensor:
+    """A cotangent as something numbered ``seq`` wants it: out of every later level that it entered from outside."""
+    a = x._array
+    if not _has_to_leave(a, seq):
+        return x
+    return left(a.level.leave(x), seq) if a.outer and seq < a.level.start else a.level.inside(x, lambda part: left(part, seq))
+
+
+def _has_to_leave(a: Any, seq: int) -> bool:
+    return isinstance(a, Lifted) and (a.outer and seq < a.level.start or _has_to_leave(a.value, seq))
+
+
+def writable(x: Tensor, value: Any) -> None:
+    """Make ``x`` a tensor of the level of ``value``, which is to be written into it."""
+    level = topmost([value])
+    if level is None or topmost([x._array]) is level:
+        return
+    if isinstance(x._array, Lifted):
+        raise RuntimeError("writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a copy, x.clone()")
+    base = None if x._view is None else x._view[0]
+    if base is None or not isinstance(base._array, np.ndarray):
+        x._array = level.raised(x._array)
+    else:
+        x._array = level.raised_view(base, x._array)
+
+
+def bottom(value: Any) -> np.ndarray:
+    """All numbers of a value, of every example, for looking at them (not for computing)."""
+    while isinstance(value, Lifted):
+        value = value.value
+    return value
+
+
+def settled(value: Any) -> Any:
+    """What remains of a value when its level has ended."""
+    while isinstance(value, Lifted) and not value.level.live:
+        value = value.value
+    return value
+
+
+class Crossing(Node):
+    """The node of a step into a level or out of it; its rule is the opposite step."""
+
+    __slots__ = ("back",)
+    back: Callable[[Tensor], Sequence[Tensor | None]]
+
+    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+        return self.back(held(g))
+
+
+def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
+    """A tensor around ``value`` whose gradient goes to ``edges`` by way of ``back``."""
+    result = held(value)
+    if modes.is_grad_enabled() and any([e is not None for e in edges]):
+        node = Crossing()
+        node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
+        node._shape, node._dtype = value.shape, value.dtype
+        made_here(node, None)
+        node._seq = clock()
+        result._fn = node
+    return result
+
+
+def lifting(pull: Callable) -> Callable:
+    """A node's rule where values may be lifted: on tensors without history, for it cannot run on arrays."""
+
+    def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        return pull(node, tensors(g), saved_tensors(node, saved), edges)
+
+    return pulled
+
+
+def tensors(values: Any) -> Any:
+    """Arrays and lifted values, alone or in tuples and lists, as tensors without history; anything else as it is."""
+    if isinstance(values, (np.ndarray, Lifted)):
+        return held(values)
+    if values.__class__ in (tuple, list):
+        return type(values)([tensors(v) for v in values])
+    return values
+
+
+def saved_tensors(node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a node saved, with tensors for arrays; lists of index arrays, which are options, stay."""
+    return tuple([v if v.__class__ is list and not node._op.listed else tensors(v) for v in saved])

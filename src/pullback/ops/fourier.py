@@ -1,0 +1,469 @@
+"""Discrete Fourier transforms: the functions of ``torch.fft``.
+
+All are made of three linear operations: complex to complex, real to the half of the spectrum that is not redundant,
+and back from that half to real numbers. Each is the derivative of one of the three: the transform is a symmetric
+matrix, so the first is its own transpose; the other two are each other's, but for elements of the half spectrum that
+stand for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
+
+``norm`` says where the factor ``1 / n`` is: ``"backward"`` (the default) puts it into the inverse transform,
+``"forward"`` into the other, and ``"ortho"`` puts its root into both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..dtypes import FLOATING, OF_NUMPY, as_dtype
+from ..tensor import Tensor
+from .complex import conj_physical, is_complex
+from .convert import cast
+from .create import finish
+from .join import constant_pad_nd, roll
+from .matrix import numpy_type
+from .view import wrapped_dim
+
+# --- the three transforms ---------------------------------------------------------------------------------------
+
+# What SciPy calls the factors 1, 1 / √n and 1 / n, in the one direction and in the other.
+AHEAD = {"one": "backward", "root": "ortho", "n": "forward"}
+BACK = {"one": "forward", "root": "ortho", "n": "backward"}
+
+
+def _node(input: Any, *options: Any) -> str:
+    return "FftC2CBackward0" if is_complex(input) else "FftR2CBackward0"
+
+
+@op.general(method=False, node=_node)
+def fft_c2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
+    """The transform over some dimensions, or its inverse but for the factor; complex, also for real input."""
+    from scipy import fft
+
+    if not dim:
+        return input.astype(OF_NUMPY[input.dtype].to_complex().numpy)
+    if forward:
+        return fft.fftn(input, axes=dim, norm=AHEAD[factor])
+    return fft.ifftn(input, axes=dim, norm=BACK[factor])
+
+
+fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, forward))
+
+
+@op.general(method=False, holomorphic=False)
+def fft_r2c(input: Tensor, dim: Sequence[int], factor: str) -> Tensor:
+    """The transform of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
+    from scipy import fft
+
+    return fft.rfftn(input, axes=dim, norm=AHEAD[factor])
+
+
+@op.general(method=False, holomorphic=False)
+def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, n: int) -> Tensor:
+    """The inverse of :func:`fft_r2c`, but for the factor, with ``n`` real numbers in the last of the dimensions."""
+    from scipy import fft
+
+    return fft.irfftn(input, [*(input.shape[d] for d in dim[:-1]), n], dim, norm=BACK[factor])
+
+
+def _weighted(spectrum: Any, dim: int, n: int, weight: float) -> Any:
+    """Half a spectrum, with a weight for the elements that stand for two: all but those of frequency 0 and n / 2."""
+    weights = np.full(n // 2 + 1, weight, OF_NUMPY[numpy_type(spectrum)].to_real().numpy)
+    weights[0] = 1
+    if n % 2 == 0:
+        weights[-1] = 1
+    return spectrum * weights.reshape([-1 if d == dim else 1 for d in range(len(spectrum.shape))])
+
+
+def _of_half(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str) -> Any:
+    n = input_shape[dim[-1]]
+    return fft_c2r(_weighted(g, dim[-1], n, 0.5), dim, factor, n)
+
+
+fft_r2c.vjp(input=_of_half)
+fft_c2r.vjp(input=lambda g, dim, factor, n: _weighted(fft_r2c(g, dim, factor), dim[-1], n, 2.0))
+
+
+# --- arguments --------------------------------------------------------------------------------------------------
+
+
+def _factor(norm: str | None, forward: bool) -> str:
+    if norm == "ortho":
+        return "root"
+    if norm in (None, "backward", "forward"):
+        return "n" if forward is (norm == "forward") else "one"
+    raise RuntimeError(f'Invalid normalization mode: "{norm}"\n  It is one of "backward", "ortho" and "forward".')
+
+
+def _floating(input: Tensor) -> Tensor:
+    """Integers as floats; half precision is refused."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    kind = input.dtype
+    if kind.category < FLOATING:
+        return cast(input, dtypes.get_default_dtype().numpy)
+    if kind.itemsize == 2:
+        raise RuntimeError(f"Unsupported dtype {op.type_name(kind)}\n  Convert first: x.float().")
+    return input
+
+
+def _real(input: Tensor, name: str, what: str) -> Tensor:
+    input = _floating(input)
+    if is_complex(input):
+        raise RuntimeError(f"{name} expects a real{what} input tensor, but got {op.type_name(input.dtype)}")
+    return input
+
+
+def _complex(input: Tensor) -> Tensor:
+    input = _floating(input)
+    return input if is_complex(input) else cast(input, input.dtype.to_complex().numpy)
+
+
+def _one_dim(input: Tensor, dim: int, name: str) -> int:
+    if dim.__class__ is not int:
+        raise TypeError(f"fft_{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrapped_dim(dim, input.ndim)
+
+
+def _check_length(n: int, name: str) -> None:
+    if n.__class__ is not int:
+        raise TypeError(f"fft_{name}(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
+def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
+    """Which dimensions to transform, and the sizes that they are cut or padded to."""
+    s = (s,) if s.__class__ is int else s
+    if dim is not None:
+        dims = [wrapped_dim(d, input.ndim) for d in ((dim,) if dim.__class__ is int else dim)]
+        if len(set(dims)) < len(dims):
+            raise RuntimeError("FFT dims must be unique")
+        if s is not None and len(s) != len(dims):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+    elif s is not None:
+        if len(s) > input.ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {input.ndim} dimensions.")
+        dims = list(range(input.ndim - len(s), input.ndim))
+    else:
+        dims = list(range(input.ndim))
+    sizes = [input.shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
+    return sizes, dims
+
+
+def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """The first elements along dimensions, zeros where there are fewer."""
+    sides = [0] * (2 * input.ndim)
+    for d, n in zip(dims, sizes):
+        _check_length(n, "fft")
+        sides[2 * (input.ndim - d) - 1] = n - input.shape[d]
+    return constant_pad_nd(input, sides) if any(sides) else input
+
+
+def _written(result: Tensor, out: Any, name: str) -> Tensor:
+    """The result, in ``out`` if there is one."""
+    if out is None:
+        return result
+    for kind, test in (("complex", is_complex), ("floating point", lambda x: not is_complex(x))):
+        if test(result) and not test(out):
+            raise RuntimeError(f"{name} expects a {kind} output tensor, but got {op.type_name(out.dtype)}")
+    return op.write_out(out, result)
+
+
+# --- one dimension ----------------------------------------------------------------------------------------------
+
+
+def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _floating(input)
+    d = _one_dim(input, dim, name)
+    if n is not None:
+        _check_length(n, name)
+    input = _resized(input, [d], [input.shape[d] if n is None else n])
+    return _written(fft_c2c(input, (d,), _factor(norm, forward), forward), out, name)
+
+
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform along a dimension, ``X[k] = sum_j x[j] exp(-2πi j k / n)``.
+
+    Args:
+        input: real or complex.
+        n: how many elements to transform: others are cut off, zeros are added; default all.
+        dim: along which.
+        norm: None or "backward": as above; "forward": divided by n; "ortho": divided by its root.
+
+    Returns:
+        Complex, of the input's precision and shape, but for n elements along ``dim``.
+
+    Raises:
+        RuntimeError: for half precision, and for no elements.
+
+    >>> import pullback as torch
+    >>> torch.fft.fft(torch.tensor([1.0, 0.0, 1.0, 0.0])).real
+    tensor([2., 0., 2., 0.])
+    """
+    return _transform(input, n, dim, norm, out, True, "fft")
+
+
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`fft`; its arguments are described there.
+
+    >>> import pullback as torch
+    >>> torch.fft.ifft(torch.tensor([2.0, 0.0, 2.0, 0.0])).real
+    tensor([1., 0., 1., 0.])
+    """
+    return _transform(input, n, dim, norm, out, False, "ifft")
+
+
+def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
+    input = _real(input, name, "")
+    d = _one_dim(input, dim, name)
+    if n is not None:
+        _check_length(n, name)
+    return fft_r2c(_resized(input, [d], [input.shape[d] if n is None else n]), (d,), _factor(norm, forward))
+
+
+def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
+    input = _complex(input)
+    d = _one_dim(input, dim, name)
+    n = 2 * (input.shape[d] - 1) if n is None else n
+    _check_length(n, name)
+    if forward:
+        input = conj_physical(input)
+    return fft_c2r(_resized(input, [d], [n // 2 + 1]), (d,), _factor(norm, forward), n)
+
+
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The first half, ``n // 2 + 1`` elements, of the Fourier transform of real numbers: the others are its conjugates.
+
+    Arguments as for :func:`fft`, but for the input, which must be real.
+
+    >>> import pullback as torch
+    >>> torch.fft.rfft(torch.tensor([1.0, 0.0, 1.0, 0.0]))
+    tensor([2.+0.j, 0.+0.j, 2.+0.j])
+    """
+    return _written(_to_half(input, n, dim, norm, True, "rfft"), out, "rfft")
+
+
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`rfft`: real numbers, whose transform begins with the input.
+
+    Args:
+        n: how many numbers the result has; default the even number that is possible. The rest is as for :func:`fft`.
+
+    >>> import pullback as torch
+    >>> torch.fft.irfft(torch.tensor([2.0, 0.0, 2.0]))
+    tensor([1., 0., 1., 0.])
+    """
+    return _written(_from_half(input, n, dim, norm, False, "irfft"), out, "irfft")
+
+
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform, which is real, of a signal whose second half is the first, conjugated and mirrored.
+
+    Args:
+        input: the first ``n // 2 + 1`` elements of the signal.
+        n: how many numbers the result has; default the even number that is possible. The rest is as for :func:`fft`.
+
+    >>> import pullback as torch
+    >>> torch.fft.hfft(torch.tensor([1.0, 0.0, 1.0]))
+    tensor([2., 0., 2., 0.])
+    """
+    return _written(_from_half(input, n, dim, norm, True, "hfft"), out, "hfft")
+
+
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`hfft`; arguments as for :func:`rfft`.
+
+    >>> import pullback as torch
+    >>> torch.fft.ihfft(torch.tensor([2.0, 0.0, 2.0, 0.0]))
+    tensor([1.-0.j, 0.-0.j, 1.-0.j])
+    """
+    return _written(conj_physical(_to_half(input, n, dim, norm, False, "ihfft")), out, "ihfft")
+
+
+# --- several dimensions -----------------------------------------------------------------------------------------
+
+
+def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform along several dimensions.
+
+    Args:
+        input: real or complex.
+        s: how many elements of each dimension to transform: others are cut off, zeros are added; -1 for all.
+        dim: along which; default the last ones if there is ``s``, else all.
+        norm: as for :func:`fft`, with n the number of all elements that are transformed together.
+
+    >>> import pullback as torch
+    >>> torch.fft.fftn(torch.ones(2, 2)).real
+    tensor([[4., 0.],
+            [0., 0.]])
+    """
+    return _over_several(input, s, dim, norm, out, True, "fftn")
+
+
+def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`fftn`; its arguments are described there.
+
+    >>> import pullback as torch
+    >>> torch.fft.ifftn(torch.ones(2, 2)).real
+    tensor([[1., 0.],
+            [0., 0.]])
+    """
+    return _over_several(input, s, dim, norm, out, False, "ifftn")
+
+
+def _over_several(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _floating(input)
+    sizes, dims = _sizes_and_dims(input, s, dim)
+    return _written(fft_c2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward), out, name)
+
+
+def _last_apart(input: Tensor, s: Any, dim: Any, name: str, half: bool) -> tuple[list[int], list[int], int]:
+    """Sizes and dimensions, and how many real numbers the last one has (when the input has half a spectrum: twice as many)."""
+    sizes, dims = _sizes_and_dims(input, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    n = sizes[-1]
+    if half:
+        if s is None or (s if s.__class__ is int else s[-1]) == -1:
+            n = 2 * (n - 1)
+        _check_length(n, name)
+        sizes[-1] = n // 2 + 1
+    return sizes, dims, n
+
+
+def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform of real numbers along several dimensions, without the redundant half of the last.
+
+    Arguments as for :func:`fftn`, but for the input, which must be real.
+
+    >>> import pullback as torch
+    >>> torch.fft.rfftn(torch.ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
+    input = _real(input, "rfftn", "-valued")
+    sizes, dims, _ = _last_apart(input, s, dim, "rfftn", False)
+    return _written(fft_r2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, True)), out, "rfftn")
+
+
+def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`rfftn`; ``s`` are the sizes of the result, the rest is as for :func:`fftn`.
+
+    >>> import pullback as torch
+    >>> torch.fft.irfftn(torch.ones(2, 3), s=(2, 5)).shape
+    torch.Size([2, 5])
+    """
+    input = _complex(input)
+    sizes, dims, n = _last_apart(input, s, dim, "irfftn", True)
+    return _written(fft_c2r(_resized(input, dims, sizes), tuple(dims), _factor(norm, False), n), out, "irfftn")
+
+
+def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """:func:`hfft` along the last of the dimensions, after :func:`fftn` along the others; ``s`` are the sizes of the result.
+
+    >>> import pullback as torch
+    >>> torch.fft.hfftn(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
+    input = _complex(input)
+    sizes, dims, n = _last_apart(input, s, dim, "hfftn", True)
+    factor = _factor(norm, True)
+    result = _resized(input, dims, sizes)
+    if len(dims) > 1:
+        result = fft_c2c(result, tuple(dims[:-1]), factor, True)
+    return _written(fft_c2r(conj_physical(result), (dims[-1],), factor, n), out, "hfftn")
+
+
+def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """The inverse of :func:`hfftn`; arguments as for :func:`rfftn`.
+
+    >>> import pullback as torch
+    >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
+    input = _real(input, "ihfftn", "-valued")
+    sizes, dims, _ = _last_apart(input, s, dim, "ihfftn", False)
+    factor = _factor(norm, False)
+    result = conj_physical(fft_r2c(_resized(input, dims, sizes), (dims[-1],), factor))
+    if len(dims) > 1:
+        result = fft_c2c(result, tuple(dims[:-1]), factor, False)
+    return _written(result, out, "ihfftn")
+
+
+def _in_two(several: Callable) -> Callable:
+    """A transform of several dimensions as one of the last two."""
+
+    def transform(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+        return several(input, s, dim, norm, out=out)
+
+    transform.__name__ = transform.__qualname__ = several.__name__[:-1] + "2"
+    transform.__doc__ = f":func:`{several.__name__}` along two dimensions, which are the last two unless named."
+    return transform
+
+
+fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_in_two, (fftn, ifftn, rfftn, irfftn, hfftn, ihfftn))
+
+
+# --- frequencies ------------------------------------------------------------------------------------------------
+
+
+def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, out: Any, ordered: Any) -> Tensor:
+    kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    if kind.category < FLOATING:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    result = finish((ordered / (n * d)).astype(kind.numpy), requires_grad)
+    return result if out is None else op.write_out(out, result)
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+            out: Any = None) -> Tensor:  # fmt: skip
+    """The frequencies of the elements of :func:`fft`: ``[0, 1, ..., -2, -1] / (n * d)``, where ``d`` is the distance of samples.
+
+    >>> import pullback as torch
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    k = np.arange(n)
+    return _frequencies("fftfreq", n, d, dtype, requires_grad, out, np.where(k < (n + 1) // 2, k, k - n))
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             out: Any = None) -> Tensor:  # fmt: skip
+    """The frequencies of the elements of :func:`rfft`: ``[0, 1, ..., n // 2] / (n * d)``, where ``d`` is the distance of samples.
+
+    >>> import pullback as torch
+    >>> torch.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, np.arange(n // 2 + 1))
+
+
+def _shift(input: Tensor, dim: Any, half: Callable[[int], int]) -> Tensor:
+    dims = list(range(input.ndim)) if dim is None else [dim] if dim.__class__ is int else list(dim)
+    return roll(input, [half(input.shape[wrapped_dim(d, input.ndim)]) for d in dims], dims)
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The spectrum with frequency 0 in the middle, along all dimensions or those named.
+
+    >>> import pullback as torch
+    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
+    return _shift(input, dim, lambda n: n // 2)
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of :func:`fftshift`.
+
+    >>> import pullback as torch
+    >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+    tensor([ 0,  1, -2, -1])
+    """
+    return _shift(input, dim, lambda n: (n + 1) // 2)

@@ -1,0 +1,50 @@
+"""``TorchDispatchMode``: see, or replace, every computation below autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..autograd import modes
+from ..layers import Layer
+from ..op import wrap
+from ..ops.aten import arrays, overload_of
+
+import numpy as np
+
+
+class TorchDispatchMode(Layer):
+    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each computation.
+
+    ``func`` is an operation (its ``__name__`` is ``"mul.Tensor"``, say), ``args`` are tensors without history. What it
+    returns, usually ``func(*args, **kwargs)``, is the operation's result.
+
+    >>> import pullback as torch
+    >>> from pullback.utils._python_dispatch import TorchDispatchMode
+    >>> class Names(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names(): _ = torch.ones(2) * 2
+    aten.mul.Tensor
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+        args = tuple([_tensors(v) for v in values])
+        return arrays(self.__torch_dispatch__(overload_of(op, values), (), args, {}))
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return wrap(value)
+    if isinstance(value, list) and any([isinstance(v, np.ndarray) for v in value]):
+        return [_tensors(v) for v in value]
+    return value
+
+
+def _get_current_dispatch_mode() -> Any:
+    """The innermost mode of this thread, or None."""
+    return modes._local.layers[-1] if modes._local.layers else None

@@ -1,0 +1,166 @@
+"""gradcheck finds what is wrong, in both modes, and says it in PyTorch's words."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit")
+fast = pytest.mark.parametrize("fast_mode", [True, False])
+
+
+def double(torch: Any, *shape: int, dtype: Any = None) -> Any:
+    return torch.rand(*shape, dtype=dtype or torch.float64, requires_grad=True)
+
+
+def shifted(x: Any) -> Any:
+    """A function whose gradient is wrong by a constant."""
+    y = x.clone()
+    y.register_hook(lambda g: g + 1e-2)
+    return y
+
+
+@fast
+def test_right_derivatives_pass(torch: Any, fast_mode: bool) -> None:
+    x, y = double(torch, 3), double(torch, 3)
+    z = torch.rand(2, dtype=torch.complex128, requires_grad=True)
+    for f, inputs in ((lambda x: x.mul(5), x), (lambda x, y: x * x, (x, y)), (lambda x: (), (x,)), (lambda x, y: (torch.complex(x, y), x + 1), (x, y)),
+                      (lambda z: (z, torch.real(z)), z), (lambda z: (z * z).sin(), z), (lambda x, n: x**n, (x, 2)), (lambda x: x.argmax(), (x,))):  # fmt: skip
+        assert torch.autograd.gradcheck(f, inputs, fast_mode=fast_mode)
+    assert torch.autograd.gradgradcheck(lambda x, y: x**2 * y, (x, y), fast_mode=fast_mode)
+    assert torch.autograd.gradgradcheck(lambda z: z**3, (z,), fast_mode=fast_mode)
+    assert torch.autograd.gradcheck(lambda x: x**2, (x,), check_batched_grad=True, fast_mode=fast_mode)
+    assert torch.autograd.gradcheck(lambda x: x**2, (x,), check_forward_ad=True, fast_mode=fast_mode)
+
+
+@fast
+def test_wrong_derivatives(torch: Any, fast_mode: bool) -> None:
+    check = torch.autograd.gradcheck
+    real, other = double(torch, 2, 2), torch.ones(2, 2, dtype=torch.complex128, requires_grad=True)
+    for f, x, words in ((shifted, real, "^Jacobian mismatch for output 0 with respect to input 0"),
+                        (shifted, other, "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0"),
+                        (lambda x: (x * 2, shifted(x)), real, "Jacobian mismatch for output 1 with respect to input 0"),
+                        (lambda z: shifted(torch.real(z)), other, "Jacobian mismatch for output 0 with respect to input 0")):  # fmt: skip
+        with pytest.raises(torch.autograd.gradcheck.__globals__["GradcheckError"], match=words):
+            check(f, (x,), fast_mode=fast_mode)
+        assert not check(f, (x,), fast_mode=fast_mode, raise_exception=False)
+    with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
+        check(shifted, (real,), atol=1e-1, fast_mode=fast_mode)
+
+
+@fast
+def test_inputs_are_looked_at(torch: Any, fast_mode: bool) -> None:
+    check = torch.autograd.gradcheck
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
+        check(lambda x: x, (torch.rand(3),), raise_exception=False, fast_mode=fast_mode)
+    with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
+        assert check(lambda x: x, (torch.ones(1, requires_grad=True),), atol=1e-1, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
+        check(lambda x: x, (double(torch, 1).expand(2, 2),), raise_exception=False, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="mine"):  # errors of the function's own are not swallowed
+        check(lambda x: (_ for _ in ()).throw(RuntimeError("mine")), (double(torch, 1),), raise_exception=False, fast_mode=fast_mode)
+
+
+@fast
+def test_outputs_are_looked_at(torch: Any, fast_mode: bool) -> None:
+    check = torch.autograd.gradcheck
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero"):
+        check(lambda x: x.detach() * 2, x, fast_mode=fast_mode)
+    assert not check(lambda x: x.detach() * 2, x, fast_mode=fast_mode, raise_exception=False)
+    with pytest.raises(AssertionError, match="return outputs with the same shape when inputs are perturbed"):
+        check(lambda x: torch.cat([x, x]) if torch.all(x >= 1) else x, (x,), fast_mode=fast_mode)
+    with pytest.raises(AssertionError, match="return outputs with the same dtype when inputs are perturbed"):
+        check(lambda x: x.to(torch.float32) if torch.all(x >= 1) else x, (x,), fast_mode=fast_mode)
+
+
+@fast
+def test_randomness_in_backward(torch: Any, fast_mode: bool) -> None:
+    class Jitter(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, jitter: float = 0.0) -> Any:
+            ctx.jitter = jitter
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return Jitter.apply(g, ctx.jitter) * (1 + torch.rand_like(g) * ctx.jitter), None
+
+    x = double(torch, 3, 3)
+    check, again = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    assert check(lambda x: Jitter.apply(x, 0.0), x, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="Backward is not reentrant"):
+        check(lambda x: Jitter.apply(x, 1e-6), x, fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="Backward is not reentrant"):
+        again(lambda x: Jitter.apply(x, 1e-12), x, fast_mode=fast_mode)
+    assert check(lambda x: Jitter.apply(x, 1e-6), x, nondet_tol=1e-5, fast_mode=fast_mode)
+    assert again(lambda x: Jitter.apply(x, 1e-12), x, nondet_tol=1e-5, fast_mode=fast_mode)
+
+
+def test_modes_exclude_each_other(torch: Any) -> None:
+    check, x = torch.autograd.gradcheck, double(torch, 2)
+    with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or check_backward_ad"):
+        check(lambda x: x, (x,), check_backward_ad=False)
+    with pytest.raises(AssertionError, match="Setting check_batched_grad=True requires check_backward_ad to be True"):
+        check(lambda x: x, (x,), check_backward_ad=False, check_forward_ad=True, check_batched_grad=True, check_undefined_grad=False)
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, forward_fails: bool, backward_fails: bool) -> Any:
+            ctx.fails = forward_fails, backward_fails
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx: Any, g: Any) -> Any:
+            if ctx.fails[1]:
+                raise RuntimeError("backward failed")
+            return 2 * g, None, None
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, _1: Any, _2: Any) -> Any:
+            if ctx.fails[0]:
+                raise RuntimeError("forward failed")
+            return 2 * t
+
+    assert check(F.apply, (x, True, False))
+    with pytest.raises(RuntimeError, match="backward failed"):
+        check(F.apply, (x, False, True))
+
+
+@fast
+def test_forward_mode_is_compared(torch: Any, fast_mode: bool) -> None:
+    fwad = torch.autograd.forward_ad
+
+    def bad(x: Any, y: Any) -> Any:
+        primal, tangent = fwad.unpack_dual(y)
+        return x + y, y if tangent is None else fwad.make_dual(primal, tangent * 1.1)
+
+    for inputs in ((double(torch, 2), double(torch, 2)), (double(torch, 2, dtype=torch.complex128), double(torch, 2))):
+        assert torch.autograd.gradcheck(lambda x, y: (x + y, y), inputs, check_forward_ad=True, fast_mode=fast_mode)
+        with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 1 with respect to input 1"):
+            torch.autograd.gradcheck(bad, inputs, check_forward_ad=True, fast_mode=fast_mode)
+
+
+def test_old_names(torch: Any) -> None:
+    import importlib
+
+    module = importlib.import_module(f"{torch.__name__}.autograd.gradcheck")
+    a, b = double(torch, 2, 2), double(torch, 2, 2)
+    eye = torch.eye(4, dtype=torch.float64)
+    f = lambda xs: (2 * xs[0] + xs[1], xs[0])  # noqa: E731
+    with pytest.warns(FutureWarning, match="`get_numerical_jacobian` was part of PyTorch's private API"):
+        first, second = module.get_numerical_jacobian(f, (a, b), eps=1e-6)
+    assert torch.allclose(first, 2 * eye) and torch.allclose(second, eye)
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
+        module.get_numerical_jacobian(f, (a, b), eps=1e-6, grad_out=2.0)
+    with pytest.warns(FutureWarning, match="`get_analytical_jacobian` was part of PyTorch's private API"):
+        jacobians, reentrant, _, _ = module.get_analytical_jacobian((a, b), f((a, b))[0])
+    assert torch.allclose(jacobians[0], 2 * eye) and torch.allclose(jacobians[1], eye) and reentrant
+
+
+def test_nothing_is_warned_about(torch: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.autograd.gradcheck(lambda x: x * 2, double(torch, 2), check_undefined_grad=False)

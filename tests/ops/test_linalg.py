@@ -1,0 +1,205 @@
+"""Linear algebra beyond the table of samples: matrices of special kinds, what PyTorch cannot do, singular input."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import linalg
+from pullback.autograd import gradcheck, gradgradcheck
+
+
+def matrices(*shape: int, complex: bool = False, seed: int = 0) -> Any:
+    """Random matrices, well conditioned for these seeds."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(shape)
+    if complex:
+        a = a + 1j * rng.standard_normal(shape)
+    return pullback.tensor(a, requires_grad=True)
+
+
+def positive(a: Any) -> Any:
+    """A positive-definite matrix made of any matrix."""
+    return a @ a.mH + pullback.eye(a.shape[-1], dtype=a.dtype)
+
+
+def symmetric(a: Any) -> Any:
+    return a + a.mH
+
+
+KINDS = pytest.mark.parametrize("complex", [False, True], ids=["real", "complex"])
+
+
+def check(f: Any, *inputs: Any) -> None:
+    """First and second derivatives against difference quotients."""
+    assert gradcheck(f, inputs)
+    assert gradgradcheck(f, inputs, fast_mode=True, atol=1e-4)
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2), (0, 0), (0, 2, 2)], ids=str)
+def test_cholesky(shape: tuple[int, ...], complex: bool) -> None:
+    """``L L* = A``, lower or upper, and the derivatives of both."""
+    a = matrices(*shape, complex=complex)
+    A = positive(a)
+    L, U = linalg.cholesky(A), linalg.cholesky(A, upper=True)
+    np.testing.assert_allclose((L @ L.mH).detach().numpy(), A.detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(U.detach().numpy(), L.mH.detach().numpy(), rtol=1e-10)
+    assert (L.detach().numpy() == np.tril(L.detach().numpy())).all()
+    if a.numel():
+        check(lambda a: linalg.cholesky(positive(a)), a)
+        check(lambda a: linalg.cholesky(positive(a), upper=True), a)
+        check(lambda a: pullback.cholesky_inverse(linalg.cholesky(positive(a))), a)
+        check(lambda a, b: pullback.cholesky_solve(b, linalg.cholesky(positive(a))), a, matrices(*shape, complex=complex, seed=1))
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2)], ids=str)
+def test_symmetric_eigenvalues(shape: tuple[int, ...], complex: bool) -> None:
+    """``A V = V diag(w)`` with ascending eigenvalues; derivatives of what does not depend on the vectors' phases."""
+    a = matrices(*shape, complex=complex)
+    A = symmetric(a)
+    w, V = linalg.eigh(A)
+    np.testing.assert_allclose((A @ V).detach().numpy(), (V * w.unsqueeze(-2)).detach().numpy(), atol=1e-10)
+    assert (np.diff(w.detach().numpy()) > 0).all()
+    check(lambda a: linalg.eigvalsh(symmetric(a)), a)
+    check(lambda a: linalg.eigh(symmetric(a))[1].abs(), a)
+
+
+@KINDS
+def test_eigenvalues(complex: bool) -> None:
+    """``A V = V diag(w)``; the eigenvectors' absolute values are differentiable."""
+    a = matrices(3, 3, complex=complex)
+    w, V = linalg.eig(a)
+    c = a.to(pullback.complex128)
+    np.testing.assert_allclose((c @ V).detach().numpy(), (V * w.unsqueeze(-2)).detach().numpy(), atol=1e-10)
+    check(linalg.eigvals, a)
+    check(lambda a: linalg.eig(a)[1].abs(), a)
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 2, 3)], ids=str)
+@pytest.mark.parametrize("full", [False, True])
+def test_singular_values(shape: tuple[int, ...], complex: bool, full: bool) -> None:
+    """``U diag(S) Vh = A``, and its derivatives."""
+    a = matrices(*shape, complex=complex)
+    U, S, Vh = linalg.svd(a, full_matrices=full)
+    k = S.shape[-1]
+    np.testing.assert_allclose((U[..., :k] * S.unsqueeze(-2) @ Vh[..., :k, :]).detach().numpy(), a.detach().numpy(), atol=1e-10)
+    check(lambda a: linalg.svd(a, full_matrices=full)[1], a)
+    if not full:
+        check(lambda a: linalg.svd(a, full_matrices=False)[0].abs(), a)
+        check(lambda a: linalg.svd(a, full_matrices=False)[2].abs(), a)
+
+
+@KINDS
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, inf, -inf], ids=str)
+def test_condition_numbers(order: Any, complex: bool) -> None:
+    """The product of two norms; PyTorch refuses the gradients of most orders."""
+    a = matrices(2, 3, 3, complex=complex)
+    values = linalg.cond(a, order).detach().numpy()
+    np.testing.assert_allclose(values, np.linalg.cond(a.detach().numpy(), order), rtol=1e-10)
+    check(lambda a: linalg.cond(a, order), a)
+    if order not in (2, -2):
+        assert linalg.cond(pullback.zeros(2, 2), order).item() == inf
+
+
+def test_frobenius_norm() -> None:
+    """PyTorch warns that it is deprecated; the value is the vector norm of the two dimensions."""
+    a = matrices(2, 3, 4)
+    expected = np.linalg.norm(a.detach().numpy(), axis=(1, 2))
+    np.testing.assert_allclose(pullback.frobenius_norm(a, [1, 2]).detach().numpy(), expected, rtol=1e-12)
+    check(lambda a: pullback.frobenius_norm(a, [1, 2]), a)
+
+
+@KINDS
+def test_logarithm_of_determinants(complex: bool) -> None:
+    a = matrices(2, 3, 3, complex=complex)
+    check(lambda a: pullback.logdet(positive(a)), a)
+    expected = np.linalg.slogdet(positive(a).detach().numpy())[1]
+    np.testing.assert_allclose(pullback.logdet(positive(a)).detach().numpy().real, expected, rtol=1e-12)
+    real = pullback.tensor([[0.0, 1.0], [1.0, 0.0]])
+    assert pullback.logdet(real).isnan()
+    assert pullback.logdet(real * 0).item() == -inf
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_gradient_of_singular_determinants(rank: int) -> None:
+    """The cofactors, which difference quotients see too."""
+    a = matrices(3, 3).detach().numpy()
+    u, s, vh = np.linalg.svd(a)
+    s[rank:] = 0
+    x = pullback.tensor((u * s) @ vh, requires_grad=True)
+    check(linalg.det, x)
+
+
+def test_pseudoinverse_of_matrices_of_low_rank() -> None:
+    """Values that do not count are left out."""
+    a = np.outer([1.0, 2.0, 3.0], [1.0, -1.0])
+    np.testing.assert_allclose(linalg.pinv(pullback.tensor(a)).numpy(), np.linalg.pinv(a), atol=1e-12)
+    assert linalg.matrix_rank(pullback.tensor(a)).item() == 1
+
+
+@KINDS
+def test_ldl(complex: bool) -> None:
+    """Solutions by way of LDL, symmetric and Hermitian."""
+    a = matrices(2, 4, 4, complex=complex).detach()
+    b = matrices(2, 4, 2, complex=complex, seed=1).detach()
+    for hermitian, A in ((False, a + a.mT), (True, a + a.mH)):
+        x = linalg.ldl_solve(*linalg.ldl_factor(A, hermitian=hermitian), b, hermitian=hermitian)
+        np.testing.assert_allclose((A @ x).numpy(), b.numpy(), atol=1e-10)
+
+
+@KINDS
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_lu_solve(left: bool, adjoint: bool, complex: bool) -> None:
+    a, b = matrices(2, 3, 3, complex=complex), matrices(2, 3, 3, complex=complex, seed=1)
+    x = linalg.lu_solve(*linalg.lu_factor(a), b, left=left, adjoint=adjoint)
+    A = a.mH if adjoint else a
+    np.testing.assert_allclose((A @ x if left else x @ A).detach().numpy(), b.detach().numpy(), atol=1e-10)
+    check(lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=left, adjoint=adjoint), a, b)
+
+
+def test_singular_matrices_are_refused() -> None:
+    """Except where the caller asks for LAPACK's code."""
+    singular = pullback.zeros(2, 2, 2)
+    for f in (linalg.inv, lambda A: linalg.solve(A, A), pullback.inverse):
+        with pytest.raises(linalg.LinAlgError, match="singular"):
+            f(singular)
+    with pytest.raises(linalg.LinAlgError, match="not positive-definite"):
+        linalg.cholesky(-pullback.eye(2))
+    assert linalg.inv_ex(singular).info.tolist() == [1, 1]
+    assert linalg.cholesky_ex(-pullback.eye(2)).info.item() == 1
+    assert linalg.det(singular).tolist() == [0.0, 0.0]
+
+
+def test_right_side_is_a_vector_only_if_shapes_say_so() -> None:
+    """``(3,)``, or a batch of vectors for a batch of matrices of that shape."""
+    a = matrices(2, 3, 3).detach()
+    assert linalg.solve(a, pullback.ones(3, dtype=pullback.float64)).shape == (2, 3)
+    assert linalg.solve(a, pullback.ones(2, 3, dtype=pullback.float64)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="Incompatible shapes of A and B"):
+        linalg.solve(a[0], pullback.ones(2, 3, dtype=pullback.float64))
+
+
+def test_low_rank() -> None:
+    """A random projection finds the singular values of a matrix of low rank."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((20, 3)) @ rng.standard_normal((3, 10))
+    U, S, V = pullback.svd_lowrank(pullback.tensor(a), q=5)
+    np.testing.assert_allclose(S.numpy()[:3], np.linalg.svd(a)[1][:3], rtol=1e-8)
+    np.testing.assert_allclose((U * S @ V.mT).numpy(), a, atol=1e-8)
+    centered = a - a.mean(0)
+    np.testing.assert_allclose(pullback.pca_lowrank(pullback.tensor(a), q=5)[1].numpy()[:3], np.linalg.svd(centered)[1][:3], rtol=1e-8)
+
+
+def test_distances_within_an_empty_set() -> None:
+    """There are none, and the gradient is empty. (PyTorch 2.13 crashes in its backward pass.)"""
+    x = pullback.zeros(0, 3, requires_grad=True)
+    pullback.pdist(x).sum().backward()
+    assert x.grad.shape == (0, 3)
