@@ -10,8 +10,8 @@ from typing import Any
 
 from . import storage
 from .autograd import modes, running
-from .autograd.function import _error_node
 from .autograd.graph import AccumulateGrad, Node, clock, made_here
+from .autograd.refusing import error_node
 from .autograd.saved import SavedTensor, packed
 from .tensor import Tensor
 
@@ -41,7 +41,7 @@ class DelayedError:
         self.message = message
 
     def __call__(self, *tensors: Tensor) -> Any:
-        results = [_error_node(t, (t,), self.message) for t in tensors]
+        results = [error_node(t, (t,), self.message) for t in tensors]
         return results[0] if len(results) == 1 else tuple(results)
 
 

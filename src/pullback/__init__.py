@@ -75,6 +75,7 @@ from .ops.order import *
 from .ops.scan import *
 from .ops.matmul import *
 from .ops.contract import *
+from .ops.distance import *
 from .ops.activation import *
 from .ops.normalize import *
 from .ops.loss import *
@@ -105,8 +106,11 @@ from .tensor import Tensor
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 __version__ = "0.1.0"
 
-_SUBMODULES = frozenset(("_C", "distributions", "explain", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random", "signal", "special", "utils"))
-_LATER = {"set_printoptions": "printing", "install": "run", "uninstall": "run", "vmap": "func", "watch": "explain.watch", "summary": "explain.summary",
+_SUBMODULES = frozenset((
+    "_C", "_utils", "distributions", "explain", "fft", "func", "linalg", "masked",
+    "multiprocessing", "nn", "optim", "profiler", "random", "serialization", "signal", "special", "utils",
+))  # fmt: skip
+_LATER = {"save": "serialization", "load": "serialization", "set_printoptions": "printing", "install": "run", "uninstall": "run", "vmap": "func", "watch": "explain.watch", "summary": "explain.summary",
           "is_anomaly_enabled": "autograd.anomaly_mode", "is_anomaly_check_nan_enabled": "autograd.anomaly_mode"}
 
 

@@ -12,6 +12,7 @@ Reverse mode needs no level: it is the graph. A cotangent that enters the graph 
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ class Level:
     """
 
     live = counted = False
+    batches = False
 
     def __enter__(self) -> Any:
         self.start = clock()
@@ -65,6 +67,10 @@ class Level:
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         """The operation on values of which some are of this level and none of a later one."""
         raise NotImplementedError
+
+    def pull(self, pull: Callable, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        """A node's rule where it cannot run on values of this level."""
+        return pull(node, g, saved, edges)
 
     def raised(self, array: np.ndarray) -> Lifted:
         """An array, which is to be written into, as a value of this level."""
@@ -149,6 +155,11 @@ class Lifted:
     def __radd__(self, other: Any) -> Any:
         return (held(other) + held(self))._array
 
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(f"{type(self).__name__} is not an array: compare tensors")
+
+    __hash__ = object.__hash__
+
     def copy(self) -> Any:
         return held(self).clone()._array
 
@@ -177,6 +188,13 @@ def is_lifted(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any([isinstance(v, Lifted) for v in value])
     return isinstance(value, Lifted)
+
+
+def holds_lifted(g: Any) -> bool:
+    """Whether a gradient, or one of a tuple of them, as a value or as a tensor, is lifted."""
+    if g.__class__ is tuple:
+        return any(map(holds_lifted, g))
+    return isinstance(g._array if isinstance(g, Tensor) else g, Lifted)
 
 
 def topmost(values: Sequence[Any]) -> Any:
@@ -237,6 +255,30 @@ def settled(value: Any) -> Any:
     return value
 
 
+def by_example(fn: Callable) -> Callable:
+    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        level = topmost([a._array for a in args if isinstance(a, Tensor)]) if modes.special else None
+        if level is None or not level.batches:
+            return fn(*args, **kwargs)
+        several: list[Any] = []
+
+        def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
+            out = fn(*saved, **kwargs)
+            several.append(out)
+            return list(out) if isinstance(out, tuple) else [out]
+
+        results = level.pull(run, None, (), args, ())
+        out = several[0]
+        if not isinstance(out, tuple):
+            return results[0]
+        return type(out)(*results) if hasattr(out, "_fields") else tuple(results)
+
+    return wrapper
+
+
 class Crossing(Node):
     """The node of a step into a level or out of it; its rule is the opposite step."""
 
@@ -264,7 +306,14 @@ def lifting(pull: Callable) -> Callable:
     """A node's rule where values may be lifted: on tensors without history, for it cannot run on arrays."""
 
     def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        return pull(node, tensors(g), saved_tensors(node, saved), edges)
+        g, saved = tensors(g), saved_tensors(node, saved)
+        try:
+            return pull(node, g, saved, edges)
+        except Exception:  # a rule that looks at values
+            level = topmost([v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)])
+            if level is None:
+                raise
+            return level.pull(pull, node, g, saved, edges)
 
     return pulled
 

@@ -271,21 +271,23 @@ def unary_call(op: Op) -> Callable:
                 return asarray(impl(input))
             if c not in PLAIN:
                 return elementwise_slow(op, (input,), out)
-        value = None
+        usual = True
         try:
             x = input._array
             d = x.dtype
-            if (d is FLOAT32 or d is FLOAT64) and out is None and not modes.special:
-                e = input._fn
-                if input._view is not None:
-                    e = storage.edge_of_saved(input)
-                elif e is LEAF:
-                    e = input
-                value = impl(x)
-        except Exception:  # whatever it was, the slow way says it better
-            value = None
-        if value is None:
-            return elementwise_slow(op, (input,), out)
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
+                usual = False
+                return elementwise_slow(op, (input,), out)
+            e = input._fn
+            if input._view is not None:
+                e = storage.edge_of_saved(input)
+            elif e is LEAF:
+                e = input
+            value = impl(x)
+        except Exception:
+            if not usual:
+                raise
+            return elementwise_slow(op, (input,), out)  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
             value = asarray(value)
         result = new(Tensor)
@@ -327,33 +329,37 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
-        value = None
+        usual = True
         try:
             c = other.__class__
             if c is float or c is int:
                 if input.__class__ is ndarray:
                     return asarray(impl(input, other))
                 x, y, f = input._array, other, None
-                d, usual = x.dtype, True
+                d = x.dtype
             else:
                 x, y, f = input._array, other._array, other._fn
                 d = x.dtype
-                usual = y.dtype is d and (c is Tensor or c in PLAIN)
+                if y.dtype is not d or c is not Tensor and c not in PLAIN:
+                    usual = False
+                    return elementwise_slow(op, (input, other), out, operator)
                 if other._view is not None:
                     f = storage.edge_of_saved(other)
                 elif f is LEAF:
                     f = other
             c = input.__class__
-            if usual and (d is FLOAT32 or d is FLOAT64) and out is None and not modes.special and (c is Tensor or c in PLAIN):
-                e = input._fn
-                if input._view is not None:
-                    e = storage.edge_of_saved(input)
-                elif e is LEAF:
-                    e = input
-                value = impl(x, y)
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special or c is not Tensor and c not in PLAIN:
+                usual = False
+                return elementwise_slow(op, (input, other), out, operator)
+            e = input._fn
+            if input._view is not None:
+                e = storage.edge_of_saved(input)
+            elif e is LEAF:
+                e = input
+            value = impl(x, y)
         except Exception:
-            value = None
-        if value is None:
+            if not usual:
+                raise
             return elementwise_slow(op, (input, other), out, operator)
         if value.__class__ is not ndarray:
             value = asarray(value)
@@ -652,6 +658,9 @@ def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: An
     """Wrap and record what an operation computed."""
     if value.__class__ in (tuple, list):
         result = several(op, tuple(values), edges, value, depth + 1)
+        if modes.silent and modes._local.made is not None:
+            for r in result:
+                storage.mark(r, next((e for e in edges if e is not None), None), *args)
     else:
         value = as_value(value)
         result = wrap(value)

@@ -6,6 +6,9 @@ tensor([0.5000, 0.8808])
 """
 
 from .ops import special as _special
-from .ops.special import __all_special__ as __all__
+from .ops.activation import log_softmax as log_softmax
+from .ops.activation import softmax as softmax
+from .ops.reduce import logsumexp as logsumexp
 
-globals().update({name: getattr(_special, name) for name in __all__})
+__all__ = [*_special.__all_special__, "log_softmax", "logsumexp", "softmax"]
+globals().update({name: getattr(_special, name) for name in _special.__all_special__})

@@ -120,10 +120,22 @@ class Tensor:
 
         return default_torch_function(cls, func, types, args, kwargs or {})
 
-    @classmethod
-    def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Any:
-        self = new(cls)
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+        """A tensor of that class around the memory of ``data``, without history."""
+        self: Any = new(cls)
         self._array, self._fn = data._array, LEAF if require_grad else None
+        self._view = self._grad = self._hooks = None
+        return self
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
+                               dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+                               requires_grad: bool = False, *ignored: Any, **more: Any) -> Any:  # fmt: skip
+        """A tensor of that class, of that shape and type, without memory of its own: the class has to override what uses it."""
+        self: Any = new(cls)
+        kind = (dtype or dtypes.get_default_dtype()).numpy
+        self._array, self._fn = np.broadcast_to(np.zeros((), kind), tuple(size)), LEAF if requires_grad else None
         self._view = self._grad = self._hooks = None
         return self
 

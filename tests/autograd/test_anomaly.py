@@ -123,10 +123,9 @@ def test_first_nan_of_forward_and_backward() -> None:
     torch = pullback
     x = leaf(torch, 1.0, -1.0)
     with torch.autograd.detect_nan(), pytest.raises(FloatingPointError, match="NaN appeared in log") as caught:
-        y = x.exp() + x
-        y = (x * 2).log()
+        (x * 2).log()
     notes = "\n".join(caught.value.__notes__)
-    assert "y = (x * 2).log()" in notes and "input is of shape [2]: 2.0, -2.0" in notes
+    assert "(x * 2).log()" in notes and "input is of shape [2]: 2.0, -2.0" in notes
     zero = leaf(torch, 0.0)
     with torch.autograd.detect_nan(), pytest.raises(FloatingPointError, match="inf appeared in the backward of SqrtBackward0"):
         zero.sqrt().sum().backward()

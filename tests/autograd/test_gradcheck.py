@@ -26,8 +26,9 @@ def shifted(x: Any) -> Any:
 def test_right_derivatives_pass(torch: Any, fast_mode: bool) -> None:
     x, y = double(torch, 3), double(torch, 3)
     z = torch.rand(2, dtype=torch.complex128, requires_grad=True)
-    for f, inputs in ((lambda x: x.mul(5), x), (lambda x, y: x * x, (x, y)), (lambda x: (), (x,)), (lambda x, y: (torch.complex(x, y), x + 1), (x, y)),
-                      (lambda z: (z, torch.real(z)), z), (lambda z: (z * z).sin(), z), (lambda x, n: x**n, (x, 2)), (lambda x: x.argmax(), (x,))):  # fmt: skip
+    for f, inputs in ((lambda x: x.mul(5), x), (lambda x, y: x * x, (x, y)), (lambda x: (), (x,)), (lambda x: x.argmax(), (x,)),
+                      (lambda x, y: (torch.complex(x, y), x + 1), (x, y)), (lambda z: (z, torch.real(z)), z),
+                      (lambda z: (z * z).sin(), z), (lambda x, n: x**n, (x, 2))):  # fmt: skip
         assert torch.autograd.gradcheck(f, inputs, fast_mode=fast_mode)
     assert torch.autograd.gradgradcheck(lambda x, y: x**2 * y, (x, y), fast_mode=fast_mode)
     assert torch.autograd.gradgradcheck(lambda z: z**3, (z,), fast_mode=fast_mode)

@@ -374,7 +374,7 @@ def pruning_refused(torch):
     prune = import_module(f"{torch.__name__}.nn.utils.prune")
     for amount in (-1, 1.5, "a", 99):
         m = linear(torch)
-        yield [attempt(lambda: prune.l1_unstructured(m, "weight", amount)), names(m)]
+        yield [attempt(prune.l1_unstructured, m, "weight", amount), names(m)]
     yield attempt(lambda: prune.random_structured(linear(torch), "bias", 1, 0))
     yield attempt(lambda: prune.ln_structured(linear(torch), "weight", 1, 2, 2))
     yield attempt(lambda: prune.l1_unstructured(linear(torch), "weight", 1, torch.ones(3)))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import pullback
-from pullback import nn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import record_nn_utils  # noqa: E402

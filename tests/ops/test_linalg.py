@@ -203,3 +203,32 @@ def test_distances_within_an_empty_set() -> None:
     x = pullback.zeros(0, 3, requires_grad=True)
     pullback.pdist(x).sum().backward()
     assert x.grad.shape == (0, 3)
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3), (1, 1)], ids=str)
+def test_many_small_matrices_are_decomposed_as_one_is(shape: tuple[int, int], complex: bool) -> None:
+    """Batches go another way than single matrices, with the same pivots, singular matrices included."""
+    a = matrices(40, *shape, complex=complex).detach()
+    a[3] = 0
+    a[4, :, 0] = 0
+    LU, pivots, info = linalg.lu_factor_ex(a)
+    for i in range(40):
+        one = linalg.lu_factor_ex(a[i])
+        np.testing.assert_allclose(LU[i].numpy(), one.LU.numpy(), atol=1e-12)
+        assert pivots[i].tolist() == one.pivots.tolist() and info[i].item() == one.info.item()
+    P, L, U = linalg.lu(a)
+    np.testing.assert_allclose((P @ L @ U).numpy(), a.numpy(), atol=1e-12)
+
+
+@KINDS
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_many_small_triangular_systems_are_solved_as_one_is(left: bool, unit: bool, upper: bool, complex: bool) -> None:
+    a, b = matrices(20, 3, 3, complex=complex), matrices(20, 3, 3, complex=complex, seed=1)
+    options = {"upper": upper, "unitriangular": unit, "left": left}
+    x = linalg.solve_triangular(a, b, **options)
+    for i in range(20):
+        np.testing.assert_allclose(x[i].detach().numpy(), linalg.solve_triangular(a[i], b[i], **options).detach().numpy(), rtol=1e-9)
+    check(lambda a, b: linalg.solve_triangular(a, b, **options), a[:7].detach().requires_grad_(), b[:7].detach().requires_grad_())

@@ -93,3 +93,56 @@ def test_dropout_says_train() -> None:
 def test_threshold_in_place() -> None:
     x = pullback.tensor([1.0, 3.0])
     assert pullback.threshold_(x, 2.0, 0.0) is x and x.tolist() == [0.0, 3.0]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (7, 3), (2, 2, 2)], ids=str)
+@pytest.mark.parametrize("wrap", [False, True])
+def test_fill_diagonal(shape: tuple[int, ...], wrap: bool) -> None:
+    """As NumPy fills it, whatever the order in memory; what was there has no gradient any more."""
+    expected = np.zeros(shape, np.float32)
+    np.fill_diagonal(expected, 5, wrap=wrap)
+    if not wrap:
+        expected[shape[-1] :] = 0  # NumPy stops there only since it does not wrap
+    assert pullback.zeros(shape).fill_diagonal_(5, wrap).tolist() == expected.tolist()
+    turned = pullback.zeros(shape[::-1]).permute(*range(len(shape))[::-1])
+    assert turned.fill_diagonal_(5, wrap).tolist() == expected.tolist()
+    x = pullback.ones(shape, requires_grad=True)
+    x.clone().fill_diagonal_(5, wrap).sum().backward()
+    assert x.grad.tolist() == (expected == 0).astype(np.float32).tolist()
+
+
+def test_fill_diagonal_refuses() -> None:
+    with pytest.raises(RuntimeError, match="dimensions must larger than 1"):
+        pullback.zeros(3).fill_diagonal_(1)
+    with pytest.raises(RuntimeError, match="all dimensions of input must be of equal length"):
+        pullback.zeros(2, 3, 3).fill_diagonal_(1)
+
+
+def test_python_functions_element_by_element() -> None:
+    x = pullback.ones(2)
+    assert x.apply_(lambda v: v + 1) is x and x.tolist() == [2.0, 2.0]
+    assert x.map_(pullback.arange(2.0), lambda a, b: a + b).tolist() == [2.0, 3.0]
+    assert x.map2_(pullback.ones(2), pullback.ones(2), lambda a, b, c: a + b + c).tolist() == [4.0, 5.0]
+    with pytest.raises(RuntimeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
+        pullback.ones(2, requires_grad=True).apply_(lambda v: v)
+
+
+def test_numbers_that_a_type_cannot_hold() -> None:
+    """Refused, but for negative numbers in unsigned types, which wrap around as in C."""
+    assert pullback.full((2,), -9, dtype=pullback.uint8).tolist() == [247, 247]
+    assert pullback.zeros(1, dtype=pullback.uint8).fill_(-3).tolist() == [253]
+    assert pullback.full((1,), 3, dtype=pullback.bool).tolist() == [True]
+    for make in (lambda: pullback.full((2,), 300, dtype=pullback.uint8), lambda: pullback.zeros(2, dtype=pullback.int8).fill_(200),
+                 lambda: pullback.full((2,), 1e10, dtype=pullback.int32)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
+            make()
+
+
+def test_copies_of_views() -> None:
+    """They do not share memory."""
+    z = pullback.tensor([1 + 2j])
+    pairs = pullback.view_as_real_copy(z)
+    assert pairs.tolist() == [[1.0, 2.0]] and pullback.view_as_complex_copy(pairs).tolist() == [1 + 2j]
+    assert pairs.data_ptr() != z.data_ptr()
+    assert pullback.ones(2, 3).t().dim_order() == (1, 0)
+    assert pullback.is_signed(z.real) and not pullback.is_signed(pullback.ones(1, dtype=pullback.uint8))

@@ -110,10 +110,34 @@ def test_forward_and_reverse_are_transposes(sample: Sample) -> None:
     rng = np.random.default_rng(0)
     draw = lambda like: pullback.from_numpy(random(rng, like))  # noqa: E731
     t, u = tuple(map(draw, leaves)), tuple(map(draw, f(*leaves)))
-    _, pushed = functional.jvp(f, leaves, t)
+    with pullback.no_grad():
+        plain = [x.detach() for x in leaves]
+        _, pushed = pullback.func.jvp(lambda *xs: tuple(f(*xs)), tuple(plain), t)
     _, pulled = functional.vjp(f, leaves, u)
     dot = lambda a, b: sum(float(np.vdot(x.detach().numpy(), y.detach().numpy()).real) for x, y in zip(a, b))  # noqa: E731
     np.testing.assert_allclose(dot(u, pushed), dot(pulled, t), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_a_batch_equals_its_examples(sample: Sample) -> None:
+    """``vmap`` of the gradient gives for each example what it gives alone."""
+    f, leaves = as_function(sample)
+    if sample.kwargs.get("running_mean") is not None:  # one running statistic can't be written by many examples: refused
+        return
+    if not leaves or not f(*leaves) or any(not isinstance(o, pullback.Tensor) for o in f(*leaves)):
+        return
+
+    def gradients(*xs: Any) -> Any:
+        outs, pull = pullback.func.vjp(lambda *ys: tuple(f(*ys)), *xs)
+        return outs, pull(tuple(pullback.cos(o.detach().abs()) + 0 * o for o in outs))
+
+    batch = [pullback.stack([x.detach(), (x.detach() * 1.01 if not sample.distinct else x.detach()), x.detach()]) for x in leaves]
+    together = pullback.vmap(gradients, randomness="same")(*batch)
+    alone = [gradients(*[b[i].clone() for b in batch]) for i in range(3)]
+    for k in (0, 1):
+        for j, t in enumerate(together[k]):
+            for i in range(3):
+                np.testing.assert_allclose(t[i].detach().numpy(), alone[i][k][j].detach().numpy(), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)

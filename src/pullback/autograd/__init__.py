@@ -13,6 +13,7 @@ from typing import Any
 from . import graph  # noqa: F401
 from . import modes as grad_mode  # noqa: F401
 from .modes import (
+    _unsafe_preserve_version_counter,  # noqa: F401
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -25,16 +26,16 @@ from .modes import (
 )
 from .engine import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
 from .entry import backward, grad
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  (of the same name as its module: not later)
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "detect_nan", "enable_grad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
-    "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
-    "set_multithreading_enabled", "zero_times_inf_is_zero",
+    "Function", "Variable", "backward", "detect_anomaly", "detect_nan", "enable_grad", "functional", "grad", "grad_mode", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled", "zero_times_inf_is_zero",
 ]  # fmt: skip
 
 _LATER = {
-    "Function": "function", "FunctionCtx": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
-    "GradcheckError": "gradcheck", "SavedTensor": "saved", "detect_anomaly": "anomaly_mode", "detect_nan": "anomaly_mode",
+    "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved", "detect_anomaly": "anomaly_mode", "detect_nan": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
     "variable": "",
 }  # fmt: skip

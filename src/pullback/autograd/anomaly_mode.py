@@ -181,7 +181,8 @@ class detect_nan(Layer):
         if what:
             frame = user_frame(sys._getframe(1))
             where = at(None if frame is None else line_of(frame.f_code, frame.f_lasti))
-            self.report(f"{what} appeared in {op.name}", where, [f"{n} is {described(v)}" for n, v in zip(op.params, values) if isinstance(v, ndarray)])
+            given = [f"{n} is {described(v)}" for n, v in zip(op.params, values) if isinstance(v, ndarray)]
+            self.report(f"{what} appeared in {op.name}", where, given)
         return result
 
     def after_node(self, node: Node, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:

@@ -73,7 +73,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     plan = None if wanted is None else Plan(roots, wanted, accumulate)
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
-    zeros_win = modes._local.zeros_win
+    zeros_win = modes.zeros_win > 0 and modes._local.zeros_win
     careful = bool(observers) or zeros_win
     endings = [begin(roots) for begin in beginnings] if careful else ()
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
@@ -121,15 +121,16 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             g = tuple(g)
         if create:
             saved = with_history(node)
-        elif g.__class__ is not ndarray and lift.is_lifted(g):
-            g, saved = lift.tensors(g), lift.saved_tensors(node, saved)
         pulls = node._pulls
+        pull = node._pull
+        if g.__class__ is not ndarray and modes.special and lift.holds_lifted(g):
+            pulls, pull = None, lift.lifting(node.__class__._pull).__get__(node)
         if g.__class__ is ndarray and g.size >= large and pulls is not None:
             pulls = kernels.fused(node._op)
         results: Any = pulls
         if pulls is None or careful or hooks is not None and hooks.post:
             try:
-                results = node._pull(g, saved, edges)
+                results = pull(g, saved, edges)
             except Exception as error:
                 errors.note_where(error, node)
                 raise
@@ -241,7 +242,10 @@ def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> An
         return g
     if hooks is not None and hooks.pre:
         g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
+    first = leaf._grad is None
     keep(leaf, g, owned, create)
+    if first and leaf._grad is not None:
+        g = as_array(leaf._grad) if not create else leaf._grad  # node hooks see the gradient as it lies in .grad
     for callback in observers:
         callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
     if hooks is not None:
@@ -377,7 +381,7 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
         return fit(wrap(g), shape, dtype, True, node)._array
     a = g._array if create else g
     if a.dtype is dtype and a.shape[1:] == shape and not create:
-        return ops.reduce.total(a, (0,))  # the usual case: a bias, added to every row
+        return asarray(ops.reduce.total(a, (0,)))  # the usual case: a bias, added to every row
     if a.shape != shape:
         if not broadcasts(shape, a.shape):
             raise errors.wrong_shape(node, a.shape, shape)
@@ -455,7 +459,7 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
             g = as_tensor(g if create else lift.settled(g))
             leaf._grad = g if old is None else old + g
         elif old is None:
-            if g.strides != leaf._array.strides:
+            if g.ndim > 1 and g.strides != leaf._array.strides:
                 g, owned = laid_like(g, leaf._array, owned)
             leaf._grad = wrap(g if owned else g.copy("K"))
         else:

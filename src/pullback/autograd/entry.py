@@ -18,6 +18,7 @@ from ..tensor import Tensor
 from .engine import keep, run, zeros
 from .errors import at
 from .graph import GradientEdge, user_frame
+from . import modes
 from .modes import enable_grad
 
 
@@ -36,6 +37,13 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> torch.autograd.backward([x.sum(), (x * x).sum()]); x.grad
     tensor([3., 5.])
     """
+    if modes.overridden:
+        from ..overrides import NOT_OVERRIDDEN, dispatch
+
+        given = {"retain_graph": retain_graph, "create_graph": create_graph, "grad_variables": grad_variables, "inputs": inputs}
+        result = dispatch(backward, (tensors, grad_tensors), given)
+        if result is not NOT_OVERRIDDEN:
+            return
     outputs = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets is not None and not targets:
@@ -54,7 +62,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         with enable_grad():
             grads = run(roots, retain=retain, create=True, wanted=wanted)
     for t, g in zip(targets or (), grads):
-        if g is not None:
+        if g is not None and isinstance(t, Tensor):
             keep(t, g, False, create_graph)
 
 
@@ -135,6 +143,12 @@ def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, u
     if len(sizes) != 1 or sizes == {()}:
         raise RuntimeError(f"is_grads_batched=True needs seeds with one more dimension in front, of the same size for all; their shapes are "
                            f"{[None if s is None else list(s.shape) for s in seeds]}")  # fmt: skip
+    for i, (o, s) in enumerate(zip(outs, seeds)):
+        if s is not None and tuple(s.shape[1:]) != tuple(o.shape):
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                               "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch "
+                               f"was detected: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {o.shape}. If you "
+                               "only want some tensors in `grad_output` to be considered batched, consider using vmap.")  # fmt: skip
     with Batch(sizes.pop()[0]) as batch:
         rows = [None if s is None else batch.wrap(s) for s in seeds]
         grads = grad(outs, ins, rows, retain, create, allow_unused=unused, materialize_grads=materialize)
@@ -237,11 +251,16 @@ def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bo
     >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
     tensor([4., 3.])
     """
-    if gradient is None and inputs is None and not create_graph:  # the usual call, of a loss
-        a, e = self._array, edge_of(self)
-        one = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
-        if one is not None:
-            run(((e, one),), retain=bool(retain_graph), create=False)
+    if inputs is None and not create_graph and self.__class__ is Tensor:  # the usual calls
+        a, e, seed = self._array, edge_of(self), None
+        if gradient is None:
+            seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
+        elif gradient.__class__ is Tensor and e is not None:
+            seed = gradient._array
+            if seed.__class__ is not a.__class__ or seed.__class__ is not np.ndarray or seed.shape != a.shape or seed.dtype != a.dtype:
+                seed = None
+        if seed is not None:
+            run(((e, seed),), retain=bool(retain_graph), create=False)
             return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

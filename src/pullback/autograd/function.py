@@ -18,7 +18,9 @@ from ..op import wrap
 from ..tensor import Tensor
 from . import errors, modes
 from .engine import restored
-from .graph import FREED, LEAF, Node, Output, clock, made_here, user_frame
+from .graph import FREED, LEAF, Node, Output, clock, made_here
+from .refusing import guarded, has_intermediate
+from .refusing import once_differentiable as once_differentiable
 from .saved import SavedTensor, packed
 
 ndarray = np.ndarray
@@ -85,10 +87,11 @@ class BackwardNode(FunctionCtx, Node):
     """The node of a custom Function, which is also its ``ctx``."""
 
     # Slots for what every call needs, and a dict: ctx takes any attribute.
-    __slots__ = ("_where", "_wanted", "__dict__", "__weakref__")
+    __slots__ = ("_where", "_wanted", "_plain", "__dict__", "__weakref__")
     _function: Any = None
     _where: Any  # for each argument, which edge it is, or -1; None if every argument is a tensor
     _wanted: Sequence[Any]  # the edges whose gradients are asked for
+    _plain: bool  # whether what was saved can be given out as it is, while nothing is written into or recorded
     _intermediates: tuple[str, ...] = ()  # attributes whose derivative is not known
     _pulls = None
     _materializes = True
@@ -103,7 +106,7 @@ class BackwardNode(FunctionCtx, Node):
             gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
             gs = tuple([wrap(v) if v.__class__ is ndarray else v for v in gs])
         self._wanted = edges
-        local = modes._local
+        function, local = self._function, modes._local
         before = local.grad
         if before is not recording:
             modes.switch(recording)
@@ -112,7 +115,7 @@ class BackwardNode(FunctionCtx, Node):
             if recording and self._intermediates:
                 results = self._refusing_intermediates(gs)
             else:
-                results = self._function._backward_of()(self, *gs)
+                results = (function._pulls_back or function._backward_of())(self, *gs)
         finally:
             local.nested -= 1
             if local.grad is not before:
@@ -137,7 +140,7 @@ class BackwardNode(FunctionCtx, Node):
         kept = {name: attributes[name] for name in self._intermediates if name in attributes}
         try:
             for name, value in kept.items():
-                attributes[name] = _guarded(value, self, f"ctx.{name}")
+                attributes[name] = guarded(value, self, f"ctx.{name}")
             return self._function._backward_of()(self, *gs)
         finally:
             attributes.update(kept)
@@ -183,6 +186,8 @@ class BackwardNode(FunctionCtx, Node):
             RuntimeError: if they were freed, or one was written into since.
         """
         saved = self._saved
+        if saved.__class__ is list and self._plain and self._seq >= storage.last_write and not modes._local.grad:
+            return tuple(saved)
         if saved is FREED:
             raise errors.second_time(self)
         if saved is ONCE:
@@ -198,7 +203,7 @@ class BackwardNode(FunctionCtx, Node):
                 if written:
                     self._refuse_overwritten(s._array, i)
                 if recording and s._hooks is storage.INSIDE:
-                    s = _guarded(s, self, f"saved_tensors[{i}]")
+                    s = guarded(s, self, f"saved_tensors[{i}]")
             tensors.append(s)
         if self._function.clear_saved_tensors_on_access and saved:
             saved.clear()
@@ -250,6 +255,7 @@ class BackwardNode(FunctionCtx, Node):
         edge = s.edge if s.__class__ is Kept else storage.edge_of(s)
         kept = packed(wrap(s.value) if s.__class__ is Kept else s.detach(), pack_hook, unpack_hook)
         self._saved[position] = Kept(kept, edge)
+        self._plain = False
         return kept
 
     _constant: tuple[int, ...] = ()  # the numbers of outputs that do not take part in differentiation
@@ -272,6 +278,13 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": cls.__module__})
+        cls._pulls_back = None  # backward, or vjp, once it was looked up
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in ("backward", "vjp"):
+            for c in [cls, *cls.__subclasses__()]:
+                c._pulls_back = None
 
 
 class Function(metaclass=FunctionMeta):
@@ -339,11 +352,10 @@ class Function(metaclass=FunctionMeta):
 
     @classmethod
     def _backward_of(cls) -> Any:
-        if cls.vjp is Function.vjp:
-            return cls.backward
-        if cls.backward is not Function.backward:
+        if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
-        return cls.vjp
+        cls._pulls_back = cls.backward if cls.vjp is Function.vjp else cls.vjp
+        return cls._pulls_back
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -443,9 +455,10 @@ class Function(metaclass=FunctionMeta):
             attributes.pop("dirty_tensors", None)
             attributes.pop("non_differentiable", None)
             if to_save:
-                node._saved = [cls._entry(node, t, args, outputs) for t in to_save]
+                node._saved = saved = [cls._entry(node, t, args, outputs) for t in to_save]
+                node._plain = not (cls.clear_saved_tensors_on_access or any([s.__class__ is Kept for s in saved]))
             if attributes:
-                held = [name for name, value in attributes.items() if _has_intermediate(value)]
+                held = [name for name, value in attributes.items() if has_intermediate(value)]
                 if held:
                     node._intermediates = tuple(held)
         made_here(node, sys._getframe(2))
@@ -549,92 +562,6 @@ def _with_defaults(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str,
     bound = inspect.signature(cls.forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
-
-
-# --- intermediates ------------------------------------------------------------------------------------------------
-
-
-def _has_intermediate(value: Any) -> bool:
-    """Whether an attribute of ctx holds something that forward computed from inputs that want gradients."""
-    if isinstance(value, Tensor):
-        return value._hooks is storage.INSIDE
-    if isinstance(value, dict):
-        value = list(value.values())
-    return isinstance(value, (tuple, list)) and any([isinstance(v, Tensor) and v._hooks is storage.INSIDE for v in value])
-
-
-def _guarded(value: Any, node: BackwardNode, where: str) -> Any:
-    """The value as tensors that refuse to be differentiated, since their own derivatives are not known."""
-    if isinstance(value, Tensor):
-        if value._hooks is not storage.INSIDE:
-            return value
-        guarded = wrap(value._array)
-        guarded._fn = guard = Guard()
-        guard._edges, guard._saved, guard._hooks = node._edges, (where, node.name(), node.location), None
-        guard._shape, guard._dtype, guard._code, guard._lasti = value._array.shape, value._array.dtype, node._code, node._lasti
-        guard._seq = clock()
-        return guarded
-    if isinstance(value, dict):
-        return {k: _guarded(v, node, f"{where}[{k!r}]") for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        return type(value)([_guarded(v, node, f"{where}[{i}]") for i, v in enumerate(value)])
-    return value
-
-
-class Guard(Node):
-    """Stands before an intermediate of a custom Function's forward: gradients cannot go further."""
-
-    __slots__ = ()
-    _keeps = False
-
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
-        where, name, location = self._saved
-        raise noted(RuntimeError(f"trying to differentiate twice through {where} of {name}, an intermediate value of its forward, whose own "
-                                 "derivative is not recorded"),
-                    f"applied at {errors.at(location)}",
-                    "Save inputs or outputs with ctx.save_for_backward() and compute the rest from them in backward.")  # fmt: skip
-
-
-# --- decorators and old names -------------------------------------------------------------------------------------
-
-
-def once_differentiable(fn: Any) -> Any:
-    """Decorates a ``backward`` that cannot itself be differentiated: trying to raises, instead of giving wrong values."""
-
-    @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
-        with modes.no_grad():
-            outputs = fn(ctx, *args)
-        sources = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
-        if not modes.is_grad_enabled() or not sources:
-            return outputs
-        several = outputs if isinstance(outputs, tuple) else (outputs,)
-        refused = tuple([_error_node(o, args) if isinstance(o, Tensor) else o for o in several])
-        return refused if isinstance(outputs, tuple) else refused[0]
-
-    return wrapper
-
-
-class Error(Node):
-    """What follows a backward that may be differentiated once."""
-
-    __slots__ = ()
-    _keeps = False
-
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
-        raise RuntimeError(self._saved[0])
-
-
-def _error_node(value: Tensor, sources: Sequence[Any], message: str = "") -> Tensor:
-    """An alias of ``value`` that is connected to ``sources`` by a node which raises."""
-    result = value.detach()
-    result._fn = node = Error()
-    node._edges = tuple([storage.edge_of(a) for a in sources if isinstance(a, Tensor)])
-    node._saved = (message or "trying to differentiate twice a function that was marked with @once_differentiable",)
-    node._shape, node._dtype, node._hooks = value._array.shape, value._array.dtype, None
-    made_here(node, user_frame(sys._getframe(1)))
-    node._seq = clock()
-    return result
 
 
 class InplaceFunction(Function):

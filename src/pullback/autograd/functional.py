@@ -36,14 +36,16 @@ def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)
 
 
-def _seeds(v: Any, like: Sequence[Tensor], needed: bool, complaint: str) -> tuple[Tensor, ...]:
+def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complaint: str) -> tuple[Tensor, ...]:
+    """The seeds or tangents for these tensors; ones for a single element."""
     if v is None:
-        if needed and (len(like) != 1 or like[0].numel() != 1):
+        if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(complaint)
         return tuple(wrap(np.ones_like(x._array)) for x in like)
-    values = v if isinstance(v, tuple) else (v,)
+    _, values = _tuple(v, "v", function)
     if len(values) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}.")
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}." if several else
+                           "The given v should contain a single Tensor.")  # fmt: skip
     for i, (a, b) in enumerate(zip(values, like)):
         if a._array.shape != b._array.shape:
             prefix = f"Entry {i} in v" if len(like) > 1 else "v"
@@ -51,19 +53,33 @@ def _seeds(v: Any, like: Sequence[Tensor], needed: bool, complaint: str) -> tupl
     return values
 
 
-def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, create_graph: bool, strict: bool, what: str) -> Any:
+def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, create_graph: bool, strict: bool) -> Any:
     """Gradients for the user: zeros where there is none (refused if strict), without history unless wanted."""
     out = []
     for i, (g, x) in enumerate(zip(values, like)):
         if g is None:
             if strict:
-                raise RuntimeError(f"{what} is independent of input {i}. This is not allowed in strict mode.")
+                raise _independent(i)
             g = wrap(np.zeros_like(x._array))
         elif strict and create_graph and not g.requires_grad:
-            raise RuntimeError(f"{what} of the function with respect to input {i} is independent of the inputs. This is not allowed in "
-                               "strict mode when create_graph=True.")  # fmt: skip
+            raise RuntimeError(f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode "
+                               "when create_graph=True.")  # fmt: skip
         out.append(g if create_graph else g.detach())
     return tuple(out) if is_tuple else out[0]
+
+
+def _independent(i: int) -> RuntimeError:
+    return RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+
+
+def _check_jacobian(grads: Sequence[Any]) -> None:
+    """Refuse first derivatives that have no second ones, in strict mode."""
+    for i, g in enumerate(grads):
+        if g is None or not g.requires_grad:
+            raise RuntimeError(f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
+                               "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+                               "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function "
+                               "for example).")  # fmt: skip
 
 
 def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
@@ -99,11 +115,11 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
         xs = _fresh(given, create_graph)
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
         _check_outputs(outputs, strict)
-        seeds = _seeds(v, outputs, True, "The vector v can only be None if the user-provided function returns a single Tensor with a "
+        seeds = _seeds(v, outputs, out_tuple, "vjp", "The vector v can only be None if the user-provided function returns a single Tensor with a "
                        "single element.")  # fmt: skip
         grads = _pull(outputs, xs, seeds, create_graph)
     values = tuple(o if create_graph else o.detach() for o in outputs)
-    return values if out_tuple else values[0], _results(grads, xs, is_tuple, create_graph, strict, "The output")
+    return values if out_tuple else values[0], _results(grads, xs, is_tuple, create_graph, strict)
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -114,21 +130,24 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        _, given = _tuple(inputs, "inputs", "jvp")
+        is_tuple, given = _tuple(inputs, "inputs", "jvp")
         xs = _fresh(given, create_graph)
-        tangents = _seeds(v, xs, True, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
+        tangents = _seeds(v, xs, is_tuple, "jvp", "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
                           "single element.")  # fmt: skip
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check_outputs(outputs, strict)
         probes = tuple(wrap(np.zeros_like(o._array)).requires_grad_(True) for o in outputs)
         pulled = _pull(outputs, xs, probes, True)
+        for i, g in enumerate(pulled):
+            if strict and g is None:
+                raise _independent(i)
         live = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]
         if live:
             pushed = grad([g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True)
         else:
             pushed = (None,) * len(probes)
     values = tuple(o if create_graph else o.detach() for o in outputs)
-    return values if out_tuple else values[0], _results(pushed, outputs, out_tuple, create_graph, strict, "The output")
+    return values if out_tuple else values[0], _results(pushed, outputs, out_tuple, create_graph, strict)
 
 
 def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -143,6 +162,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     tensor([[2., 0.],
             [0., 4.]])
     """
+    _check_strategy("strategy", strategy, strict, vectorize)
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jacobian")
         xs = _fresh(given, create_graph)
@@ -186,15 +206,28 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
             [ 0., 12.]])
     """
     is_tuple, _ = _tuple(inputs, "inputs", "hessian")
+    _check_strategy("strategy", outer_jacobian_strategy, strict, vectorize)
 
     def gradient(*xs: Tensor) -> Any:
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "hessian")
         _check_scalar(out_tuple, outputs, "hessian")
+        _check_outputs(outputs, strict)
         grads = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
-        return _results(grads, xs, True, True, strict, "The output")
+        if strict:
+            _check_jacobian(grads)
+        return _results(grads, xs, True, True, False)
 
     result = jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
     return result if is_tuple else result[0]
+
+
+def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool) -> None:
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(f'Expected {name} to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+                             'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')  # fmt: skip
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
+                           "set `strict=False` or `vectorize=False`.")  # fmt: skip
 
 
 def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
@@ -211,19 +244,28 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    return _vector_hessian("vhp", func, inputs, v, create_graph, strict)
+
+
+def _vector_hessian(name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool) -> tuple[Any, Any]:
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "vhp")
+        is_tuple, given = _tuple(inputs, "inputs", name)
         xs = _fresh(given, create_graph)
-        seeds = _seeds(v, xs, True, "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-                       "single element.")  # fmt: skip
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vhp")
-        _check_scalar(out_tuple, outputs, "vhp")
+        seeds = _seeds(v, xs, is_tuple, name, "The vector v can only be None if the input to the user-provided function is a single Tensor "
+                       "with a single element.")  # fmt: skip
+        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", name)
+        _check_scalar(out_tuple, outputs, name)
         _check_outputs(outputs, strict)
         first = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
+        for i, g in enumerate(first):
+            if strict and g is None:
+                raise _independent(i)
+        if strict:
+            _check_jacobian(first)
         live = [(g, s) for g, s in zip(first, seeds) if g is not None]
         second = _pull([g for g, _ in live], xs, [s for _, s in live], create_graph)
     value = outputs[0] if create_graph else outputs[0].detach()
-    return (value,) if out_tuple else value, _results(second, xs, is_tuple, create_graph, strict, "The output")
+    return (value,) if out_tuple else value, _results(second, xs, is_tuple, create_graph, strict)
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -233,4 +275,4 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _vector_hessian("hvp", func, inputs, v, create_graph, strict)

@@ -25,8 +25,6 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..hooks import RemovableHandle
 
 clock = itertools.count(1).__next__  # numbers nodes and writes; atomic

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 silent: list[None] = []  # one entry for each thread whose recording is off (lists append and pop without a lock of ours)
 special = 0  # reasons to take the slow path in every op
 overridden = False  # whether some class overrides operations (``__torch_function__``)
+zeros_win = 0  # threads in which 0 * inf in backward is 0
 anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
 inferred = False  # whether inference mode was ever on
 inference_mark: Any = None  # what tensors made in inference mode carry, see :mod:`pullback.storage`
@@ -83,7 +85,9 @@ class Mode:
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
-            return fn  # PyTorch leaves classes as they are, too
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+                          "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+                          "and nothing else.", FutureWarning, stacklevel=2)  # fmt: skip
         if inspect.isgeneratorfunction(fn):
             return _generator(self, fn)  # type: ignore[return-value]
 
@@ -222,15 +226,38 @@ class zero_times_inf_is_zero(Mode):
     """
 
     def __enter__(self) -> None:
+        global zeros_win
         self.before, _local.zeros_win = _local.zeros_win, True
+        with _lock:
+            zeros_win += 1
 
     def __exit__(self, *exc: object) -> None:
+        global zeros_win
         _local.zeros_win = self.before
+        with _lock:
+            zeros_win -= 1
 
 
 def is_multithreading_enabled() -> bool:
     """Whether :class:`set_multithreading_enabled` says so; it makes no difference."""
     return _local.multithreading
+
+
+class _unsafe_preserve_version_counter:
+    """Inside, writes into these tensors do not count in their ``_version`` (backward notices them all the same)."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+
+    def __enter__(self) -> None:
+        from .. import storage
+
+        self.counters = [t.__dict__.get("_counter") or storage.counter(t._array) for t in self.tensors]
+        self.before = [c.count for c in self.counters]
+
+    def __exit__(self, *exc: object) -> None:
+        for counter, count in zip(self.counters, self.before):
+            counter.count = count
 
 
 class set_multithreading_enabled(Mode):

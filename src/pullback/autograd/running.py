@@ -78,7 +78,10 @@ def will_execute(node: Any) -> bool:
         if leaf and not run["accumulate"]:
             raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
                                "currently not supported.")  # fmt: skip
-        return (0, id(node.variable)) in plan.live if leaf else -node._seq in plan.running or -node._seq in plan.catch
+        if not leaf:
+            return -node._seq in plan.running or -node._seq in plan.catch
+        if (0, id(node.variable)) not in plan.live:
+            return False
     extras = run["extras"]
     if "nodes" not in extras:
         found = engine.reachable([e for e, _ in run["roots"]])

@@ -105,7 +105,7 @@ class Distribution:
                 value = value.expand(batch_shape + value._batch_shape[dims:])
             elif isinstance(getattr(type(self), name, None), lazy_property):
                 continue
-            new.__dict__[name] = value
+            new.__dict__.setdefault(name, value)  # a subclass may have set it
         new._batch_shape = batch_shape
         return new
 
@@ -259,7 +259,7 @@ class ExponentialFamily(Distribution):
 
     def _mean_statistics(self) -> tuple[list[Tensor], Tensor, list[Tensor]]:
         """Natural parameters, the log normalizer there, and its gradient."""
-        at = [p.detach().requires_grad_() for p in self._natural_params]
+        at = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
         normalizer = self._log_normalizer(*at)
         return at, normalizer, list(grad(normalizer.sum(), at, create_graph=True))
 

@@ -11,6 +11,7 @@ from functools import update_wrapper
 from typing import Any
 
 from ..autograd.modes import enable_grad
+from ..complaint import noted
 from ..dtypes import finfo, get_default_dtype
 from ..ops.activation import softmax
 from ..ops.create import arange, tensor
@@ -39,8 +40,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(isinstance(v, NUMBER) or is_tensor_like(v) for v in values):
-        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
-                         f"\n  They are: {', '.join(type(v).__name__ for v in values)}.")  # fmt: skip
+        raise noted(ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."),
+                    f"They are: {', '.join(type(v).__name__ for v in values)}.")  # fmt: skip
     dtype = next((v.dtype for v in values if not isinstance(v, NUMBER)), None) or get_default_dtype()
     return broadcast_tensors(*(tensor(v, dtype=dtype) if isinstance(v, NUMBER) else v for v in values))
 

@@ -19,7 +19,7 @@ from ..tensor import Tensor
 from . import formulas
 from .names import Names
 from .paths import Path, Paths, paths_to
-from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values, plain
+from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values, name_of, plain
 from .recorder import Pass, Recorder, Turn
 from .replay import Key, key_of
 from .seed import Effect, effect
@@ -37,7 +37,7 @@ class Explanation:
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> e = torch.explain((x * x).sum(), inputs=x)
     >>> [(step.title, step.downstream[0].rule) for step in e.steps]
-    [('Sum', 'dx = expand(g)'), ('Mul', 'dx = g · y')]
+    [('Sum', 'dx = expand(g)'), ('Mul', 'da = g · b')]
     >>> e.leaves[0].gradient.values
     [2.0, 4.0]
     """
@@ -289,7 +289,6 @@ class Parts:
         self.position: dict[int, int] = {t.node._seq: i for i, t in enumerate(recorded.turns)}
         self.leaf_at = {key_of(leaf): leaf for leaf in recorded.leaves}
         self._measured: dict[int, Values] = {}
-        self._rules: dict[Any, str] = {}
 
     def measured(self, array: Any) -> Values | None:
         """An array's numbers, worked out once: what one step hands on is what the next receives."""
@@ -365,7 +364,7 @@ class Parts:
             line=line,
             code=linecache.getline(file, line).strip() if file and line else "",
             shape=list(node._shape) if several else node._shape,
-            dtype=[d.name for d in node._dtype] if several else node._dtype.name,
+            dtype=[name_of(d) for d in node._dtype] if several else name_of(node._dtype),
             upstream=[self.measured(g) for g in turn.received],
             downstream=[self._handed(turn, k, e, r) for k, (e, r) in enumerate(zip(node._edges, turn.handed)) if e is not None],
             kept=kept(turn),
@@ -380,16 +379,9 @@ class Parts:
             step=None if leaf or target._seq not in self.position else self.position[target._seq] + 1,
             output=getattr(e, "index", 0),
             leaf=self.names.leaf(e) if leaf else None,
-            rule=self._rule(turn, slot),
+            rule=formulas.formula(turn.node, slot, turn.saved, turn.received),
             gradient=self.measured(r),
         )
-
-    def _rule(self, turn: Turn, slot: int) -> str:
-        options = tuple(repr(v) if v.__class__ in (int, float, bool, str, tuple) else v.__class__ for v in turn.saved)
-        key = turn.node.__class__, slot, options, len(turn.node._edges)
-        if key not in self._rules:
-            self._rules[key] = formulas.formula(turn.node, slot, turn.saved, turn.received)
-        return self._rules[key]
 
     @cached_property
     def leaves(self) -> list[Leaf]:
@@ -402,7 +394,7 @@ class Parts:
         made = []
         for leaf, (g, before) in self.pass_.leaves.items():
             array = leaf._array
-            made.append(Leaf(self.names.leaf(leaf), array.shape, array.dtype.name, self.measured(g), before, uses.get(id(leaf), [])))  # type: ignore[arg-type]
+            made.append(Leaf(self.names.leaf(leaf), array.shape, name_of(array.dtype), self.measured(g), before, uses.get(id(leaf), [])))  # type: ignore[arg-type]
         return made
 
     @cached_property
@@ -431,7 +423,7 @@ def kept(turn: Turn) -> list[Kept]:
         name = op.saved_names[i] if op is not None and i < len(op.saved_names) else f"saved_tensors[{i}]"
         for a in value if value.__class__ in (list, tuple) else (value,):
             if isinstance(a, np.ndarray):
-                found.append(Kept(name, a.shape, a.dtype.name, a.nbytes))
+                found.append(Kept(name, a.shape, name_of(a.dtype), a.nbytes))
     return found
 
 

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-SYMBOLS = {"input": "x", "other": "y", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
+SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
+PAIR = {"input": "a", "other": "b"}  # and those of operations on two operands
 CONSTANTS = {math.log(2): "ln 2", math.log(10): "ln 10", math.pi: "π", math.sqrt(2 * math.pi): "√2π", math.sqrt(0.5): "√½"}
 FLAT = {"flat", "zeros_like"}
 WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}  # said without their shapes
@@ -41,13 +42,16 @@ COMPARISONS: dict[type, str] = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.Gt
 ATOM = 9  # binds tighter than every operator
 
 
+_read: dict[Any, str] = {}  # formulas that depend on nothing but the operation, its options and shapes
+
+
 class Unreadable(Exception):
     """A rule that is not a formula."""
 
 
-def symbol(argument: str) -> str:
-    """An argument as formulas write it."""
-    return SYMBOLS.get(argument, argument)
+def symbols_of(op: Any) -> dict[str, str]:
+    """How formulas write an operation's arguments."""
+    return PAIR if "other" in op.params else SYMBOLS
 
 
 def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> str:
@@ -59,25 +63,49 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> str
         saved: what the node kept.
         g: the gradients that reached it, one a result.
     """
+    key = node.__class__, slot, len(node._edges), tuple(map(identity, saved)), tuple(map(identity, g))
+    if key in _read:
+        return _read[key]
+    text, lasting = read(node, slot, saved, g)
+    if lasting and len(_read) < 10_000:
+        _read[key] = text
+    return text
+
+
+def identity(value: Any) -> Any:
+    """What of a value a formula may depend on: of arrays, their shapes."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype
+    if value.__class__ in (int, float, bool, str, tuple) or value is None:
+        return repr(value)
+    return value.__class__
+
+
+def read(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
+    """The formula, and whether it holds for other values of the same shapes."""
     name = argument(node, slot)
     if node._op is None:
-        return f"d{name} = {of_function(node, slot)}"
+        return f"d{name} = {of_function(node, slot)}", True
     op = node._op
+    symbols = symbols_of(op)
+    lhs = f"d{symbols.get(name, name)}"
     rule, together = op.shared, True
     if rule is None:
         rule, together = rule_of(op.pulls[slot]), False
     if rule is None:
-        return f"d{symbol(name)}: no rule"
+        return f"{lhs}: no rule", True
     try:
         values = {n: saved[op.saved_names.index(n)] for n in asked(rule) if n in op.saved_names}
         values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
-        text = Reader(rule, values, together, slot, len(node._edges)).text()
+        reader = Reader(rule, values, symbols, together, slot, len(node._edges))
+        text, lasting = reader.text(), reader.lasting
     except Exception:  # whatever a rule does that is not read here: it is then named
         words = (rule.__doc__ or "").split("\n\n")[0].strip().rstrip(":.")
         if words:
-            return f"d{symbol(name)}: {words}"
-        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *map(symbol, asked(rule))])})"
-    return f"d{symbol(name)} = {text}"
+            return f"{lhs}: {words}", True
+        lasting = True
+        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in asked(rule))])})"
+    return f"{lhs} = {text}", lasting
 
 
 def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
@@ -89,7 +117,7 @@ def argument(node: Any, slot: int) -> str:
     """What the operation calls the input behind an edge."""
     op = node._op
     if op is None:
-        position = node._where.index(slot) if slot in getattr(node, "_where", ()) else slot
+        position = position_of(node, slot)
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
         names = names[1:] if names[:1] == ("ctx",) else names
         return names[position] if position < len(names) else f"input{position}"
@@ -97,6 +125,11 @@ def argument(node: Any, slot: int) -> str:
         listed = len(node._edges) - len(op.tensors)
         return f"{op.params[0]}[{slot}]" if slot < listed else op.params[op.tensors[slot - listed]]
     return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"
+
+
+def position_of(node: Any, slot: int) -> int:
+    """Which argument of a custom Function an edge belongs to."""
+    return slot if node._where is None else node._where.index(slot)
 
 
 def rule_of(pull: Callable | None) -> Any:
@@ -150,14 +183,18 @@ class Reader:
     Args:
         rule: the function.
         values: what the node kept, by the names of the rule's parameters.
+        symbols: how to write some of these names.
         together: whether the rule gives the gradients of all inputs at once; then that of ``slot`` is meant.
     """
 
     follows = True
 
-    def __init__(self, rule: Callable, values: dict[str, Any], together: bool = False, slot: int = 0, inputs: int = 1) -> None:
+    def __init__(self, rule: Callable, values: dict[str, Any], symbols: dict[str, str], together: bool = False, slot: int = 0,
+                 inputs: int = 1) -> None:  # fmt: skip
         self.definition = definition(rule.__code__)
         self.slot = slot if together else None
+        self.lasting = True  # whether no branch was chosen by the elements of an array
+        self.symbols = symbols
         self.values: dict[str, Any] = {**rule.__globals__, **values}
         if rule.__closure__:
             self.values.update(zip(rule.__code__.co_freevars, (c.cell_contents for c in rule.__closure__)))
@@ -195,7 +232,7 @@ class Reader:
                 case ast.Expr(value=ast.Constant()):
                     pass
                 case ast.If(test=test, body=body, orelse=otherwise):
-                    returned = self.follow(body if self.evaluate(test) else otherwise)
+                    returned = self.follow(body if self.holds(test) else otherwise)
                     if returned is not None:
                         return returned
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if not isinstance(value, ast.GeneratorExp | ast.Lambda):
@@ -234,6 +271,12 @@ class Reader:
     def free(self, e: ast.AST) -> set[str]:
         return {n.id for n in ast.walk(e) if isinstance(n, ast.Name)}
 
+    def holds(self, test: ast.expr) -> bool:
+        """Whether a condition holds, which may depend on the elements of arrays."""
+        if values_in(test) & (self.symbolic | set(self.local)):
+            self.lasting = False
+        return bool(self.evaluate(test))
+
     def evaluate(self, e: ast.expr) -> Any:
         try:
             return eval(compile(ast.Expression(e), "<rule>", "eval"), self.values)
@@ -244,7 +287,7 @@ class Reader:
 
     def number(self, e: ast.expr) -> str | None:
         """The text of an expression whose value is known and no array."""
-        if self.free(e) & (self.symbolic | set(self.local)) and not is_shape(e):
+        if values_in(e) & (self.symbolic | set(self.local)):
             return None
         try:
             value = self.evaluate(e)
@@ -265,7 +308,7 @@ class Reader:
                         self.uses.setdefault(name, 1)
                         return text, ATOM
                     return self.show(value)
-                return symbol(name), ATOM
+                return self.symbols.get(name, name), ATOM
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(left, operator, right)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -275,7 +318,7 @@ class Reader:
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
                 return f"{self.within(left, 4)} {COMPARISONS[type(operator)]} {self.within(right, 4)}", 3
             case ast.IfExp(test=test, body=body, orelse=otherwise):
-                return self.show(body if self.evaluate(test) else otherwise)
+                return self.show(body if self.holds(test) else otherwise)
             case ast.Attribute(value=value, attr=attribute) if attribute in ATTRIBUTES:
                 return self.within(value, ATOM) + ATTRIBUTES[attribute], ATOM
             case ast.Attribute(value=value, attr=attribute):
@@ -332,7 +375,7 @@ class Reader:
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         name = name.strip("_")
         if isinstance(function, ast.IfExp):
-            name = ast.unparse(function.body if self.evaluate(function.test) else function.orelse).strip("_")
+            name = ast.unparse(function.body if self.holds(function.test) else function.orelse).strip("_")
         if name in FLAT:
             return "0", ATOM
         inner = self.inlined(function, arguments) if not keywords else None
@@ -368,7 +411,7 @@ class Reader:
         names = called.__code__.co_varnames[: called.__code__.co_argcount]
         result = Put(dict(zip(names, arguments))).visit(copy.deepcopy(body[0].value))
         while isinstance(result, ast.IfExp):
-            result = result.body if self.evaluate(result.test) else result.orelse
+            result = result.body if self.holds(result.test) else result.orelse
         return result if isinstance(result, ast.BinOp | ast.UnaryOp) or result in arguments else None
 
     def often(self, name: str) -> bool:
@@ -394,11 +437,15 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value)
 
 
-def is_shape(e: ast.expr) -> bool:
-    """Whether an expression only asks how large something is."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in ast.walk(e)) and all(
-        not isinstance(n, ast.BinOp) or isinstance(n.op, ast.Mult | ast.Div | ast.Sub | ast.Add) for n in ast.walk(e)
-    )
+def values_in(e: ast.AST) -> set[str]:
+    """The names in an expression, but for those of which it only asks what kind they are and how large."""
+    if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
+        return set()
+    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in ("isinstance", "is_complex", "len"):
+        return set()
+    if isinstance(e, ast.Name):
+        return {e.id}
+    return {name for child in ast.iter_child_nodes(e) for name in values_in(child)}
 
 
 def written(value: Any) -> str | None:
@@ -430,8 +477,7 @@ def of_function(node: Any, slot: int) -> str:
     code = getattr(getattr(backward, "__func__", backward), "__code__", None)
     try:
         tree = definition(code)  # type: ignore[arg-type]
-        position = node._where.index(slot) if slot in node._where else slot
-        return FunctionReader(tree, code, position).text()  # type: ignore[arg-type]
+        return FunctionReader(tree, code, position_of(node, slot)).text()  # type: ignore[arg-type]
     except Exception:  # as above
         return f"{function.__name__}.backward(g)"
 
@@ -444,6 +490,8 @@ class FunctionReader(Reader):
     def __init__(self, tree: ast.FunctionDef, code: CodeType, position: int) -> None:
         self.definition = tree
         self.slot = position
+        self.lasting = True
+        self.symbols = {}
         context, *grads = code.co_varnames[: code.co_argcount]
         self.context = context
         self.values = {}

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
 SMALL = 64  # arrays of so many elements are given in full
 
 
@@ -47,7 +49,7 @@ class Values:
         >>> v.norm, v.mean, v.min, v.max, v.zeros
         (5.0, -0.25, -4.0, 3.0, 0.5)
         """
-        shape, name, size = array.shape, array.dtype.name, array.size
+        shape, name, size = array.shape, name_of(array.dtype), array.size
         values = array.tolist() if size <= SMALL else None
         if not size:
             return cls(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, values)
@@ -59,15 +61,15 @@ class Values:
         if size == 1:
             x = float(a[0])
             return cls(shape, name, abs(x), x, x, x, float(x == 0), int(math.isnan(x)), int(math.isinf(x)), values)
-        square = float(a.dot(a))
+        square = float(np.einsum("i,i->", a, a))  # BLAS's dot would wake its threads for it
         if math.isfinite(square) and square > 1e-30:
             norm = math.sqrt(square)
             nan = inf = 0
         else:  # not finite, or squares that leave the range of the type
             nan, inf = int(np.isnan(a).sum()), int(np.isinf(a).sum())
             norm = float(np.linalg.norm(a.astype(np.float64)))
-        zeros = 1 - int(np.count_nonzero(a)) / size
-        return cls(shape, name, norm, float(a.mean(dtype=np.float64)), float(a.min()), float(a.max()), zeros, nan, inf, values)
+        zeros = int(np.count_nonzero(a == 0)) / size
+        return cls(shape, name, norm, float(a.mean()), float(a.min()), float(a.max()), zeros, nan, inf, values)
 
     @property
     def size(self) -> int:
@@ -231,10 +233,13 @@ def plain(value: Any) -> Any:
     >>> plain(Use(1, "input", Values.of(np.array([1.0, float("inf")]))))["gradient"]["values"]
     [1.0, 'inf']
     """
-    if value is None or value.__class__ in (str, int, bool):
+    kind = value.__class__
+    if value is None or kind in (str, int, bool):
         return value
-    if isinstance(value, float):
+    if kind is float:
         return value if math.isfinite(value) else str(value)
+    if kind in NAMES:
+        return {name: plain(getattr(value, name)) for name in NAMES[kind]}
     if isinstance(value, complex):
         return f"{value:.6g}"
     if isinstance(value, np.generic):
@@ -243,6 +248,7 @@ def plain(value: Any) -> Any:
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     return str(value)
+
+
+NAMES: dict[type, tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Step, Use, Leaf, Root, Finding)}

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .explanation import Explanation
     from .paths import Paths
     from .seed import Effect
+    from .summary import Summary
+    from .watch import Watch
 
 WIDTH = 80
 FEW = 6  # arrays of so many elements are shown in full
@@ -236,3 +238,51 @@ def effect_text(effect: Effect) -> RenderableType:
     grid.add_row(Text("sum", style="bold"), "", brief(Values.of(np.asarray(effect.gradient))))
     parts.append(grid)
     return Group(*parts)
+
+
+# --- models and training --------------------------------------------------------------------------------------------
+
+
+def count(n: float) -> str:
+    """A large number in three digits."""
+    for unit in ("", "k", "M", "G"):
+        if n < 1000:
+            return f"{n:.3g}{unit}" if unit else f"{n:.0f}"
+        n /= 1000
+    return f"{n:.3g}T"
+
+
+def summary_text(s: Summary) -> RenderableType:
+    """Layers, and their sums."""
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("layer", overflow="fold")
+    grid.add_column("output", overflow="fold")
+    for name in ("parameters", "forward", "backward", "kept"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for r in s.rows:
+        name = "  " * r.depth + (r.path.rpartition(".")[2] + " " if r.path else "")
+        cell = Text.assemble((name, "bold"), r.kind, " (not called)" if not r.calls else f" ×{r.calls}" if r.calls > 1 else "")
+        blank = lambda n, text: text if n else ""  # noqa: E731
+        grid.add_row(cell, ", ".join(size(o) for o in r.outputs), blank(r.parameters, count(r.parameters)), blank(r.forward, count(r.forward)),
+                     blank(r.backward, count(r.backward)), blank(r.kept, memory(r.kept)))  # fmt: skip
+    grid.add_section()
+    grid.add_row(Text("in all", style="bold"), "", count(s.parameters), count(s.forward), count(s.backward), memory(s.kept))
+    return Group(grid, Text(f"{s.trainable:,} of {s.parameters:,} parameters are trainable; forward and backward count floating-point operations.",
+                            style="dim"))  # fmt: skip
+
+
+def watch_text(w: Watch) -> RenderableType:
+    """The newest record of each layer, beside the median."""
+    from statistics import median
+
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("layer", "gradient", "median", "update", "update / value"):
+        grid.add_column(name, justify="left" if name == "layer" else "right")
+    if w.records:
+        last = w.records[-1]
+        for layer, norm in last.gradients.items():
+            size_, update = last.values[layer], last.updates[layer]
+            usual = median(r.gradients[layer] for r in w.records)
+            grid.add_row(layer, number(norm), number(usual), number(update), number(update / size_) if size_ else "")
+    head = Text(f"{w.steps} steps, {len(w.records)} of them recorded")
+    return Group(head, grid, *[finding_text(f) for f in w.findings])

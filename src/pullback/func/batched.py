@@ -59,6 +59,8 @@ class Batch(Level):
         randomness: ``'error'``, ``'different'`` or ``'same'``.
     """
 
+    batches = True
+
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
 
@@ -78,7 +80,10 @@ class Batch(Level):
                 out = self._elementwise(op, values, args, batched)
             else:
                 rule = batching.RULES.get(op.name)
-                out = NotImplemented if rule is None else rule(op, self.size, batched, *args)
+                try:
+                    out = NotImplemented if rule is None else rule(op, self.size, batched, *args)
+                except Exception:  # each example alone gives the result, or an error of an example's own shapes
+                    out = NotImplemented
                 if out is NotImplemented:
                     out = self._one_by_one(op, batched, args)
         if isinstance(out, (tuple, list)):
@@ -128,6 +133,36 @@ class Batch(Level):
 
     def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
         return self.raised(view)
+
+    def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        """A node's rule for each example in turn."""
+        from ..ops.join import stack
+
+        outer = [any([isinstance(v, Tensor) and self._holds(v._array) and v._array.outer for v in (g if g.__class__ is tuple else (g,))])]
+
+        def apart(v: Any) -> list[Any]:
+            """A value for each example."""
+            if isinstance(v, Tensor) and self._holds(v._array):
+                x = crossing(v._array.value, (storage.edge_of(v),), lambda h: (self.wrap(h, 0, outer[0]),))
+                return [x[k] for k in range(self.size)]
+            if v.__class__ in (list, tuple):
+                return [v.__class__(parts) for parts in zip(*map(apart, v))] if v else [v] * self.size
+            return [v.value[k] for k in range(self.size)] if self._holds(v) else [v] * self.size
+
+        def together(column: Sequence[Any]) -> Any:
+            if column[0] is None:
+                return None
+
+            def back(h: Tensor) -> tuple[Tensor]:
+                outer[0] = self._holds(h._array) and h._array.outer
+                return (self.unwrap(h),)
+
+            x = stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column])
+            return self.track(crossing(Batched(self, x._array, outer[0]), (storage.edge_of(x),), back))
+
+        rows = [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))] if saved else [
+            pull(node, h, (), edges) for h in apart(g)]  # fmt: skip
+        return [together(column) for column in zip(*rows)]
 
     def leave(self, x: Tensor) -> Tensor:
         """The examples' cotangents for something that they share, added up."""

@@ -45,7 +45,7 @@ def along(op: Any, names: tuple[str, ...], args: tuple[Any, ...], ndim: int) -> 
     args_ = list(args)
     for name in names:
         i = op.params.index(name)
-        args_[i] = tuple(range(1, ndim + 1)) if args_[i] is None else shifted(args_[i], ndim)
+        args_[i] = tuple(range(1, ndim + 1)) if args_[i] is None or isinstance(args_[i], (list, tuple)) and not args_[i] else shifted(args_[i], ndim)
     return args_
 
 
@@ -172,6 +172,13 @@ def write_part(op: Any, size: int, batched: list[Any], x: Any, value: Any, part:
     return op.call(x, value, (slice(None), *part), name)
 
 
+@rule("as_strided")
+def as_strided(op: Any, size: int, batched: list[Any], x: Any, geometry: Any) -> Any:
+    from ..ops.join import stack
+
+    return stack([op.call(x[k].clone(), geometry) for k in range(size)])  # places in memory, of an example's own
+
+
 @rule("split")
 def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, name: Any) -> Any:
     return op.call(x, sizes, shifted(dim, len(x.shape) - 1), name)
@@ -283,6 +290,9 @@ def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shar
 
 def with_batch(at: list[Any], batched: list[bool], size: int) -> list[Any] | None:
     """An advanced index for the whole batch; None where examples select different places behind slices, or by masks."""
+    arrays = [k for k, i in enumerate(at) if i.__class__ is not slice]
+    if arrays[-1] - arrays[0] >= len(arrays):  # NumPy moves the dimensions of indices that do not stand together
+        return None
     if not any(batched):
         return [slice(None), *at]
     if any(i.__class__ is slice for i in at) or any(b and i.dtype.kind == "b" for i, b in zip(at, batched)):

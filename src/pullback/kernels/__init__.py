@@ -14,6 +14,7 @@ large array comes along.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -25,8 +26,9 @@ from numpy import ndarray
 __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
-# From how many elements (convolution: multiplications) on kernels win, measured against NumPy (AVX-512, one thread; tests/kernels/measure.py).
-SIZES = {"elementwise": 2048, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "attention": 1024, "optimizer": 2048}
+# From how many elements (convolution, matmul: multiplications) on kernels win, measured against NumPy (AVX-512, one thread; tests/kernels/measure.py).
+SIZES = {"elementwise": 2048, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
+         "attention": 1024, "matmul": 1 << 18, "optimizer": 2048}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -96,6 +98,18 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable) -> Call
     return call
 
 
+def product(a: Any, b: Any, bias: Any = None) -> Any:
+    """``a @ b + bias`` of two matrices."""
+    if LARGE != NEVER and a.size * b.shape[1] >= (SIZES["matmul"] if MODE == "on" else 1):
+        out = run("matmul", "product", NEVER - 1, a, b, bias)
+        if out is not None:
+            return out
+    out = a.dot(b)
+    if bias is not None:
+        out += bias
+    return out
+
+
 def for_large(name: str, compute: Callable, count: int) -> Callable:
     """A function of so many arrays that asks a kernel of the operation of that name where they are large."""
     kernel = beside(name, [compute], compute)
@@ -122,24 +136,38 @@ def fused(op: Any) -> list[Callable]:
             for k, p in enumerate(op.tensors):
                 rule = op.rules.get(op.params[p])
                 if rule is not None:
-                    op.fused[k] = _fused(op, op.params[p], rule)
+                    op.fused[k] = _fused(op, op.params[p], beside(f"{op.name}_{op.params[p]}", [rule], rule), rule)
+        elif op.name == "linear":
+            for k, p in enumerate(op.tensors[:2]):
+                op.fused[k] = _fused(op, op.params[p], (_of_input, _of_weight)[k], op.rules[op.params[p]])
     return op.fused
 
 
 ALSO_POINTWISE = ("keep", "threshold", "between")  # beside the elementwise operations
 
 
-def _fused(op: Any, param: str, rule: Callable) -> Callable:
-    asked = rule.__code__.co_varnames[1 : rule.__code__.co_argcount]
-    at = [op.saved_names.index(n) for n in asked]
+def _fused(op: Any, param: str, compute: Callable, rule: Callable) -> Callable:
+    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved."""
+    at = [op.saved_names.index(n) for n in rule.__code__.co_varnames[1 : rule.__code__.co_argcount]]
     if not at:
-        kernel = beside(f"{op.name}_{param}", [rule], rule)
-        return lambda g, saved: kernel(g)
-    kernel = beside(f"{op.name}_{param}", [rule], rule)
+        return lambda g, saved: compute(g)
     if len(at) == 1:
         (i,) = at
-        return lambda g, saved: kernel(g, saved[i])
-    return lambda g, saved: kernel(g, *[saved[i] for i in at])
+        return lambda g, saved: compute(g, saved[i])
+    return lambda g, saved: compute(g, *[saved[i] for i in at])
+
+
+def _of_input(g: Any, weight: Any) -> Any:
+    """The gradient of a linear map's input."""
+    if weight.ndim == 1:
+        return g[..., None] * weight
+    return product(g.reshape(-1, g.shape[-1]), weight).reshape(*g.shape[:-1], weight.shape[1])
+
+
+def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
+    """The gradient of a linear map's weight."""
+    n = weight_shape[-1]
+    return product(g.reshape(-1, math.prod(weight_shape[:-1])).T, input.reshape(-1, n)).reshape(weight_shape)
 
 
 def set_num_threads(n: int) -> None:

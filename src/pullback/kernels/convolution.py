@@ -79,10 +79,16 @@ class Part(NamedTuple):
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
-def _fill(f: Function, type: Type, source: Value, target: Value, frame: Frame, lanes: int) -> None:
-    """Copy one channel into its frame."""
+def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Frame, lanes: int, around: float = 0.0) -> None:
+    """Copy one channel into its frame, with zeros or another number around it."""
     size = type.bits // 8
-    f.clear(target, frame.size * size)
+    if around:
+        with f.loop(0, frame.size // lanes * lanes, lanes) as i:
+            f.store(f.constant(around, type.of(lanes)), f.at(target, i, type))
+        with f.loop(frame.size // lanes * lanes, frame.size) as i:
+            f.store(f.constant(around, type), f.at(target, i, type))
+    else:
+        f.clear(target, frame.size * size)
     *outer, width = frame.spatial
     *outer_stride, stride = frame.stride
     pitches, own = frame.pitches, [math.prod(frame.spatial[d + 1 :]) for d in range(len(frame.spatial))]
@@ -204,7 +210,7 @@ class Correlation:
         with f.loop(f["from"], f["to"]) as item:  # an image's group
             group = item % groups
             with f.loop(0, channels) as c:
-                _fill(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
             start = 0
             for k, part in enumerate(parts):
                 taps = len(part.offsets)
@@ -221,7 +227,7 @@ class Correlation:
                                f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
                 with f.loop(0, features) as o:
                     add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
-                    _copy_out(f, type, f.at(sums, o * pitch, type), f.at(y, (item * features + o) * result, type), part, pitches, size, lanes, add)
+                    copy_out(f, type, f.at(sums, o * pitch, type), f.at(y, (item * features + o) * result, type), part, pitches, size, lanes, add)
         f.call("pullback_give", f.constant(0, I64), room, f.constant((total + self.panels * self.rows * pitch) * size_of, I64), outside=True)
         around = native.entry("convolve", f.name, "aaaa", 1)
         (self.call,) = native.functions(module(*micros, f, (around, around.result)), ["convolve"])  # type: ignore[attr-defined]
@@ -238,7 +244,7 @@ class Correlation:
         return np.ascontiguousarray(np.concatenate(chosen, 1))
 
 
-def _copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, pitches: Sequence[int], size: Ints, lanes: int,
+def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, pitches: Sequence[int], size: Ints, lanes: int,
               add: Value | None) -> None:  # fmt: skip
     """Copy the rows of one channel of a part to their places in the result."""
     own = [math.prod(size[d + 1 :]) for d in range(len(size))]
@@ -257,8 +263,6 @@ def _copy_out(f: Function, type: Type, source: Value, target: Value, part: Part,
             value = f.load(f.at(source, j, type), type)
             f.store(value if add is None else value + f.lane(add, 0), f.at(target, j * step, type))
 
-    if not part.offsets:
-        pass  # no tap reaches these outputs: their sums are zeros all the same
     rows(0, source, target)
 
 
@@ -289,7 +293,7 @@ class WeightGradient:
         with fill.loop(fill["from"], fill["to"]) as item:
             with fill.loop(0, channels) as c:
                 k = item * channels + c
-                _fill(fill, type, fill.at(x, k * plane, type), fill.at(xs, k * frame.size, type), frame, lanes)
+                fill_frame(fill, type, fill.at(x, k * plane, type), fill.at(xs, k * frame.size, type), frame, lanes)
             with fill.loop(0, features) as o:
                 k = item * features + o
                 row = fill.at(gs, k * self.pitch, type)

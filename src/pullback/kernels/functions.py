@@ -144,10 +144,11 @@ class Math:
         """``e ** r - 1`` for small r."""
         return self.f.fma(r * r, self.polynomial(r, EXP[r.type.name]), r)
 
-    def exp(self, x: Value) -> Value:
+    def exp(self, x: Value, rest: Value | None = None) -> Value:
+        """``e ** (x + rest)``, for a rest that is small beside x."""
         x = self.between(x, *((-104.5, 89.0) if x.type.name == "float" else (-746.0, 710.0)))
         n, r = self._exp_parts(x)
-        return self.scaled(self._exp_of_part(r) + 1.0, n)
+        return self.scaled(self._exp_of_part(r if rest is None else r + rest) + 1.0, n)
 
     def exp2(self, x: Value) -> Value:
         x = self.between(x, *((-151.0, 129.0) if x.type.name == "float" else (-1076.0, 1025.0)))
@@ -310,9 +311,7 @@ class Math:
         t = (held - float(k)) / (held + float(k))
         u = f.fma(t, 2 / (top + 1), (1 - top) / (top + 1))
         square = held * held
-        rest = f.fma(held, held, -square)
-        e = self.exp(-square)
-        e = f.fma(e, -rest, e)
+        e = self.exp(-square, -f.fma(held, held, -square))
         return e * (self.polynomial(u, coefficients) / f.fma(held, 2.0, 1.0))
 
     def erfc(self, x: Value) -> Value:

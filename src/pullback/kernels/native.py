@@ -190,6 +190,8 @@ def entry(name: str, kernel: str, kinds: str, grain: int) -> Function:
 
 def functions(text: str, names: Sequence[str], optimize: bool = False) -> list[Callable]:
     """Load a module and wrap those of its functions that Python is to call."""
+    from . import memory, threads  # noqa: F401  (what they provide has to be there before it is referred to)
+
     address = load(text, optimize)
     return [as_function(name, address(f"{name}.$$")) for name in names]
 

@@ -13,18 +13,18 @@ from ..ops import (
     contract,
     convolution,
     cross_entropy,
+    distance,
     join,
     layer,
     loss,
     margin,
-    matmul,
     normalize,
     pool,
     resample,
 )
 from ..ops.pointwise import sigmoid, tanh
 
-_FAMILIES = (activation, attention, contract, convolution, cross_entropy, join, layer, loss, margin, matmul, normalize, pool, resample)
+_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, join, layer, loss, margin, normalize, pool, resample)
 __all__ = ["sigmoid", "tanh"]
 for _family in _FAMILIES:
     for _name in _family.__all_functional__:

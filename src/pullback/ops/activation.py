@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..complaint import noted
 from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, finfo
+from ..lift import bottom
 from ..tensor import Tensor
 from . import half, pointwise
 from .complex import abs
@@ -239,7 +240,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
-    x = input._array
+    x = bottom(input._array)
     noise = np.ones_like(x)
     negative = x <= 0
     noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
@@ -542,6 +543,9 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
 def _softmax(input: Tensor, dim: int) -> Tensor:
     if input.size == 0:
         return input.copy()
+    fast = kernels.run("rows", "softmax", input.size, input, dim, False)
+    if fast is not None:
+        return fast
     dims = (dim,) if input.ndim else ()
     e = np.subtract(input, largest(input, dim), out=np.empty_like(input))
     np.exp(e, out=e)
@@ -550,6 +554,10 @@ def _softmax(input: Tensor, dim: int) -> Tensor:
 
 
 def _of_softmax(g: Any, out: Any, dim: int) -> Any:
+    if g.__class__ is out.__class__ is np.ndarray:
+        fast = kernels.run("rows", "softmax_backward", g.size, g, out, dim)
+        if fast is not None:
+            return fast
     weighted = g * out
     return weighted - out * sum(weighted, dim, True)
 
@@ -561,13 +569,24 @@ _softmax.vjp(input=_of_softmax)
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
     if input.size == 0:
         return input.copy()
+    fast = kernels.run("rows", "softmax", input.size, input, dim, True)
+    if fast is not None:
+        return fast
     dims = (dim,) if input.ndim else ()
     shifted = np.subtract(input, largest(input, dim), out=np.empty_like(input))
     shifted -= np.log(total(np.exp(shifted), dims, True))
     return shifted
 
 
-_log_softmax.vjp(input=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
+    if g.__class__ is out.__class__ is np.ndarray:
+        fast = kernels.run("rows", "softmax_backward", g.size, g, out, dim, True)
+        if fast is not None:
+            return fast
+    return g - exp(out) * sum(g, dim, True)
+
+
+_log_softmax.vjp(input=_of_log_softmax)
 
 
 def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:

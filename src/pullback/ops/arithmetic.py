@@ -281,7 +281,12 @@ def _of_base(g: Any, input: Any, exponent: Any) -> Any:
 def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float)) and input == 0:
         return where(exponent >= 0, 0, g * (out * -float("inf")))
-    logarithm = log(input) if not isinstance(input, (int, float, complex)) else np.log(input).item()
+    if isinstance(input, (int, float, complex)):
+        from .complex import is_complex
+
+        logarithm = np.log(complex(input) if is_complex(out) else input).item()
+    else:
+        logarithm = log(input)
     base_is_zero = input == 0
     if base_is_zero is False:
         return g * (out * logarithm)

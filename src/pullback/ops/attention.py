@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
+from ..autograd import modes
 from ..tensor import Tensor
 from . import half
 from .activation import largest, softmax
@@ -74,6 +75,22 @@ def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: A
     return results
 
 
+@op.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
+            node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scale: float = 1.0) -> Any:
+    """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal one."""
+    return kernels.run("attention", "attend", query.size, query, key, value, causal, scale)
+
+
+@_flash.vjp_all
+def _of_flash(g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any) -> Any:
+    if g.__class__ is np.ndarray:
+        return kernels.run("attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum)
+    scores = matmul(query * scale, key.mT)
+    weights = softmax(scores + _causal(query, key) if causal else scores, -1)
+    return _pulled(g, (*wanted, False), query, key, value, weights, scale)[:3]
+
+
 def _pulled(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
     """The gradients of query, key, value and mask; softmax has ``w * (h - sum(w * h))``."""
     of_weights = g @ value.mT
@@ -122,16 +139,26 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         key, value = (_repeated(query, x) for x in (key, value))
+    q, k, v = (tuple(x.shape) for x in (query, key, value))
+    alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
+    number = 1 / math.sqrt(q[-1]) if scale is None else scale
+    if alike and attn_mask is None and number > 0 and not modes.special:
+        arrays = query._array, key._array, value._array
+        if kernels.run("attention", "suits", arrays[0].size, *arrays):
+            return _flash(query, key, value, is_causal, number).result
     if is_causal:
-        attn_mask = _left_out(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
+        attn_mask = _causal(query, key)
     elif attn_mask is not None and attn_mask.dtype.name == "bool":
         attn_mask = _left_out(~attn_mask._array, query)
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    q, k, v = (tuple(x.shape) for x in (query, key, value))
-    if not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]:
-        return _attention(query, key, value, attn_mask, scale).out
-    weights = _weights(query, key, attn_mask, scale)
+    if alike:
+        return _attention(query, key, value, attn_mask, number).out
+    weights = _weights(query, key, attn_mask, number)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _causal(query: Tensor, key: Tensor) -> Tensor:
+    """The mask with which query i sees keys up to i only."""
+    return _left_out(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
 
 
 def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:

@@ -12,10 +12,10 @@ from ..dtypes import NAMES, as_dtype
 from ..op import offer
 from ..tensor import Tensor
 
-__all__: list[str] = ["can_cast", "promote_types", "result_type"]
+__all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
 
 
-@op.general(node="ToCopyBackward0", method=False, holomorphic=False)
+@op.general(node="ToCopyBackward0", method=False, holomorphic=False, linear="input")
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """The elements in another (NumPy) type, as a copy. Complex to real drops the imaginary part."""
     if input.dtype.kind == "c" and dtype.kind not in "cb":
@@ -154,6 +154,19 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
 for _name, _fn in {"type_as": type_as, "cpu": cpu, "cuda": cuda, "pin_memory": pin_memory, "type": _type,
                    "is_pinned": lambda self: False, "share_memory_": lambda self: self, "is_shared": lambda self: True}.items():  # fmt: skip
     offer(_fn, _name)
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the elements' type has negative numbers.
+
+    >>> import pullback as torch
+    >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+    False
+    """
+    return input.dtype.is_signed
+
+
+offer(is_signed, "is_signed")
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

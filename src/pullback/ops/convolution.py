@@ -267,7 +267,7 @@ def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | No
         raise NotImplementedError("convolution is not implemented for 'Bool'")
 
 
-@half.general(method=False)
+@half.general(method=False, linear="input weight, bias")
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                 padding: int | Ints = 0, dilation: int | Ints = 1, transposed: bool = False,
                 output_padding: int | Ints = 0, groups: int = 1) -> Tensor:  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..complaint import noted
 from ..dtypes import FLOATING, INT64, OF_NUMPY
 from ..lift import bottom, is_lifted
@@ -111,6 +111,10 @@ _nll.vjp(input=lambda g, input_shape, target, shares: _at_target(-(g * shares), 
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out logsum", node=_class_node, method=False)
 def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
+    fast = kernels.run("rows", "cross_entropy", input.size, input, target)
+    if fast is not None:
+        losses, top, logsum = fast
+        return _shared_out(losses, shares, each), top, logsum
     axis = _class_axis(input.shape)
     top = largest(input, axis) if input.size else np.zeros_like(input).sum(axis, keepdims=True)
     below = np.asarray(input - top)
@@ -125,7 +129,12 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
     g, g_logsum = g
     axis = _class_axis(input.shape)
     by_share = g * shares
-    spread = exp(input - top - logsum) * (unsqueeze(by_share, axis) + g_logsum)
+    if input.__class__ is by_share.__class__ is np.ndarray and not g_logsum.any():
+        spread = kernels.run("rows", "cross_entropy_backward", input.size, input, target, top, logsum, by_share)
+        if spread is not None:
+            return spread, None, None
+    shown = where(unsqueeze(shares, axis) == 0, 0, exp(input - top - logsum))  # what does not count may be infinite
+    spread = shown * (unsqueeze(by_share, axis) + g_logsum)
     if spread.__class__ is np.ndarray:
         spread[tuple(_picks(target, axis))] -= by_share  # the same in place
         return spread, None, None
@@ -219,17 +228,18 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     target = _checked(input, target, weight)
     axis = _class_axis(input.shape)
-    counts = target._array != ignore_index
+    given = target
     target, shares = _shares(input, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE).out, reduction, shares)
     log_p = log_softmax(input, axis)
     exact = _nll(log_p, target, shares, reduction == NONE)
-    even = where(op.wrap(counts), -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
+    counts = given != ignore_index
+    even = where(counts, -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
     if reduction == SUM:
         even = sum(even)
     elif reduction == MEAN:
-        even = sum(even) / (counts if weight is None else weight._array[target._array] * counts).sum().item()
+        even = sum(even) / sum(counts if weight is None else take_at(weight, [target._array]) * counts)
     smooth = label_smoothing / input.shape[axis]
     return _mean_of_nothing(exact * (1 - label_smoothing) + even * smooth, reduction, shares)
 

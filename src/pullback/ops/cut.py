@@ -372,7 +372,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return restrided(input, *((shape, strides) if input.ndim else (shape[1:], strides[1:])), 0)
 
 
-@op.general(name="unfold_backward", method=False, holomorphic=False)
+@op.general(name="unfold_backward", method=False, holomorphic=False, linear="input")
 def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
     """Windows added up where they overlap."""
     if not shape:

@@ -14,6 +14,7 @@ import numpy as np
 from .. import op
 from ..op import type_name
 from ..return_types import named
+from ..lift import bottom
 from ..tensor import Tensor
 from .complex import conj, is_complex, real
 from .convert import cast
@@ -157,7 +158,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     tensor([[0.2500]])
     """
     check_square(input, "cholesky_inverse")
-    zeros = diagonal(input, 0, -2, -1)._array == 0
+    zeros = bottom(diagonal(input, 0, -2, -1)._array) == 0
     check_info(np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0) if zeros.size else 0, "cholesky_inverse", SINGULAR)
     L = adjoint(input) if upper else input
     inverse = triangular(L, identity(L, L.shape[-1]), upper=False)

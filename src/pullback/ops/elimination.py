@@ -14,9 +14,10 @@ from .. import op
 from ..dtypes import OF_NUMPY
 from ..op import type_name
 from ..return_types import named
+from ..lift import by_example
 from ..tensor import Tensor
 from .join import cat, tril, triu
-from .matrix import adjoint, check, check_info, check_square, each, identity, lapack
+from .matrix import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
 from .solve import factored, linalg_solve_triangular, permutation
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
@@ -70,13 +71,13 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
         made = cat([made, triangular(L.mT, columns, upper=True, unitriangular=True)], -1)
     if n > k:
         made = cat([made, triangular(U.mT, rows, upper=False, left=False)], -2)
-    return (_permutation_matrix(pivots, n, LU) @ made,)
+    return (_permutation_matrix(pivots, n, numpy_type(LU)) @ made,)
 
 
-def _permutation_matrix(pivots: Any, n: int, like: Any) -> np.ndarray:
+@op.general(name="lu_permutation", method=False)
+def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    order = permutation(getattr(pivots, "_array", pivots), n)
-    return np.ascontiguousarray(identity(like, n)[order].mT)
+    return np.ascontiguousarray(np.eye(n, dtype=dtype)[permutation(pivots, n)].mT)
 
 
 Factored = named("linalg_lu_factor", ("LU", "pivots"))
@@ -139,7 +140,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     k, empty = min(n, m), np.empty(0, LU_data.dtype.numpy)
     P, L, U = op.wrap(empty), op.wrap(empty), op.wrap(empty)
     if unpack_pivots:
-        P = op.wrap(_permutation_matrix(LU_pivots, n, LU_data))
+        P = _permutation_matrix(LU_pivots, n, numpy_type(LU_data))
     if unpack_data:
         L = tril(LU_data[..., :k], -1) + identity(LU_data, n, k)
         U = triu(LU_data[..., :k, :])
@@ -147,6 +148,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return result if out is None else op.write_out(out, result)
 
 
+@by_example
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """LU decomposition ``A = P @ L @ U`` of matrices ``(..., n, m)``, with partial pivoting.
 
@@ -188,7 +190,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
                            f"({n}x{n} and {'x'.join(map(str, B.shape[-2:]))})")  # fmt: skip
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    P = _permutation_matrix(pivots, n, LU)
+    P = _permutation_matrix(pivots, n, numpy_type(LU))
     flipped = _adjoint_of(LU)
     if left and adjoint:
         result = P @ triangular(flipped, triangular(flipped, B, upper=False), upper=True, unitriangular=True)

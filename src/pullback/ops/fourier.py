@@ -1,9 +1,9 @@
 """Discrete Fourier transforms: the functions of ``torch.fft``.
 
 All are made of three linear operations: complex to complex, real to the half of the spectrum that is not redundant,
-and back from that half to real numbers. Each is the derivative of one of the three: the transform is a symmetric
-matrix, so the first is its own transpose; the other two are each other's, but for elements of the half spectrum that
-stand for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
+and back from that half to real numbers. Each has one of the three for its derivative, the adjoint: for the first that is
+the transform in the other direction; the other two are each other's, but for elements of the half spectrum that stand
+for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
 
 ``norm`` says where the factor ``1 / n`` is: ``"backward"`` (the default) puts it into the inverse transform,
 ``"forward"`` into the other, and ``"ortho"`` puts its root into both.
@@ -12,6 +12,7 @@ stand for two and count twice. Values come from SciPy's pocketfft, in the precis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -37,35 +38,45 @@ def _node(input: Any, *options: Any) -> str:
     return "FftC2CBackward0" if is_complex(input) else "FftR2CBackward0"
 
 
-@op.general(method=False, node=_node)
+def _workers(x: np.ndarray) -> int | None:
+    """Threads for large arrays: they share the lines of a dimension, so results do not depend on how many there are."""
+    return cpu_count() if x.size >= 2**17 else None
+
+
+@op.general(method=False, holomorphic=False, node=_node, linear="input")
 def fft_c2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
     """The transform over some dimensions, or its inverse but for the factor; complex, also for real input."""
     from scipy import fft
 
     if not dim:
         return input.astype(OF_NUMPY[input.dtype].to_complex().numpy)
-    if forward:
-        return fft.fftn(input, axes=dim, norm=AHEAD[factor])
-    return fft.ifftn(input, axes=dim, norm=BACK[factor])
+    norm, workers = (AHEAD if forward else BACK)[factor], _workers(input)
+    if len(dim) == 1:
+        return (fft.fft if forward else fft.ifft)(input, None, dim[0], norm, workers=workers)
+    return (fft.fftn if forward else fft.ifftn)(input, None, dim, norm, workers=workers)
 
 
-fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, forward))
+fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not forward))  # the adjoint
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="input")
 def fft_r2c(input: Tensor, dim: Sequence[int], factor: str) -> Tensor:
     """The transform of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
     from scipy import fft
 
-    return fft.rfftn(input, axes=dim, norm=AHEAD[factor])
+    if len(dim) == 1:
+        return fft.rfft(input, None, dim[0], AHEAD[factor], workers=_workers(input))
+    return fft.rfftn(input, None, dim, AHEAD[factor], workers=_workers(input))
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="input")
 def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, n: int) -> Tensor:
     """The inverse of :func:`fft_r2c`, but for the factor, with ``n`` real numbers in the last of the dimensions."""
     from scipy import fft
 
-    return fft.irfftn(input, [*(input.shape[d] for d in dim[:-1]), n], dim, norm=BACK[factor])
+    if len(dim) == 1:
+        return fft.irfft(input, n, dim[0], BACK[factor], workers=_workers(input))
+    return fft.irfftn(input, [*(input.shape[d] for d in dim[:-1]), n], dim, BACK[factor], workers=_workers(input))
 
 
 def _weighted(spectrum: Any, dim: int, n: int, weight: float) -> Any:

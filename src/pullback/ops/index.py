@@ -37,7 +37,7 @@ WHOLE = slice(None)
 # --- gathering and scattering by index arrays -------------------------------------------------------------------
 
 
-@op.general(name="index", node=lambda input, at, name: name, holomorphic=False, method=False)
+@op.general(name="index", node=lambda input, at, name: name, holomorphic=False, method=False, linear="input")
 def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tensor:
     """The elements at an advanced index, as a copy."""
     last = at[-1]
@@ -62,7 +62,7 @@ def _inside(index: Any, size: int) -> bool:
     return index.__class__ is ndarray and index.dtype.kind == "i" and (not index.size or index.min() >= 0 and index.max() < size)
 
 
-@op.general(name="index_accumulate", holomorphic=False, method=False)
+@op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")
 def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
     if sum(i.__class__ is not slice for i in at) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing

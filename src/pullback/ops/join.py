@@ -45,7 +45,7 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     return [a.astype(d, copy=False) for a in arrays]
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="tensors")
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in the other dimensions they must agree.
 
@@ -92,7 +92,7 @@ def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ..
     return out
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="tensors")
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape as the slices across a new dimension.
 
@@ -258,7 +258,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 # --- repeated ---------------------------------------------------------------------------------------------------
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="input")
 def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
     """The tensor as a tile, laid ``repeats`` times along each dimension (new ones first).
 
@@ -337,7 +337,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
 # --- turned round -----------------------------------------------------------------------------------------------
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, linear="input")
 def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The order along these dimensions reversed.
 
@@ -375,7 +375,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@op.general(holomorphic=False)
+@op.general(holomorphic=False, linear="input")
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Elements moved along dimensions (through the flattened tensor, without ``dims``); what leaves at one end enters at the other.
 
@@ -423,7 +423,7 @@ rot90.vjp(input=lambda g, k, dims: rot90(g, -k, dims))
 # --- triangles and diagonals ------------------------------------------------------------------------------------
 
 
-@op.general(holomorphic=False, inplace=True)
+@op.general(holomorphic=False, inplace=True, linear="input")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrices' lower triangles, up to and including a diagonal; 0 elsewhere.
 
@@ -437,7 +437,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return np.tril(input, diagonal)
 
 
-@op.general(holomorphic=False, inplace=True)
+@op.general(holomorphic=False, inplace=True, linear="input")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrices' upper triangles, from a diagonal on; 0 elsewhere.
 
@@ -499,7 +499,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-@op.general(holomorphic=False)
+@op.general(holomorphic=False, linear="input")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 

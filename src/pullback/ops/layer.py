@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, storage
+from .. import kernels, op, storage
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from ..lift import bottom, by_example
 from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
 from .half import HALVES
@@ -36,7 +37,7 @@ def _linear_node(input: Any, weight: Any, bias: Any) -> str:
     return "LinearBackward0" if input.ndim != 2 else "MmBackward0" if bias is None else "AddmmBackward0"
 
 
-@op.general(name="linear", node=_linear_node, method=False)
+@op.general(name="linear", node=_linear_node, method=False, linear="input weight, bias")
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dtype != input.dtype or bias is not None and bias.dtype != input.dtype:
         if bias is None:
@@ -98,7 +99,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             return _linear(input, weight, bias)
         if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
             return _linear(input, weight, bias)
-        out = x.dot(w.T) if x.ndim == 2 else product(x, w.T)
+        out = kernels.product(x, w.T) if x.ndim == 2 else product(x, w.T)
         e, f, h = edge_of_saved(input), edge_of_saved(weight), None
         if bias is not None:
             b = bias._array
@@ -115,7 +116,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 # --- embedding --------------------------------------------------------------------------------------------------
 
 
-@op.general(name="embedding", method=False)
+@op.general(name="embedding", method=False, linear="weight")
 def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False) -> Tensor:
     if indices.size and not 0 <= indices.min() <= indices.max() < len(weight):
         raise noted(IndexError("index out of range in self"),
@@ -200,6 +201,7 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
+@by_example
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
@@ -352,7 +354,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
         if features and x.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         repeats = 0 in x.strides
-        noise = np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, order="C" if repeats else "K")
+        noise = np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype) if features else np.empty_like(bottom(x), x.dtype, "C" if repeats else "K", shape=x.shape)
         kept = noise.ravel("K")  # in the order of memory
         kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
         if alpha:

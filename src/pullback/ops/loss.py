@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
+from ..autograd.modes import no_grad
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
+from ..lift import bottom
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
@@ -407,7 +409,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = op.wrap(np.full(input.shape, var, input._array.dtype))
-    elif (var._array < 0).any():
+    elif (bottom(var._array) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -416,7 +418,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
             raise ValueError("var is of incorrect size")
     if reduction not in (NONE, MEAN, SUM):
         raise ValueError(f"{reduction} is not valid")
-    lift = np.maximum(var._array, eps) - var._array
-    var = var + op.wrap(lift.astype(lift.dtype, copy=False)) if lift.any() else var
+    with no_grad():
+        missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
+    var = var + missing.detach() if bottom(missing._array).any() else var
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

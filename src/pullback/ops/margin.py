@@ -128,8 +128,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     tensor([0.2000, 0.8000])
     """
     reduction = chosen(reduction, size_average, reduce)
-    near, far = target._array == 1, target._array == -1
-    losses = where(op.wrap(~near), clamp_min(margin - input, 0), 0) + where(op.wrap(~far), input, 0)
+    losses = where(target != 1, clamp_min(margin - input, 0), 0) + where(target != -1, input, 0)
     return reduced(losses, reduction)
 
 
@@ -158,7 +157,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> torch.cosine_similarity(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0]), dim=0)
     tensor(0.9600)
     """
-    common = dtypes.result_type_of((x1._array, x2._array))
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category < FLOATING:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {op.type_name(common)}")
     x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
@@ -198,7 +197,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     small = 1e-12
     product, square1, square2 = (sum(a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = product / ((square1 + small) * (square2 + small)) ** 0.5
-    near, far = (op.wrap(target._array == t) for t in (1, -1))
+    near, far = target == 1, target == -1
     return reduced(where(near, 1 - cosine, 0) + where(far, clamp_min(cosine - margin, 0), 0), reduction)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, kernels, op
 from ..autograd import modes
 from ..autograd.graph import USERS, clock, made_here
 from ..complaint import noted
@@ -25,14 +25,12 @@ from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
 from ..tensor import PLAIN, Tensor
 from . import half
-from .complex import abs, conj
-from .pointwise import sign, where
-from .reduce import sum
+from .complex import conj
+from .pointwise import where
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
-__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cdist", "cross", "dot", "ger", "matmul", "mm", "mv",
-           "outer", "pdist", "vdot"]  # fmt: skip
-__all_functional__ = ["pdist"]
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",
+           "outer", "vdot"]  # fmt: skip
 
 asarray, getframe = np.asarray, sys._getframe
 
@@ -46,7 +44,9 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
         return product(x.astype(FLOAT32), y.astype(FLOAT32)).astype(d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
-        return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[-1])
+        return kernels.product(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+    if x.ndim == 2 == y.ndim:
+        return kernels.product(x, y)
     return x.dot(y) if 0 < x.ndim <= 2 and 0 < y.ndim <= 2 else np.matmul(x, y)
 
 
@@ -55,7 +55,7 @@ def _node_name(input: Any, other: Any) -> str:
     return ("DotBackward0" if a == 1 else "MvBackward0") if b == 1 else "MmBackward0" if a <= 2 == b else "BmmBackward0"
 
 
-@op.general(name="matmul", node=_node_name, method=False)
+@op.general(name="matmul", node=_node_name, method=False, linear="input other")
 def _matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.dtype is not other.dtype and input.dtype != other.dtype:
         raise types_differ(input, other)
@@ -483,102 +483,3 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
                       "or simply use torch.linalg.cross.", UserWarning, stacklevel=2)  # fmt: skip
         dim = list(input.shape).index(3)
     return linalg_cross(input, other, dim, out=out)
-
-
-@half.general(name="cdist", method=False)
-def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
-    if by_product:
-        squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
-        return np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0))
-    apart = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
-    if p == 0:
-        return (apart != 0).sum(-1, dtype=apart.dtype)
-    if p == math.inf:
-        return apart.max(-1, initial=0)
-    if p == 2:
-        return np.sqrt((apart * apart).sum(-1))
-    return apart.sum(-1) if p == 1 else (apart**p).sum(-1) ** (1 / p)
-
-
-@_distances.vjp_all
-def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
-    """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
-    same = out == 0
-    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
-    if by_product:
-        return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
-    apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
-    if p == 2:
-        each = apart * share
-    elif p in (0, 1):
-        each = sign(apart) * (p * share)
-    elif p == math.inf:
-        each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
-    else:
-        each = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1) * share)
-    return sum(each, -2), -sum(each, -3)
-
-
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
-    """Distances between all points of two sets, in the p-norm.
-
-    Args:
-        x1, x2: ``(..., n, d)`` and ``(..., m, d)``: n and m points; leading dimensions broadcast.
-        p: not negative; may be infinite.
-        compute_mode: for ``p=2``, ``'use_mm_for_euclid_dist'`` computes ``|a|^2 - 2 a.b + |b|^2`` with a matrix product,
-            fast but inexact where points are close; ``'donot_use_mm_for_euclid_dist'`` does not; the default does for
-            more than 25 points.
-
-    Returns:
-        ``(..., n, m)``. The derivative is 0 where two points coincide.
-
-    Raises:
-        RuntimeError: for fewer than two dimensions, differing ``d``, a negative ``p``, and types that are not floats.
-
-    >>> import pullback as torch
-    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
-    tensor([[5., 1.]])
-    """
-    for name, x in (("X1", x1), ("X2", x2)):
-        if len(x.shape) < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(x.shape)}D")
-        if not x.dtype.is_floating_point:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {op.type_name(x.dtype)}")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {op.type_name(x1.dtype)} but found {op.type_name(x2.dtype)}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    necessary = "use_mm_for_euclid_dist_if_necessary"
-    if compute_mode not in (None, necessary, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
-    return _distances(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
-
-
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """Distances between all pairs of points of a set, in the p-norm.
-
-    Args:
-        input: ``(n, d)``: n points.
-        p: not negative; may be infinite.
-
-    Returns:
-        ``(n * (n - 1) / 2,)``: of the points 0 and 1, 0 and 2, ..., n - 2 and n - 1. The derivative is 0 where two coincide.
-
-    Raises:
-        RuntimeError: for another shape, a negative ``p``, and types that are not floats.
-
-    >>> import pullback as torch
-    >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
-    tensor([5.0000, 1.0000, 4.2426])
-    """
-    if len(input.shape) != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(input.shape)}D")
-    if not input.dtype.is_floating_point:
-        raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    first, second = (unsqueeze(input[op.wrap(i)], 1) for i in np.triu_indices(input.shape[0], 1))
-    return reshape(_distances(first, second, p, False), (-1,))

@@ -15,15 +15,17 @@ from .. import op, storage
 from ..autograd.graph import Node
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..tensor import Tensor
+from .complex import view_as_complex, view_as_real
 from .create import shape_of
 from .cut import as_strided, diagonal, narrow, select, split, split_with_sizes, unbind, unfold
 from .part import address, look, steps
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
-    "alias_copy", "as_strided_copy", "clone", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
+    "alias_copy", "as_strided_copy", "clone", "detach_copy", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
     "permute_copy", "resize_as_", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
-    "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy",
+    "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
+    "view_as_real_copy", "view_copy",
 ]  # fmt: skip
 
 FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
@@ -32,7 +34,7 @@ FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 # --- copies -----------------------------------------------------------------------------------------------------
 
 
-@op.general(holomorphic=False)
+@op.general(holomorphic=False, linear="input")
 def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     """A copy, through which gradients flow back.
 
@@ -272,8 +274,16 @@ def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return narrow(input, dim, start, length)
 
 
+def _order_in_memory(self: Tensor) -> tuple[int, ...]:
+    """The dimensions, from the outermost in memory to the innermost."""
+    strides = self._array.strides
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+op.offer(_order_in_memory, "dim_order")
 alias_copy = _copy_of(lambda input: look(input, (...,), "AliasBackward0"), "alias_copy")
 as_strided_copy = _copy_of(as_strided, "as_strided_copy")
+detach_copy = _copy_of(Tensor.detach, "detach_copy")
 diagonal_copy = _copy_of(diagonal, "diagonal_copy")
 expand_copy = _copy_of(expand, "expand_copy")
 narrow_copy = _copy_of(_narrow, "narrow_copy", "NarrowCopyBackward0")
@@ -288,5 +298,7 @@ transpose_copy = _copy_of(transpose, "transpose_copy")
 unbind_copy = _copy_of(unbind, "unbind_copy")
 unfold_copy = _copy_of(unfold, "unfold_copy")
 unsqueeze_copy = _copy_of(unsqueeze, "unsqueeze_copy")
+view_as_complex_copy = _copy_of(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = _copy_of(view_as_real, "view_as_real_copy")
 view_copy = _copy_of(lambda input, size: input.view(size), "view_copy")
 op.offer(narrow_copy, "narrow_copy")

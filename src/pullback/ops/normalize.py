@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, storage
+from .. import dtypes, kernels, op, storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
+from ..lift import is_lifted
 from ..tensor import Tensor
 from . import half
 from .complex import is_complex
@@ -43,6 +44,9 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
         centre: False takes 0 for the mean, and the mean square for the variance.
         node: the name of the graph's node.
     """
+    fast = kernels.run("rows", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
+    if fast is not None:
+        return fast
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean
@@ -63,6 +67,10 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
     ``(u - mean(u) - z * mean(u * z)) / s + g_mean / n + 2 g_var (x - mean) / n``
     """
     g, g_mean, g_var = g
+    if g.__class__ is input.__class__ is np.ndarray and not g_mean.any() and not g_var.any():
+        fast = kernels.run("rows", "standardize_backward", g.size, g, wanted, input, weight, bias_shape, dims, shape, eps, centre, mean, var)
+        if fast is not None:
+            return fast
     n = math.prod([input.shape[d] for d in dims])
     scale = rsqrt(var + eps)
     z = (input - mean) * scale
@@ -208,11 +216,15 @@ def _check_channels(channels: int, **parameters: Tensor | None) -> None:
             raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(p.shape)}")
 
 
-def _track(running: Tensor | None, new: np.ndarray, momentum: float) -> None:
-    """Move a running statistic towards a new value, in place."""
-    if running is not None:
-        running._array[...] = (1 - momentum) * running._array + momentum * new.reshape(running._array.shape)
-        storage.written(running._array)
+def _track(running: Tensor | None, new: Tensor, factor: float, momentum: float) -> None:
+    """Move a running statistic towards ``factor`` times a new value, in place."""
+    if running is None:
+        return
+    if is_lifted((running._array, new._array)):
+        running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
+        return
+    running._array[...] = (1 - momentum) * running._array + momentum * (new._array * factor).reshape(running._array.shape)
+    storage.written(running._array)
 
 
 def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
@@ -270,8 +282,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if not training:
         return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
     out, mean, var = _by_batch(input, weight, bias, eps)
-    _track(running_mean, mean._array, momentum)
-    _track(running_var, var._array * (n / (n - 1)), momentum)
+    _track(running_mean, mean, 1, momentum)
+    _track(running_var, var, n / (n - 1), momentum)
     return out
 
 
@@ -306,8 +318,10 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
-    _track(running_mean, mean._array.mean(0), momentum)
-    _track(running_var, var._array.mean(0) * (n / (n - 1) if n > 1 else 1), momentum)
+    if running_mean is not None:
+        _track(running_mean, mean.detach().mean(0), 1, momentum)
+    if running_var is not None:
+        _track(running_var, var.detach().mean(0), n / (n - 1) if n > 1 else 1, momentum)
     return out
 
 
@@ -357,8 +371,8 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         return out, input.new_zeros((0,)), input.new_zeros((0,))
     channels, n = input.shape[1], math.prod(input.shape) // max(input.shape[1], 1)
     out, mean, var = _by_batch(input, weight, bias, eps)
-    _track(running_mean, mean._array, momentum)
-    _track(running_var, var._array * (n / max(n - 1, 1)), momentum)
+    _track(running_mean, mean, 1, momentum)
+    _track(running_var, var, n / max(n - 1, 1), momentum)
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale
 

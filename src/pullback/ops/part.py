@@ -58,13 +58,13 @@ def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
         raise in_torchs_words(error, input, part) from None
 
 
-@op.general(name="read_part", node=lambda input, part, name: name, holomorphic=False, method=False)
+@op.general(name="read_part", node=lambda input, part, name: name, holomorphic=False, method=False, linear="input")
 def read(input: Tensor, part: Any, name: str = "AsStridedBackward0") -> Tensor:
     """A copy of the part's elements, in the part's shape."""
     return input[part].copy() if part.__class__ is tuple else part.read(input)
 
 
-@op.general(name="place_part", node=lambda input, part, shape, name: name, holomorphic=False, method=False)
+@op.general(name="place_part", node=lambda input, part, shape, name: name, holomorphic=False, method=False, linear="input")
 def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePartBackward0") -> Tensor:
     """Zeros of that shape, with the input's elements added to the part's."""
     if part.__class__ is not tuple:
@@ -74,7 +74,7 @@ def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePa
     return out
 
 
-@op.general(name="blank_part", holomorphic=False, method=False)
+@op.general(name="blank_part", holomorphic=False, method=False, linear="input")
 def blank(input: Tensor, part: Any) -> Tensor:
     """A copy of the input in which the part's elements are zero."""
     return overwritten(input, part, 0)

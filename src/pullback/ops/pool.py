@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, int64
 from ..tensor import Tensor
@@ -83,6 +83,9 @@ class Sliding(NamedTuple):
     def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
         layout = self.layout
+        fast = kernels.run("pool", "maxima", planes.size, planes, layout, self.spatial)
+        if fast is not None:
+            return fast
         corners, offsets, first = _numbering(*self)
         least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
         values = np.empty((len(planes), *layout.size), planes.dtype)

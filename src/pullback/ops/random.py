@@ -15,6 +15,7 @@ from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
 from ..op import assign, offer, type_name, wrap, write_out
 from ..streams.generator import Generator as Streams
+from ..lift import bottom
 from ..tensor import Tensor
 from .create import finish, number, shape_of
 from .reduce import sum_to
@@ -215,7 +216,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    g, a = generator or default_generator, input._array
+    g, a = generator or default_generator, bottom(input._array)
     t = drawn(input, g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
     return t if out is None else write_out(out, t)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..tensor import Tensor
 from .join import cat, stack
 from .pointwise import sigmoid, tanh
@@ -172,6 +172,9 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Te
     Returns:
         the states h and c after each step, ``(rows, P)`` and ``(rows, H)``.
     """
+    fast = kernels.run("recurrent", "lstm", x.size, x, hidden, cell, weight, projection, spans)
+    if fast is not None:
+        return fast
     output, cells = np.empty((len(x), hidden.shape[1]), x.dtype), np.empty((len(x), cell.shape[1]), x.dtype)
     xs, w = _gates(x, 4), np.ascontiguousarray(weight.T)
     for a, b in spans:
@@ -193,6 +196,10 @@ def lstm(x: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor, projection: Te
 def _of_lstm(g: Any, wanted: Any, x: Any, hidden: Any, cell: Any, weight: Any, projection: Any, spans: Spans,
              output: Any, cells: Any) -> Any:  # fmt: skip
     size, (g_output, g_cells) = cell.shape[1], g
+    if g_output.__class__ is x.__class__ is np.ndarray:
+        fast = kernels.run("recurrent", "lstm_backward", x.size, g_output, g_cells, x, hidden, cell, weight, projection, spans, output, cells)
+        if fast is not None:
+            return *fast, None
     before, cell_before, tanh_c = _before(output, hidden, spans), _before(cells, cell, spans), tanh(cells)
     z = x + before @ transpose(weight, 0, 1)
     i, f, o = (sigmoid(z[:, k * size : (k + 1) * size]) for k in (0, 1, 3))

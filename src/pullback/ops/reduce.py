@@ -203,13 +203,13 @@ def _total_as(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, dtype: Any) -
     return total(cast(x, d), dims, keepdim).astype(d, copy=False)
 
 
-@op.general(node="SumBackward0", method=False, holomorphic=False)
+@op.general(node="SumBackward0", method=False, holomorphic=False, linear="input")
 def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
     """The sum of all elements."""
     return _total_as(input, tuple(range(input.ndim)), False, dtype)
 
 
-@op.general(node="SumBackward1", method=False, holomorphic=False)
+@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input")
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over dimensions counted from the first."""
     return _total_as(input, dim, keepdim, dtype)
@@ -341,7 +341,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 # --- means --------------------------------------------------------------------------------------------------
 
 
-@op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}", holomorphic=False)
+@op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}", holomorphic=False, linear="input")
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..dtypes import float32, float64, int64, uint8
 from ..tensor import Tensor
 from . import half
@@ -302,7 +302,7 @@ def _numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) ->
     return index + (np.arange(math.prod(lead)) * elements).reshape(*lead, 1)
 
 
-@op.general(method=False)
+@op.general(method=False, linear="input")
 def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
     """Elements of planes (the last ``n`` dimensions), by their numbers: (lead..., the index's last ``n``)."""
     lead = input.shape[: input.ndim - n]
@@ -310,11 +310,15 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
 
 
-@half.general(node=lambda input, index, size, add, name: name, method=False)
+@half.general(node=lambda input, index, size, add, name: name, method=False, linear="input")
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
     n = len(size)
     lead = input.shape[: input.ndim - n]
+    if add:
+        out = kernels.run("pool", "place", input.size, input, index, size)
+        if out is not None:
+            return out
     numbers = _numbers(index, lead, n, math.prod(size))
     out = np.zeros(math.prod(lead) * math.prod(size), input.dtype)
     if add:

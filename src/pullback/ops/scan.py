@@ -48,7 +48,7 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     return ufunc.accumulate(wide, axis=d, out=wide).astype(result, copy=False)
 
 
-@op.general(inplace=True, holomorphic=False)
+@op.general(inplace=True, holomorphic=False, linear="input")
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running sum along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 

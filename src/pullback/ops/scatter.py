@@ -669,7 +669,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     tensor([0., 1., 1.])
     """
     part = basic(wrapped_dim(dim, input._array.ndim), slice(start, end, step))
-    return _replaced(input, src, part, input._array[part].shape, "SliceScatterBackward0", "slice")
+    return _replaced(input, src, part, input.detach()[part].shape, "SliceScatterBackward0", "slice")
 
 
 @op.composite

@@ -38,6 +38,8 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first zero on the diagonal of U, or 0.
     """
     batch, k = A.shape[:-2], min(A.shape[-2:])
+    if prod(batch) >= 2 * k and k:
+        return eliminated(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
         getrf = lapack("getrf", A.dtype)
@@ -50,10 +52,35 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return LU, pivots, info
 
 
+def eliminated(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What :func:`factored` does, for many small matrices at once."""
+    *batch, n, m = A.shape
+    k, LU = min(n, m), A.reshape(-1, n, m).copy()
+    each_one, pivots, info = np.arange(len(LU)), np.empty((len(LU), k), np.int32), np.zeros(len(LU), np.int32)
+    for j in range(k):
+        column = LU[:, j:, j]
+        size = np.abs(column) if LU.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)  # as LAPACK chooses
+        row = j + size.argmax(1)
+        LU[each_one, row], LU[:, j] = LU[:, j].copy(), LU[each_one, row]
+        pivots[:, j] = row + 1
+        pivot = LU[:, j, j]
+        zero = pivot == 0
+        info[zero & (info == 0)] = j + 1
+        LU[:, j + 1 :, j] /= np.where(zero, 1, pivot)[:, None]
+        LU[:, j + 1 :, j + 1 :] -= LU[:, j + 1 :, j, None] * LU[:, None, j, j + 1 :]
+    return LU.reshape(A.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
 def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
     """The order of n rows after all exchanges."""
     batch = pivots.shape[:-1]
     order = np.empty((*batch, n), np.int64)
+    if prod(batch) > 8:  # all at once
+        order[...] = np.arange(n)
+        rows, each_one = order.reshape(-1, n), np.arange(prod(batch))
+        for i, row in enumerate(pivots.reshape(len(rows), -1).T):
+            rows[each_one, row - 1], rows[:, i] = rows[:, i].copy(), rows[each_one, row - 1]
+        return order
 
     def routine(rows: np.ndarray) -> list[list[int]]:
         now = list(range(n))
@@ -71,11 +98,25 @@ def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, un
 
     batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     A, B = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, B))
+    n = A.shape[-1]
+    if prod(batch) >= 2 * n and n:
+        return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
     X = np.empty(B.shape, B.dtype)
     if X.size:
         trsm = get_blas_funcs("trsm", dtype=A.dtype)
         # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
         each(lambda a, b: [trsm(1, a.T, b.T, side=left, lower=upper, diag=unit).T], [A, B], [X], batch)
+    return X
+
+
+def _substituted_row_by_row(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """What :func:`substituted` does, for many small matrices at once."""
+    X, n = B.copy(), A.shape[-1]
+    for i in range(n - 1, -1, -1) if upper else range(n):
+        row, done = X[..., i, :], slice(i + 1, n) if upper else slice(0, i)
+        row -= (A[..., i, None, done] @ X[..., done, :])[..., 0, :]
+        if not unit:
+            row /= A[..., i, i, None]
     return X
 
 

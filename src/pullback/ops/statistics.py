@@ -13,14 +13,16 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
-from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY
+from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY, int64
+from ..lift import bottom
 from ..tensor import Tensor
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import in_order, sort
-from .pointwise import clamp, lerp, sqrt, where
+from .compare import isnan
+from .pointwise import ceil, clamp, clamp_min, floor, lerp, round, sqrt, where
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, total_of_squares, widened
 from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
@@ -193,7 +195,7 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
         raise RuntimeError(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._array.size} != {n}"
         )
-    if (weights._array < 0).any():
+    if (bottom(weights._array) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
@@ -234,11 +236,11 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and weight._array == 0:
+        if n and bottom(weight._array) == 0:
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
-    if float(left) <= 0:
+    if float(left.item() if isinstance(left, Tensor) else left) <= 0:
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
@@ -394,7 +396,7 @@ mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indice
 
 # --- quantiles ----------------------------------------------------------------------------------------------
 
-ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}
+ROUNDED = {"lower": floor, "higher": ceil, "nearest": round}
 
 
 def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
@@ -414,7 +416,7 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if not ((0 <= q._array) & (q._array <= 1)).all():
+    if not ((0 <= bottom(q._array)) & (bottom(q._array) <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 
@@ -429,15 +431,19 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
         whole = kept(x.shape, (at,))
         input = reshape(input, (1,)) if not x.ndim else movedim(input, at, -1)
     values = sort(input, -1).values
-    n, unknown = values._array.shape[-1], np.isnan(values._array).sum(axis=-1, keepdims=True)
+    n, unknown = values._array.shape[-1], isnan(values).sum(-1, True)  # type: ignore[attr-defined]
     if skip:
-        ranks = q * np.maximum(n - 1 - unknown, 0).astype(x.dtype)
+        ranks = q * clamp_min(n - 1 - unknown, 0).to(input.dtype)
     else:
         ranks = where(unknown > 0, n - 1, q * (n - 1))  # the last is NaN if any is
     if interpolation in ROUNDED:
-        ranks = op.wrap(ROUNDED[interpolation](ranks._array))
-    below, above = np.floor(ranks._array).astype(np.int64), np.ceil(ranks._array).astype(np.int64)
-    pick = lambda at: take_at(values, along(at, at.ndim - 1), "GatherBackward0")
+        ranks = ROUNDED[interpolation](ranks)
+    below, above = floor(ranks).detach(), ceil(ranks).detach()
+
+    def pick(ranks: Tensor) -> Tensor:
+        at = ranks.to(int64)._array
+        return take_at(values, along(at, at.ndim - 1), "GatherBackward0")
+
     result = pick(below)
     if interpolation not in ROUNDED:
         result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else ranks - below)

@@ -21,6 +21,7 @@ from ..dtypes import OF_NUMPY, as_dtype
 from ..op import type_name
 from ..shape import Size
 from ..storage import owner_of
+from ..lift import is_lifted
 from ..tensor import Tensor
 
 __all__ = [
@@ -103,7 +104,7 @@ def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
     return input.reshape(shape)
 
 
-@op.general(name="unsafe_view", method=False, holomorphic=False)
+@op.general(name="unsafe_view", method=False, holomorphic=False, linear="input")
 def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
     """Another shape of a tensor that nobody else holds, and which is therefore no view."""
     return input.reshape(shape)
@@ -135,6 +136,8 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     array = input._array
     if array.flags.c_contiguous:
         return same_memory(input, shape)
+    if is_lifted(array):
+        return _fresh(input, shape)
     if owner_of(reshaped(array, shape)) is owner_of(array):
         return _alias(input, shape)
     return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from ..lift import is_lifted
 from ..tensor import Tensor
 from .convert import number_as
 from .create import zeros_like
+from .cut import as_strided
 
 __all__ = ["fill"]
 
@@ -102,5 +103,54 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return copied(input, value) if isinstance(value, Tensor) else filled(input, value)
 
 
-for _fn in (copy_, fill_, zero_):
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number down the main diagonal of this tensor: where all indices are the same. Returns it.
+
+    Args:
+        wrap: in matrices with more rows than columns, start again after each square and one row.
+
+    Raises:
+        RuntimeError: for less than two dimensions, and for more than two that are not of one size.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape, strides = self._array.shape, [n // self._array.itemsize for n in self._array.strides]
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    height, width = shape[:2]
+    for row in range(0, height, width + 1) if wrap and len(shape) == 2 else (0,):
+        part = self[row : row + width]
+        fill_(as_strided(part, (min(height - row, width),), (sum(strides),)), fill_value)
+    return self
+
+
+def _by_python(name: str, others: int) -> Any:
+    """A method that replaces each element by what a Python function makes of it, and of those of other tensors."""
+
+    def method(self: Tensor, *args: Any) -> Tensor:
+        *tensors, function = args
+        if len(tensors) != others:
+            raise TypeError(f"{name}() takes {others + 1} positional arguments but {len(args)} were given")
+        if storage.edge_of(self) is not None or any(storage.edge_of(t) is not None for t in tensors):
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        storage.check_writable(self)
+        arrays = [np.broadcast_to(t._array, self._array.shape) for t in tensors]
+        for i in np.ndindex(self._array.shape):
+            self._array[i] = function(*[a[i].item() for a in (self._array, *arrays)])
+        storage.wrote(self)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Replace each element, in place, by what a Python function makes of it" + " and of those of other tensors" * (others > 0) + "."
+    return method
+
+
+for _name, _others in {"apply_": 0, "map_": 1, "map2_": 2}.items():
+    op.offer(_by_python(_name, _others), _name)
+for _fn in (copy_, fill_, zero_, fill_diagonal_):
     op.offer(_fn, _fn.__name__)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from .. import dtypes
-from ..autograd.modes import enable_grad, set_grad_enabled
-from ..op import wrap
+from ..ops.pointwise import maximum
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_switches, number
-from .packing import Packs
+from .elementwise import Elementwise, average, blend
+from .optimizer import Options, ParamsT, check_switches, number
 
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(Elementwise):
     """Adam: steps of about the size of the learning rate, along the gradient's mean over its deviation.
 
     With betas (β₁, β₂) and weight decay λ, at step t (Kingma and Ba 2015, algorithm 1)::
@@ -39,7 +34,8 @@ class Adam(Optimizer):
         weight_decay: λ.
         amsgrad: never let v shrink.
         maximize: go up instead of down.
-        foreach, fused, capturable: accepted for compatibility: there is one implementation.
+        foreach, fused: accepted for compatibility: there is one implementation.
+        capturable: for GPUs: a step with it is refused.
         differentiable: record the step, for gradients through it; parameters must not be leaves then.
         decoupled_weight_decay: as in :class:`AdamW`.
 
@@ -105,105 +101,23 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
-        self._packs = Packs()
         check_switches(fused, foreach, differentiable)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._packs = Packs()
-        for group in self.param_groups:
-            for name in ("amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay"):
-                group.setdefault(name, False)
-            for name in ("foreach", "fused"):
-                group.setdefault(name, None)
-            for p in group["params"]:
-                own = self.state.get(p)
-                if own and not isinstance(own["step"], Tensor):  # saved by an old PyTorch
-                    own["step"] = _step_tensor(float(own["step"]))
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take one step; see :meth:`Optimizer.step`."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            if group["differentiable"]:
-                self._record(group)
-            else:
-                self._update(group)
-        return loss
-
-    def _update(self, group: dict[str, Any]) -> None:
-        lr, decay = number(group["lr"]), number(group["weight_decay"])
-        beta1, beta2 = map(number, group["betas"])
-        decoupled, amsgrad, maximize = group["decoupled_weight_decay"], group["amsgrad"], group["maximize"]
+    def memory(self, o: Options) -> dict[str, float]:
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-        add, sub, mul, div = np.add, np.subtract, np.multiply, np.divide
-        for pack in self._packs.of(group, self.state, names if amsgrad else names[:2]):
-            t = pack.advance()
-            size, root = lr / (1 - beta1**t), (1 - beta2**t) ** 0.5
-            keep1, new1, keep2, new2, root_, eps, size_, decay_, shrink = pack.constants(
-                beta1, 1 - beta1, beta2, 1 - beta2, root, group["eps"], size, decay, 1 - lr * decay
-            )
-            for block in pack.blocks:
-                g, u, (m, v, *largest) = block.load()
-                if maximize:
-                    np.negative(g, g)
-                if decay and not decoupled:
-                    mul(block.values(), decay_, u)
-                    add(g, u, g)
-                sub(g, m, u)
-                if beta1 > 0.5:  # the larger of m and g is the one that is not multiplied away
-                    mul(u, new1, u)
-                    add(m, u, m)
-                else:
-                    mul(u, keep1, u)
-                    sub(g, u, m)
-                mul(g, new2, u)
-                mul(u, g, u)
-                mul(v, keep2, v)
-                add(v, u, v)
-                if largest:
-                    v = np.maximum(largest[0], v, out=largest[0])
-                np.sqrt(v, g)
-                div(g, root_, g)
-                add(g, eps, g)
-                mul(m, size_, u)
-                div(u, g, u)
-                block.store(shrink if decay and decoupled else None)
-            pack.written()
+        return dict.fromkeys(names if o["amsgrad"] else names[:2], 0.0)
 
-    def _record(self, group: dict[str, Any]) -> None:
-        """The same update in recorded operations."""
-        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
-        with set_grad_enabled(True):
-            for param in group["params"]:
-                if param.grad is None:
-                    continue
-                own = self.state[param]
-                own.setdefault("step", _step_tensor(0.0))
-                for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]:
-                    own.setdefault(name, wrap(np.zeros(param.shape, param._array.dtype)))
-                step = own["step"].add_(1)
-                p, g, m, v = (
-                    t.view_as_real() if t.is_complex() else t
-                    for t in (param, param.grad, own["exp_avg"], own["exp_avg_sq"])
-                )
-                g = -g if group["maximize"] else g
-                if decay and group["decoupled_weight_decay"]:
-                    p.mul_(1 - lr * decay)
-                elif decay:
-                    g = g + decay * p
-                m.mul_(beta1).add_((1 - beta1) * g)
-                v.mul_(beta2).add_((1 - beta2) * g * g)
-                if group["amsgrad"]:
-                    largest = own["max_exp_avg_sq"]
-                    largest = largest.view_as_real() if largest.is_complex() else largest
-                    v = largest.copy_(largest.clone().maximum(v.clone()))
-                root = (1 - beta2**step).sqrt()
-                p.sub_(lr / (1 - beta1**step) * m.clone() / (v.sqrt() / root + group["eps"]))
+    def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
+        beta1, beta2 = o["betas"]
+        return beta1, beta2, o["lr"] / (1 - beta1**t), (1 - beta2**t) ** 0.5, o["eps"]
 
+    @staticmethod
+    def update(g: Any, state: dict[str, Any], beta1: Any, beta2: Any, size: Any, root: Any, eps: float) -> Any:
+        m = blend(state, "exp_avg", g, 1 - beta1)
+        v = average(state, "exp_avg_sq", g * g, beta2)
+        if "max_exp_avg_sq" in state:
+            v = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], v)
+        return size * m / (v**0.5 / root + eps)
 
-def _step_tensor(count: float) -> Tensor:
-    return wrap(np.array(count, np.float64 if dtypes.get_default_dtype() is dtypes.float64 else np.float32))
+    def step_rows(self, p: Tensor, o: Options) -> None:
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")

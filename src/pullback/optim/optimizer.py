@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .. import dtypes
+from ..autograd.modes import enable_grad
 from ..complaint import noted
 from ..hooks import RemovableHandle
 from ..nn.modules.module import _typename, reset_grad
@@ -21,6 +24,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 Hooks = OrderedDict[int, Callable[..., Any]]
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 StateDict = dict[str, Any]
+Options = dict[str, Any]  # a group, or its options alone
+
+# Options that groups saved by older versions lack, and what those versions did.
+_LATER = {
+    "momentum": 0, "nesterov": False, "centered": False, "amsgrad": False, "decoupled_weight_decay": False,
+    "maximize": False, "foreach": None, "fused": None, "capturable": False, "differentiable": False,
+}  # fmt: skip
 
 _global_optimizer_pre_hooks: Hooks = OrderedDict()
 _global_optimizer_post_hooks: Hooks = OrderedDict()
@@ -390,9 +400,71 @@ def _cast(param: Tensor, value: Any, own_step: bool, key: Any = None) -> Any:
     return value
 
 
-def number(value: Any) -> float:
+class Stepper(Optimizer):
+    """An optimizer that deals with its groups one after the other, in :meth:`step_group`."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name, value in _LATER.items():
+            for group in self.param_groups if name in self.defaults else ():
+                group.setdefault(name, value)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take one step; see :meth:`Optimizer.step`."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            self.step_group(group)
+        return loss
+
+    def step_group(self, group: Options) -> None:
+        """Update the parameters of a group."""
+        raise NotImplementedError
+
+
+def number(value: Any) -> Any:
     """An option that may be given as a one-element tensor."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def rows(gradient: Any) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Where a sparse gradient has values, as an index, and the values there."""
+    gradient = gradient.coalesce()
+    return tuple(gradient.indices()._array), gradient.values()._array
+
+
+def dense(p: Tensor) -> np.ndarray:
+    """A parameter's gradient as an array, also if it is sparse."""
+    if not p._grad.is_sparse:
+        return p._grad._array
+    where, values = rows(p._grad)
+    array = np.zeros_like(p._array)
+    array[where] = values
+    return array
+
+
+def check_rate(lr: float | Tensor, words: str = "Invalid learning rate:") -> None:
+    """Refuse a learning rate that is negative, or several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not number(lr) >= 0.0:
+        raise ValueError(f"{words} {lr}")
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Refuse averages that forget nothing, or more than everything."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= number(beta) < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def check_not_negative(**options: Any) -> None:
+    """Refuse negative options."""
+    for name, value in options.items():
+        if not number(value) >= 0.0:
+            raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
 
 
 def check_switches(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:

@@ -24,8 +24,11 @@ from .. import dtypes
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
+from .optimizer import number
 
-BLOCK = 1 << 15  # elements
+BLOCK = 1 << 14  # elements
+
+Start = dict[str, float]
 
 
 class Packs:
@@ -34,91 +37,96 @@ class Packs:
     def __init__(self) -> None:
         self._of: dict[Tensor, Pack] = {}
 
-    def of(self, group: dict[str, Any], state: defaultdict[Any, Any], names: tuple[str, ...]) -> list[Pack]:
-        """Packs of all parameters of a group that have a gradient.
+    def of(
+        self,
+        params: dict[Tensor, None],
+        group: dict[str, Any],
+        state: defaultdict[Any, Any],
+        counters: Start,
+        memory: Start,
+    ) -> list[Pack]:
+        """Packs of some parameters of a group.
 
         Args:
-            group: the group.
-            state: the optimizer's; new parameters get ``"step"`` 0 and zeros under ``names``.
-            names: the state that the method keeps for each parameter, of the parameter's shape.
+            params: the parameters, as the keys of a dict; all have gradients.
+            group: their group.
+            state: the optimizer's. What a parameter lacks of the following is added there.
+            counters: the numbers that the method keeps for each parameter, by name, and where they start.
+            memory: the same for the tensors it keeps, of the parameter's shape.
         """
-        params = dict.fromkeys(p for p in group["params"] if p._grad is not None)
         packs = dict.fromkeys(map(self._of.get, params))
-        fitting = [pack for pack in packs if pack is not None and pack.fits(group, state, names)]
+        fitting = [pack for pack in packs if pack is not None and pack.fits(group, state, memory)]
         if len(fitting) == len(packs) and sum(len(pack.params) for pack in fitting) == len(params):
             return fitting
-        # Some parameters may have left the group.
+        # Some parameters may have left the group, or are not asked for.
         fitting = [pack for pack in fitting if all(p in params for p in pack.params)]
         loose = defaultdict(list)
         for p in params:
             if self._of.get(p) not in fitting:
-                loose[p._array.dtype, float(state[p].get("step", 0))].append(p)
+                known = {name: number(state[p].get(name, start)) for name, start in counters.items()}
+                loose[p._array.dtype, *known.values()].append(p)
         for together in loose.values():
-            pack = Pack(group, together, state, names)
+            pack = Pack(together, group, state, counters, memory)
             self._of.update(dict.fromkeys(together, pack))
             fitting.append(pack)
         return fitting
 
 
 class Pack:
-    """Parameters of one type that have taken the same number of steps, and their state.
+    """Parameters of one type whose counters agree, and their state.
 
     Attributes:
+        counters: the counters of all parameters, an array for each name.
         blocks: what the flat arrays are cut into.
+        size: how many elements the parameters have together.
     """
 
     def __init__(
         self,
-        group: dict[str, Any],
         params: list[Tensor],
+        group: dict[str, Any],
         state: defaultdict[Any, Any],
-        names: tuple[str, ...],
+        counters: Start,
+        memory: Start,
     ) -> None:
-        self.group, self.params, self.names = group, params, names
+        self.params, self.group, self.names = params, group, list(memory)
         dtype = params[0]._array.dtype
-        flats = {name: np.zeros(sum(p._array.size for p in params), dtype) for name in names}
-        exact = dtypes.get_default_dtype() is dtypes.float64
-        self.steps: Any = np.zeros(len(params), np.float64 if exact else np.float32)
+        self.size = size = sum(p._array.size for p in params)
+        self.counters = {name: np.full(len(params), start, counting()) for name, start in counters.items()}
+        flats = {name: np.empty(size, dtype) for name in memory}
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
-        start = 0
+        first = 0
         for i, p in enumerate(params):
-            shape, stop = p._array.shape, start + p._array.size
-            own, homes = state[p], {name: flat[start:stop].reshape(shape) for name, flat in flats.items()}
-            for name, home in {"step": self.steps[i, ...], **homes}.items():
+            shape, last = p._array.shape, first + p._array.size
+            own = state[p]
+            homes = {name: array[i, ...] for name, array in self.counters.items()}
+            for name, flat in flats.items():
+                real(flat[first:last])[...] = memory[name]
+                homes[name] = flat[first:last].reshape(shape)
+            for name, home in homes.items():
                 if name in own:
                     home[...] = own[name]._array if isinstance(own[name], Tensor) else own[name]
                 own[name] = wrap(home)
             self.held.append(list(own.values()))
-            start = stop
+            first = last
 
         cuts = list(_cut(params))
-        size = max((cut[-1].stop - cut[0].start for cut in cuts), default=0)
-        # 16-bit types are too coarse to compute in.
-        work = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
-        scratch = [np.empty(size, work) for _ in range(2 if work == dtype else 2 + len(names))]
-        self.blocks = [Block(cut, list(flats.values()), scratch) for cut in cuts]
-        self._constants = np.empty(12, _real(np.empty(0, work)).dtype)
-        self._constant_views = [self._constants[i, ...] for i in range(12)]
+        room = max((cut[-1].stop - cut[0].start for cut in cuts), default=0)
+        scratch = [np.empty(room, work_type(dtype)) for _ in range(3)]
+        alone = dtype.kind == "f" and scratch[0].dtype == dtype
+        self.blocks = [
+            Slab(cut[0], flats) if alone and len(cut) == 1 else Block(cut, flats, scratch) for cut in cuts
+        ]
 
-    def fits(self, group: dict[str, Any], state: defaultdict[Any, Any], names: tuple[str, ...]) -> bool:
+    def fits(self, group: dict[str, Any], state: defaultdict[Any, Any], memory: Start) -> bool:
         """Whether all the parameters have gradients, and everything else is still as it was made."""
-        if self.group is not group or self.names != names:
+        if self.group is not group or self.names != list(memory):
             return False
         for p, held in zip(self.params, self.held):
             if p._grad is None or len(own := state[p]) < len(held) or not all(map(is_, own.values(), held)):
                 return False
-        steps = self.steps.tolist()
-        return steps.count(steps[0]) == len(steps)
-
-    def advance(self) -> float:
-        """Count a step. Returns its number."""
-        self.steps += 1
-        return self.steps.item(0)
-
-    def constants(self, *values: float) -> list[np.ndarray]:
-        """Numbers as 0-d arrays of the arithmetic's type, which NumPy takes faster than Python floats."""
-        self._constants[: len(values)] = values
-        return self._constant_views[: len(values)]
+        counters = [array.tolist() for array in self.counters.values()]
+        return all(values.count(values[0]) == len(values) for values in counters)
 
     def written(self) -> None:
         """Note that the parameters were written into."""
@@ -159,48 +167,86 @@ def _cut(params: list[Tensor]) -> Iterator[list[Piece]]:
 
 
 class Block:
-    """A stretch of the flat arrays, with the pieces of parameters that belong to it."""
+    """A stretch of the flat arrays, with the pieces of parameters that belong to it, worked on together."""
 
-    def __init__(self, cut: list[Piece], flats: list[np.ndarray], scratch: list[np.ndarray]) -> None:
+    def __init__(self, cut: list[Piece], flats: dict[str, np.ndarray], scratch: list[np.ndarray]) -> None:
         first, last = cut[0].start, cut[-1].stop
-        grad, update, *wide = (s[: last - first] for s in scratch)
-        self.stored = [flat[first:last] for flat in flats]
-        self.wide = bool(wide)
-        self.grad, self.update = _real(grad), _real(update)
-        self.state = [_real(s) for s in wide or self.stored]
+        self.stored = {name: real(flat[first:last]) for name, flat in flats.items()}
+        self.wide = scratch[0].dtype != cut[0].param._array.dtype
+        self.grad, self.value, self.update = (real(s[: last - first]) for s in scratch)
         self.pieces = []
         for param, rows, shape, start, stop in cut:
-            place = slice(start - first, stop - first)
-            self.pieces.append((param, rows, grad[place].reshape(shape), update[place].reshape(shape)))
+            views = (s[start - first : stop - first].reshape(shape) for s in scratch)
+            self.pieces.append((param, rows, *views))
 
-    def load(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Collect the gradients. Returns arrays to work in: the gradient, room for the update, the state."""
-        for param, rows, grad, _ in self.pieces:
+    def gradients(self) -> np.ndarray:
+        """The parameters' gradients, to read."""
+        for param, rows, grad, _, _ in self.pieces:
             g = param._grad._array
             grad[...] = g if rows is None else g[rows]
-        if self.wide:
-            for state, stored in zip(self.state, self.stored):
-                state[...] = stored
-        return self.grad, self.update, self.state
+        return self.grad
 
     def values(self) -> np.ndarray:
-        """The parameters' values, in the room for the update."""
-        for param, rows, _, update in self.pieces:
-            update[...] = param._array if rows is None else param._array[rows]
-        return self.update
+        """The parameters' values, to read."""
+        for param, rows, _, value, _ in self.pieces:
+            value[...] = param._array if rows is None else param._array[rows]
+        return self.value
 
-    def store(self, shrink: np.ndarray | None = None) -> None:
-        """Multiply the parameters by ``shrink`` and subtract the update from them."""
-        for param, rows, _, update in self.pieces:
+    def state(self) -> dict[str, np.ndarray]:
+        """The state, in the arithmetic's type."""
+        if self.wide:
+            return {name: a.astype(np.float32) for name, a in self.stored.items()}
+        return self.stored.copy()
+
+    def store(self, update: np.ndarray, state: dict[str, np.ndarray], shrink: float | None) -> None:
+        """Multiply the parameters by ``shrink``, subtract the update, and put away what is new in the state."""
+        self.subtract(update, shrink)
+        for name, stored in self.stored.items():
+            if state[name] is not stored:
+                stored[...] = state[name]
+
+
+    def subtract(self, update: np.ndarray, shrink: float | None) -> None:
+        np.copyto(self.update, update)
+        for param, rows, _, _, piece in self.pieces:
             p = param._array if rows is None else param._array[rows]
             if shrink is not None:
                 np.multiply(p, shrink, p)
-            np.subtract(p, update, p)
-        if self.wide:
-            for state, stored in zip(self.state, self.stored):
-                stored[...] = state
+            np.subtract(p, piece, p)
 
 
-def _real(array: np.ndarray) -> np.ndarray:
+class Slab(Block):
+    """A block of one piece, which is worked on where it stands."""
+
+    def __init__(self, piece: Piece, flats: dict[str, np.ndarray]) -> None:
+        self.param, rows, shape, start, stop = piece
+        self.rows: Any = ... if rows is None else rows
+        self.stored = {name: flat[start:stop].reshape(shape) for name, flat in flats.items()}
+        self.wide = False
+
+    def gradients(self) -> np.ndarray:
+        return self.param._grad._array[self.rows]
+
+    def values(self) -> np.ndarray:
+        return self.param._array[self.rows]
+
+    def subtract(self, update: np.ndarray, shrink: float | None) -> None:
+        p = self.values()
+        if shrink is not None:
+            np.multiply(p, shrink, p)
+        np.subtract(p, update, p)
+
+
+def real(array: np.ndarray) -> np.ndarray:
     """Complex numbers as pairs of real ones, in the same memory: the methods treat both parts alike."""
     return array.view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
+def work_type(dtype: np.dtype) -> np.dtype:
+    """The type to compute in: 16 bits are too coarse."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+
+
+def counting() -> type[np.floating]:
+    """The type of counters."""
+    return np.float64 if dtypes.get_default_dtype() is dtypes.float64 else np.float32

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..autograd.modes import enable_grad, set_grad_enabled
+from .. import kernels
+from ..autograd.modes import set_grad_enabled
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_switches, number
+from .optimizer import (
+    Options,
+    ParamsT,
+    Stepper,
+    check_not_negative,
+    check_rate,
+    check_switches,
+    dense,
+    number,
+    rows,
+)
 
 __all__ = ["SGD"]
 
 
-class SGD(Optimizer):
+class SGD(Stepper):
     """Gradient descent: ``p -= lr * g``, where g may be smoothed by momentum.
 
     With momentum μ, dampening τ and weight decay λ, per step::
@@ -61,14 +71,8 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if number(lr) < 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if momentum < 0.0:
-            raise ValueError(f"Invalid momentum value: {momentum}")
-        if number(weight_decay) < 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_rate(lr)
+        check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
@@ -85,80 +89,60 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
         check_switches(fused, foreach, differentiable)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("nesterov", "maximize", "differentiable", "fused"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take one step; see :meth:`Optimizer.step`."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            if group["differentiable"]:
-                self._record(group)
-            else:
-                self._update(group)
-        return loss
-
-    def _update(self, group: dict[str, Any]) -> None:
-        lr = number(group["lr"])
+    def step_group(self, group: Options) -> None:
+        """Update the parameters of a group."""
+        params = [p for p in group["params"] if p._grad is not None]
+        if group["differentiable"]:
+            with set_grad_enabled(True):
+                for param in params:
+                    param.sub_(group["lr"] * self._direction(param, param.clone(), param.grad, group))
+            return
+        lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
-        sub, mul, dtype = np.subtract, np.multiply, None
-        touched = []
-        for param in group["params"]:
-            grad = param._grad
-            if grad is None:
-                continue
-            p, g = param._array, grad._array
+        for param in params:
+            p = param._array
             if p.dtype is not dtype:  # NumPy takes a 0-d array faster than a Python float
                 dtype = p.dtype
                 rate = np.array(lr, np.float32 if dtype.itemsize == 2 else p.real.dtype)
-            if not plain:
-                g = self._direction(param, g, group)
-            sub(p, mul(g, rate), p)
-            touched.append(p)
-        written(*touched)
+            if param._grad.is_sparse and plain:
+                where, g = rows(param._grad)
+                p[where] -= g * rate
+            else:
+                g = dense(param)
+                if p.size >= kernels.LARGE and self._in_one_pass(param, p, g, lr, group):
+                    continue
+                if not plain:
+                    g = self._direction(param, p, g, group)
+                np.subtract(p, g * rate, p)
+        written(*[param._array for param in params])
 
-    def _direction(self, param: Tensor, g: np.ndarray, group: dict[str, Any]) -> np.ndarray:
-        """The gradient with weight decay and momentum."""
-        p, momentum = param._array, group["momentum"]
-        if group["maximize"]:
+    def _in_one_pass(self, param: Tensor, p: np.ndarray, g: np.ndarray, lr: float, o: Options) -> bool:
+        """The update by a kernel, if there can be one. The first step with momentum makes the buffer, in NumPy."""
+        buffer = self.state[param].get("momentum_buffer") if o["momentum"] else None
+        if o["momentum"] and buffer is None or isinstance(o["weight_decay"], Tensor):
+            return False
+        return bool(kernels.run("optimizer", "sgd", p.size, p, g, None if buffer is None else buffer._array, lr, o))
+
+    def _direction(self, param: Tensor, p: Any, g: Any, o: Options) -> Any:
+        """The gradient ``g`` at ``p``, both arrays or both tensors, with weight decay and momentum."""
+        momentum, decay = o["momentum"], o["weight_decay"]
+        if o["maximize"]:
             g = -g
-        if group["weight_decay"]:
-            g = g + p * number(group["weight_decay"])
-        if not momentum:
+        if isinstance(decay, Tensor) or decay != 0:
+            g = g + (decay if isinstance(p, Tensor) else number(decay)) * p
+        if momentum == 0:
             return g
         state = self.state[param]
-        buffer = state.get("momentum_buffer")
-        if buffer is None:
-            state["momentum_buffer"] = wrap(np.array(g, p.dtype))
-            b = g
+        b = state.get("momentum_buffer")
+        if isinstance(p, Tensor):
+            b = state["momentum_buffer"] = (
+                g.detach().clone() if b is None else momentum * b + (1 - o["dampening"]) * g
+            )
+        elif b is None:
+            b = np.array(g, p.dtype)
+            state["momentum_buffer"] = wrap(b)
         else:
-            b = buffer._array
+            b = b._array
             b *= momentum
-            b += g * (1 - group["dampening"]) if group["dampening"] else g
-        return g + b * momentum if group["nesterov"] else b
-
-    def _record(self, group: dict[str, Any]) -> None:
-        """The same update in recorded operations."""
-        lr, momentum, weight_decay = group["lr"], group["momentum"], group["weight_decay"]
-        with set_grad_enabled(True):
-            for param in group["params"]:
-                g = param.grad
-                if g is None:
-                    continue
-                g = -g if group["maximize"] else g
-                if not isinstance(weight_decay, (int, float)) or weight_decay:
-                    g = g + weight_decay * param
-                if momentum:
-                    state = self.state[param]
-                    b = state.get("momentum_buffer")
-                    b = g.detach().clone() if b is None else b * momentum + (1 - group["dampening"]) * g
-                    state["momentum_buffer"] = b
-                    g = g + momentum * b if group["nesterov"] else b
-                param.sub_(lr * g)
+            b += g if o["dampening"] == 0 else (1 - o["dampening"]) * g
+        return g + momentum * b if o["nesterov"] else b

@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from collections.abc import Generator as Generated
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,11 @@ STATE = np.dtype([
     ("unused_x", "<f8"), ("normal", "<f8"), ("unused_rho", "<f8"), ("has_normal", "<i4"), ("padding", "<i4"),
     ("normal32", "<f4"), ("has_normal32", "?"), ("end", "V3"),
 ])  # fmt: skip
+
+
+def normal_pair(u1: float, u2: float) -> tuple[float, float]:
+    radius, angle = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
+    return radius * math.cos(angle), radius * math.sin(angle)
 
 
 class Generator:
@@ -211,17 +218,35 @@ class Generator:
         """Float64 multiples of 2**-53 in [0, 1)."""
         return (self._wide_words(count) & (2**53 - 1)).view(np.int64) * 2.0**-53
 
+    def _uniforms(self, expected: int) -> Generated[float, None, None]:
+        """Float64 uniforms one by one, made from what is left of a block at a time; when closed, the unused go back."""
+        while True:
+            left = TWISTER - self._place
+            count = min(left // 2 or (1 if left else TWISTER // 2), max(expected, 1))
+            used = 0
+            try:
+                for u in self._unit64(count).tolist():
+                    used += 1
+                    yield u
+            finally:
+                self._place -= 2 * (count - used)
+
     def _pairwise_normals(self, count: int) -> Array:
         normals = [] if self._normal is None else [self._normal]
         self._normal = None
         uniform = self._unit64((count - len(normals) + 1) // 2 * 2).tolist()
         for u1, u2 in zip(uniform[0::2], uniform[1::2], strict=True):
-            radius, angle = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
-            normals.append(radius * math.cos(angle))
-            normals.append(radius * math.sin(angle))
+            normals += normal_pair(u1, u2)
         if len(normals) > count:
             self._normal = normals.pop()
         return np.array(normals)
+
+    def _pairwise_normal(self, uniform: rejection.Source) -> float:
+        """The next one, of uniforms drawn one by one."""
+        normal, self._normal = self._normal, None
+        if normal is None:
+            normal, self._normal = normal_pair(uniform(), uniform())
+        return normal
 
     def _fill(self, shape: Shape, dtype: DType, draw: Callable[[int], Array]) -> Array:
         """What ``draw``, told how many, gives for a chunk at a time."""
@@ -624,7 +649,7 @@ class Generator:
         require_wide(alpha.dtype, "gamma_cpu")
 
         def gamma(alpha: Any, uniform: rejection.Source) -> float:
-            return rejection.gamma(alpha, uniform, lambda: float(self._pairwise_normals(1)[0]))
+            return rejection.gamma(alpha, uniform, lambda: self._pairwise_normal(uniform))
 
         return np.asarray(np.maximum(self._one_by_one(gamma, alpha), np.finfo(alpha.dtype).tiny))
 
@@ -638,7 +663,8 @@ class Generator:
 
     def _one_by_one(self, draw: Callable[..., float], *parameters: Array) -> Array:
         shape, dtype = parameters[0].shape, parameters[0].dtype
-        with self._lock, np.errstate(all="ignore"):
+        with self._lock, np.errstate(all="ignore"), closing(self._uniforms(4 * math.prod(shape))) as uniforms:
+            uniform = uniforms.__next__
             values = zip(*(p.reshape(-1) for p in parameters), strict=True)
-            drawn = [draw(*v, lambda: float(self._unit64(1)[0])) for v in values]
+            drawn = [draw(*v, uniform) for v in values]
         return narrow(np.array(drawn, FLOAT64), dtype).reshape(shape)

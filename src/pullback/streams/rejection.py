@@ -15,6 +15,7 @@ import numpy as np
 
 Source = Callable[[], float]
 
+THIRD, SQUEEZE = np.float32(1 / 3), float(np.float32(0.0331))  # single precision in PyTorch, in float64 too
 STIRLING_TAILS = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
     0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
@@ -30,7 +31,7 @@ def gamma(alpha: Any, uniform: Source, normal: Source) -> float:
     if alpha < 1:
         scale = (1 - uniform()) ** float(real(1) / alpha)
         alpha = alpha + real(1)
-    d = float(alpha - real(np.float32(1 / 3)))
+    d = float(alpha - real(THIRD))
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
         y = 0.0
@@ -39,7 +40,7 @@ def gamma(alpha: Any, uniform: Source, normal: Source) -> float:
             y = 1.0 + c * x
         v, square = y * y * y, x * x
         u = 1 - uniform()
-        if u < 1.0 - float(np.float32(0.0331)) * square * square:
+        if u < 1.0 - SQUEEZE * square * square:
             return scale * d * v
         if math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
             return scale * d * v

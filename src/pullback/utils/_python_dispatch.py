@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..autograd import modes
 from ..layers import Layer
 from ..op import wrap
 from ..ops.aten import arrays, overload_of
-
-import numpy as np
 
 
 class TorchDispatchMode(Layer):

@@ -112,7 +112,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     >>> keep = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.exp.default])
     >>> x = torch.ones(1, requires_grad=True)
     >>> checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False, context_fn=keep).backward(); x.grad
-    tensor([-2.4783])
+    tensor([-2.4784])
     """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import linecache
+import math
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ HERE = Path(__file__).parent
 ELEMENTS = 64  # a leaf of so many elements gets its Jacobian shown,
 ROWS = 16  # if the outputs have no more elements than this,
 STEPS = 300  # and the pass no more steps than this
+MANY = 500  # with more steps than this, only the smallest gradients are shown element by element
 
 
 @cache
@@ -33,6 +35,13 @@ def asset(name: str) -> str:
 def page(e: Explanation) -> str:
     """The page of an explanation."""
     data = e.to_dict()
+    few = 64 if len(e.steps) <= MANY else 4
+    data = {**data, "steps": slim(data["steps"], few), "leaves": slim(data["leaves"], few)}
+    rules: dict[str, int] = {}
+    for step in data["steps"]:
+        for handed in step["downstream"]:
+            handed["rule"] = rules.setdefault(handed["rule"], len(rules))
+    data["rules"] = list(rules)
     data["sources"] = sources(e)
     data["seeds"] = plain(seeds(e))
     return filled("page.html", {
@@ -42,6 +51,19 @@ def page(e: Explanation) -> str:
         "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
         "data": embedded(data),
     })  # fmt: skip
+
+
+def slim(data: Any, few: int) -> Any:
+    """In six digits, and without the elements of arrays of more than a few."""
+    if isinstance(data, list):
+        return [slim(v, few) for v in data]
+    if isinstance(data, float):
+        return float(f"{data:.6g}")
+    if not isinstance(data, dict):
+        return data
+    if "norm" in data and math.prod(data["shape"]) > few:
+        data = {**data, "values": None}
+    return {k: v if k in ("shape", "dtype") else slim(v, few) for k, v in data.items()}
 
 
 def filled(template: str, parts: dict[str, str]) -> str:

@@ -6,8 +6,9 @@
 
 const explanation = JSON.parse(document.getElementById("data").textContent);
 const steps = explanation.steps, leaves = explanation.leaves, roots = explanation.roots;
+for (const step of steps) for (const d of step.downstream) d.rule = explanation.rules[d.rule];
 const MOST = 80; // items that a group may hold; beyond, they are put in runs
-const START = 60; // items to show at first, at most
+const START = 90; // items to show at first, at most
 
 const items = new Map(); // by id
 const top = { id: "", kind: "group", label: "", parent: null, items: [] };

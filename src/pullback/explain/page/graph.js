@@ -20,10 +20,16 @@ function labels(item) {
     const s = item.step;
     return [`${s.number}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`, clip(s.line ? `${s.line}  ${s.code}` : sizeText(s.shape), 26)];
   }
-  if (item.kind === "leaf") return [clip(item.leaf.name, 26), sizeText(item.leaf.shape)];
+  if (item.kind === "leaf") return [clip(nameIn(item), 26), sizeText(item.leaf.shape)];
   if (item.kind === "output") return [item.root.name || "output", "seed " + clip(brief(item.root.seed), 20)];
   const n = stepsIn(item).length;
   return ["▸ " + clip(item.label, 26), `${n} step${n === 1 ? "" : "s"}`];
+}
+
+// A leaf's name, without the path of the open module that it is drawn in.
+function nameIn(item) {
+  const path = item.parent.path;
+  return path && opened.has(item.parent.id) && item.leaf.name.startsWith(path + ".") ? item.leaf.name.slice(path.length + 1) : item.leaf.name;
 }
 
 function collectVisible() {

@@ -144,7 +144,7 @@ window.addEventListener("resize", fit);
 window.addEventListener("beforeprint", () => { go(steps.length, true); fit(); });
 
 const place = explanation.file ? `, from ${fileName(explanation.file)}:${explanation.line}` : "";
-$("title").textContent = `Backward pass ${explanation.pass}: ${steps.length} steps, ${leaves.length} leaves${place}`;
+$("title").textContent = `Backward pass ${explanation.pass}: ${steps.length} step${steps.length === 1 ? "" : "s"}, ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}${place}`;
 $("slider").max = steps.length;
 buildCode();
 buildFindings();
@@ -153,4 +153,4 @@ buildLeaves();
 draw();
 fit();
 go(0, true);
-document.documentElement.dataset.ready = "true";
+document.documentElement.dataset.ready = Math.round(performance.now());

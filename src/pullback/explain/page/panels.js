@@ -16,11 +16,12 @@ const stepLink = (n) => make("button", { class: "link", onclick: () => go(n) }, 
 function numbers(v) {
   if (!v) return make("p", {}, "none");
   const rows = [["shape", sizeText(v.shape)], ["norm", numberText(v.norm)], ["mean", numberText(v.mean)],
-    ["min … max", `${numberText(v.min)} … ${numberText(v.max)}`], ["zeros", `${+(v.zeros * 100).toFixed(1)} %`]];
-  if (v.nan || v.inf) rows.push(["nan, inf", `${v.nan}, ${v.inf}`]);
+    ["range", `${numberText(v.min)} to ${numberText(v.max)}`], ["zeros", `${+(v.zeros * 100).toFixed(1)} %`]];
+  if (v.nan) rows.push(["nan", v.nan]);
+  if (v.inf) rows.push(["inf", v.inf]);
   const single = v.shape.every((n) => n === 1);
-  const table = make("table", { class: "numbers" }, ...rows.map(([name, text]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, text))));
-  return make("div", {}, v.values !== null ? matrix(v.values, v.shape) : "", single ? "" : table);
+  const list = make("dl", { class: "numbers" }, ...rows.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(text)))));
+  return make("div", {}, v.values !== null ? matrix(v.values, v.shape) : "", single ? "" : list);
 }
 
 // Up to two dimensions as they are; of more, the last two, one below another.

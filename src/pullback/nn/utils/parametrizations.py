@@ -8,10 +8,10 @@ from typing import Any
 from ...autograd.modes import no_grad
 from ...dtypes import finfo
 from ...linalg import householder_product, matrix_exp, solve
+from ...ops.compare import allclose
 from ...ops.create import eye, zeros_like
 from ...ops.decompose import geqrf
 from ...ops.join import cat
-from ...ops.compare import allclose
 from ...ops.matmul import mv, vdot
 from ...ops.random import randn
 from ...tensor import Tensor

@@ -64,7 +64,7 @@ class DataLoader(Generic[T_co]):
     >>> _ = torch.manual_seed(0)
     >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2, shuffle=True)
     >>> len(loader), list(loader)
-    (3, [tensor([2, 3]), tensor([1, 0]), tensor([4])])
+    (3, [tensor([1, 4]), tensor([2, 3]), tensor([0])])
     """
 
     __initialized = False

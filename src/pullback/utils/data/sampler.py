@@ -59,7 +59,7 @@ class RandomSampler(Sampler[int]):
     >>> import pullback as torch
     >>> _ = torch.manual_seed(0)
     >>> list(torch.utils.data.RandomSampler(range(5)))
-    [4, 1, 2, 0, 3]
+    [1, 3, 4, 2, 0]
     """
 
     BLOCK = 32  # numbers drawn at a time with replacement

@@ -1,0 +1,490 @@
+"""Discrete distributions: coins, counts and categories."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import Any
+
+from ..autograd.modes import no_grad
+from ..dtypes import finfo
+from ..ops.activation import logsigmoid, softplus
+from ..ops.create import arange, eye, full, ones_like, zeros_like
+from ..ops.layer import one_hot
+from ..ops.loss import binary_cross_entropy_with_logits
+from ..ops.pointwise import exp, log, where
+from ..ops.random import bernoulli, binomial, multinomial, poisson
+from ..ops.special import lgamma, xlogy
+from ..ops.view import broadcast_tensors
+from ..shape import Size
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, ExponentialFamily, checked
+from .gamma_family import Gamma
+from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = [
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Poisson", "Trials",
+]  # fmt: skip
+
+
+def one_of(probs: Any, logits: Any) -> dict[str, Any]:
+    """Whichever of the two parameters was given, by its name."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return {"probs": probs} if logits is None else {"logits": logits}
+
+
+class ByProbs(Distribution):
+    """By ``probs`` or by ``logits``: the other one is computed when asked for."""
+
+    probs: Any
+    logits: Any
+
+    @property
+    def _param(self) -> Tensor:
+        """The parameter that was given, or is known at least."""
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._param.size()
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._param.new(*args, **kwargs)
+
+
+class Trials(ByProbs):
+    """Of the probability that something happens; ``logits`` are its log odds."""
+
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        return logits_to_probs(self.logits, is_binary=True)
+
+
+class Bernoulli(Trials, ExponentialFamily):
+    """1 with probability ``probs``, else 0.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Bernoulli(torch.tensor([0.5, 0.25])).log_prob(torch.tensor([1.0, 1.0])).exp()
+    tensor([0.5000, 0.2500])
+    """
+
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0.0
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._take(validate_args, **one_of(probs, logits))
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        """NaN where both are as likely."""
+        return where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Tensor:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._enumerated(arange(2, dtype=self._param.dtype), expand)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+        return softplus(x)
+
+
+class Geometric(Trials):
+    """How many trials fail before the first that succeeds, each with probability ``probs``.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Geometric(0.25).mean
+    tensor(3.)
+    """
+
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._take(validate_args, **one_of(probs, logits))
+        if self._validate_args and probs is not None and not (valid := self.probs > 0).all():
+            raise ValueError(f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of distribution "
+                             f"{self!r} to be positive but found invalid values:\n{self.probs.data[~valid]}")  # fmt: skip
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        value, probs = broadcast_all(value, self.probs)
+        fail = where((probs == 1) & (value == 0), 0.0, probs)  # none failed: 0 * log(0) is 0
+        return value * (-fail).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+
+
+class Binomial(Trials):
+    """How many of ``total_count`` trials succeed, each with probability ``probs``.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Binomial(4, torch.tensor([0.5, 0.25])).mean
+    tensor([2., 1.])
+    """
+
+    arg_constraints = {"total_count": constraints.nonnegative_integer, **Trials.arg_constraints}
+    has_enumerate_support = True
+    total_count: Tensor
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = one_of(probs, logits)
+        ((name, p),) = given.items()
+        total_count, p = broadcast_all(total_count, p)
+        self._take(validate_args, total_count=total_count.type_as(p), **{name: p})
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        n = self.total_count
+        log_ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
+        return value * self.logits + n * logsigmoid(-self.logits) + log_ways
+
+    def entropy(self) -> Tensor:
+        log_prob = self.log_prob(self._values("entropy", False))
+        return -(exp(log_prob) * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._values("enumerate_support", expand)
+
+    def _values(self, asked: str, expand: bool) -> Tensor:
+        n = int(self.total_count.max())
+        if not self.total_count.min() == n:
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{asked}`.")
+        return self._enumerated(arange(1 + n, dtype=self._param.dtype), expand)
+
+
+class NegativeBinomial(Trials):
+    """How many trials succeed, each with probability ``probs``, before ``total_count`` have failed.
+
+    ``total_count`` need not be whole: the count is Poisson, of a gamma distributed rate.
+
+    >>> import pullback as torch
+    >>> torch.distributions.NegativeBinomial(3.0, 0.5).mean
+    tensor(3.)
+    """
+
+    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+                       "logits": constraints.real}  # fmt: skip
+    support = constraints.nonnegative_integer
+    total_count: Tensor
+
+    __init__ = Binomial.__init__
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * exp(self.logits)
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        return Gamma(self.total_count, exp(-self.logits), validate_args=False)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return poisson(self._gamma.sample(sample_shape))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        n = self.total_count
+        log_ways = lgamma(n + value) - lgamma(1.0 + value) - lgamma(n)
+        log_ways = log_ways.masked_fill(n + value == 0.0, 0.0)
+        return n * logsigmoid(-self.logits) + value * logsigmoid(self.logits) + log_ways
+
+
+class Poisson(ExponentialFamily):
+    """How many independent events happen, when ``rate`` are expected.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Poisson(2.0).log_prob(torch.tensor(0.0))
+    tensor(-2.)
+    """
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    rate: Tensor
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        self._take(validate_args, rate=rate)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        rate, value = broadcast_all(self.rate, value)
+        return xlogy(value, rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (log(self.rate),)
+
+    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+        return exp(x)
+
+
+class Categorical(ByProbs):
+    """One of ``n`` categories, by number.
+
+    Args:
+        probs: ``(*batch, n)``, weights: they need not sum to 1.
+        logits: instead of these, logarithms of weights.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).log_prob(torch.tensor(1)).exp()
+    tensor(0.7500)
+    """
+
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        ((name, p),) = one_of(probs, logits).items()
+        if p.dim() < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        if logits is None:
+            self.probs = p / p.sum(-1, keepdim=True)
+        else:
+            self.logits = p - p.logsumexp(-1, keepdim=True)
+        self._num_events = p.size(-1)
+        Distribution.__init__(self, p.shape[:-1], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        return probs_to_logits(self.probs)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        return logits_to_probs(self.logits)
+
+    @property
+    def mean(self) -> Tensor:
+        return full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(-1)
+
+    @property
+    def variance(self) -> Tensor:
+        return full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = multinomial(self.probs.detach().reshape(-1, self._num_events), Size(sample_shape).numel(), True)
+        return drawn.T.reshape(self._extended_shape(sample_shape))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        value, log_pmf = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._enumerated(arange(self._num_events), expand)
+
+
+class OfCategories(ByProbs):
+    """Vectors with an element for each category of ``_categorical``, whose parameters these are."""
+
+    arg_constraints: Any = Categorical.arg_constraints
+    _categorical: Categorical
+    probs = property(attrgetter("_categorical.probs"))
+    logits = property(attrgetter("_categorical.logits"))
+    _param = property(attrgetter("_categorical._param"))
+
+    def _divide(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
+        self._categorical = Categorical(probs, logits)
+        Distribution.__init__(self, self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
+
+
+class OneHotCategorical(OfCategories):
+    """One of ``n`` categories, as a vector with a 1 at its place and zeros elsewhere; arguments as of :class:`Categorical`.
+
+    >>> import pullback as torch
+    >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._divide(probs, logits, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return self._vector(self._categorical.mode)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def _vector(self, index: Tensor) -> Tensor:
+        return one_hot(index, self.probs.shape[-1]).to(self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self._vector(self._categorical.sample(sample_shape))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._enumerated(eye(self._event_shape[0], dtype=self._param.dtype), expand)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """The same, whose samples pass their gradient on to ``probs`` (Bengio, Léonard & Courville, arXiv:1308.3432)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(OfCategories):
+    """How often each of ``n`` categories comes up in ``total_count`` draws; other arguments as of :class:`Categorical`.
+
+    >>> import pullback as torch
+    >>> torch.distributions.Multinomial(4, torch.tensor([1.0, 3.0])).mean
+    tensor([1., 3.])
+    """
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._divide(probs, logits, validate_args)
+        self._binomial = Binomial(total_count, probs=self.probs)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self._binomial.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
+        counts = drawn.new_zeros(self._extended_shape(sample_shape))
+        return counts.scatter_add_(-1, drawn, ones_like(drawn)).type_as(self.probs)
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        logits, value = broadcast_all(self.logits, value)
+        logits = where((value == 0) & (logits == -math.inf), 0.0, logits)
+        return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        """That of independent draws, less what their order is worth."""
+        support = self._binomial.enumerate_support(expand=False)[1:]
+        weighted = exp(self._binomial.log_prob(support)) * lgamma(support + 1)
+        return self.total_count * self._categorical.entropy() - math.lgamma(self.total_count + 1) + weighted.sum([0, -1])

@@ -1,0 +1,201 @@
+"""Continuous relatives of coins and categories, whose samples have gradients."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import Any
+
+from ..ops.loss import binary_cross_entropy_with_logits
+from ..ops.pointwise import expm1, log, log1p, minimum, where
+from ..ops.random import rand
+from ..ops.reduce import logsumexp
+from ..tensor import Tensor
+from . import constraints
+from .discrete import OfCategories, Trials, one_of
+from .distribution import ExponentialFamily, checked
+from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .transforms import ExpTransform, SigmoidTransform
+from .wrappers import TransformedDistribution
+
+__all__ = ["ContinuousBernoulli", "ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+
+
+class ContinuousBernoulli(Trials, ExponentialFamily):
+    """On [0, 1], with a density proportional to ``probs ** x * (1 - probs) ** (1 - x)``.
+
+    (Loaiza-Ganem & Cunningham, *NeurIPS* 2019.) ``probs`` is not the mean. Where it lies between the ``lims``, about 1/2,
+    formulas that are 0 / 0 there give way to their Taylor series.
+
+    >>> import pullback as torch
+    >>> torch.distributions.ContinuousBernoulli(torch.tensor([0.25, 0.5])).mean
+    tensor([0.4102, 0.5000])
+    """
+
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0.0
+
+    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+                 validate_args: bool | None = None) -> None:  # fmt: skip
+        given = one_of(probs, logits)
+        if logits is None:
+            (probs,) = broadcast_all(probs)
+            if validate_args is not None and not self.arg_constraints["probs"].check(probs).all():
+                raise ValueError("The parameter probs has invalid values")
+            given = {"probs": clamp_probs(probs)}
+        self._lims = lims
+        self._take(validate_args, **given)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+
+    def _outside_unstable_region(self) -> Tensor:
+        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+
+    def _split(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where the formulas hold; ``probs`` there (elsewhere a value they hold for); and the negative log odds."""
+        outside = self._outside_unstable_region()
+        p = where(outside, self.probs, self._lims[0])
+        return outside, p, log1p(-p) - log(p)
+
+    def _cont_bern_log_norm(self) -> Tensor:
+        outside, p, odds = self._split()
+        x = (self.probs - 0.5) ** 2
+        return where(outside, log(odds.abs()) - log1p(-2 * minimum(p, 1 - p)), math.log(2) + (4 / 3 + 104 / 45 * x) * x)
+
+    @property
+    def mean(self) -> Tensor:
+        outside, p, odds = self._split()
+        x = self.probs - 0.5
+        return where(outside, p / (2 * p - 1) + 1 / odds, 0.5 + (1 / 3 + 16 / 45 * x * x) * x)
+
+    @property
+    def variance(self) -> Tensor:
+        outside, p, odds = self._split()
+        x = (self.probs - 0.5) ** 2
+        return where(outside, p * (p - 1) / (1 - 2 * p) ** 2 + 1 / odds**2, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
+
+    @checked
+    def cdf(self, value: Any) -> Tensor:
+        outside, p, _ = self._split()
+        inside = where(outside, (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1), value)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
+
+    def icdf(self, value: Any) -> Tensor:
+        outside, p, odds = self._split()
+        return where(outside, (log1p(-p) - log1p(-p + value * (2 * p - 1))) / odds, value)
+
+    def entropy(self) -> Tensor:
+        log_fail, log_hit = log1p(-self.probs), log(self.probs)
+        return self.mean * (log_fail - log_hit) - self._cont_bern_log_norm() - log_fail
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
+        outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+        safe = where(outside, x, self._lims[0] - 0.5)
+        return where(outside, log(expm1(safe).abs()) - log(safe.abs()), 0.5 * x + x**2 / 24 - x**4 / 2880)
+
+
+class LogitRelaxedBernoulli(Trials):
+    """The log odds of :class:`RelaxedBernoulli`: a logistic distribution (Maddison, Mnih & Teh, *ICLR* 2017)."""
+
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self.temperature = temperature
+        self._take(validate_args, **one_of(probs, logits))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(rand(shape, dtype=probs.dtype))
+        return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        logits, value = broadcast_all(self.logits, value)
+        diff = logits - value * self.temperature
+        return _log_temperature(self.temperature) + diff - 2 * diff.exp().log1p()
+
+
+def _log_temperature(temperature: Any) -> Any:
+    return temperature.log() if isinstance(temperature, Tensor) else math.log(temperature)
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A coin that lands between 0 and 1; the colder, the closer to these (Maddison, Mnih & Teh; Jang, Gu & Poole, *ICLR* 2017).
+
+    >>> import pullback as torch
+    >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), probs=torch.tensor([0.1, 0.9])).rsample().shape
+    torch.Size([2])
+    """
+
+    arg_constraints: Any = Trials.arg_constraints
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
+
+    temperature = property(attrgetter("base_dist.temperature"))
+    logits = property(attrgetter("base_dist.logits"))
+    probs = property(attrgetter("base_dist.probs"))
+
+
+class ExpRelaxedCategorical(OfCategories):
+    """The logarithm of :class:`RelaxedOneHotCategorical`."""
+
+    support = constraints.real_vector  # the samples' exponentials sum to 1, which is not checked
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self.temperature = temperature
+        self._divide(probs, logits, validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        u = clamp_probs(rand(self._extended_shape(sample_shape), dtype=self.logits.dtype))
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - logsumexp(scores, -1, keepdim=True)
+
+    @checked
+    def log_prob(self, value: Any) -> Tensor:
+        k = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, value)
+        score = logits - value * self.temperature
+        score = (score - logsumexp(score, -1, keepdim=True)).sum(-1)
+        return score + math.lgamma(k) + (k - 1) * _log_temperature(self.temperature)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A choice that is not made altogether: a point of the simplex, near a corner where cold (the "Gumbel softmax").
+
+    >>> import pullback as torch
+    >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.tensor([0.2, 0.8])).rsample().shape
+    torch.Size([2])
+    """
+
+    arg_constraints: Any = OfCategories.arg_constraints
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args), ExpTransform(),
+                         validate_args=validate_args)  # fmt: skip
+
+    temperature = property(attrgetter("base_dist.temperature"))
+    logits = property(attrgetter("base_dist.logits"))
+    probs = property(attrgetter("base_dist.probs"))

@@ -1,0 +1,219 @@
+"""The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
+
+Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..complaint import noted
+from .record import Step
+from .text import brief, number, size
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
+
+MOST = 60  # boxes in a picture
+LONG = 28  # characters in a line of a box
+
+
+@dataclass
+class Box:
+    """Something drawn: a step, a group of steps, a leaf or an output."""
+
+    kind: str
+    lines: tuple[str, str]
+    module: str | None = None
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass
+class Link:
+    """Data from one box to another, and the norm of the gradient that goes back."""
+
+    source: int
+    target: int
+    squares: float = 0.0
+
+    @property
+    def norm(self) -> float:
+        return math.sqrt(self.squares)
+
+
+def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
+    """What to draw: boxes, and links between them by their numbers."""
+    keys = grouping(e.steps)
+    boxes: list[Box] = []
+    place: dict[object, int] = {}
+    for step, key in zip(e.steps, keys):
+        if key not in place:
+            place[key] = len(boxes)
+            one = isinstance(key, int)
+            first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "") if one else str(key)
+            second = f"{step.line}  {step.code}" if one and step.line else size(step.shape) if one and not isinstance(step.shape, list) else ""
+            boxes.append(Box("step" if one else "group", (short(first), short(second)), step.module if one else None))
+        boxes[place[key]].steps.append(step)
+    for box in boxes:
+        if box.kind == "group":
+            n = len(box.steps)
+            box.lines = box.lines[0], f"{n} step{'s' * (n > 1)}"
+    links: dict[tuple[int, int], Link] = {}
+
+    def connect(source: int, target: int, norm: float) -> None:
+        if source != target:
+            link = links.setdefault((source, target), Link(source, target))
+            link.squares += norm * norm
+
+    several = len(boxes) < len(e.steps)
+    leaf_place: dict[str, int] = {}
+    for leaf in e.leaves:
+        if not several or len(leaf.uses) > 1 or not leaf.uses or not e.steps[leaf.uses[0].step - 1].module:
+            leaf_place[leaf.name] = len(boxes)
+            boxes.append(Box("leaf", (short(leaf.name), size(leaf.shape))))
+    for step, key in zip(e.steps, keys):
+        for d in step.downstream:
+            norm = d.gradient.norm if d.gradient is not None else 0.0
+            if d.step is not None:
+                connect(place[keys[d.step - 1]], place[key], norm)
+            elif d.leaf in leaf_place:
+                connect(leaf_place[d.leaf], place[key], norm)
+    for root in e.roots:
+        boxes.append(Box("output", (root.name or "output", "seed " + short(brief(root.seed), 22))))
+        source = leaf_place.get(root.name or "") if root.step is None else place[keys[root.step - 1]]
+        if source is not None:
+            connect(source, len(boxes) - 1, root.seed.norm)
+    return boxes, list(links.values())
+
+
+def grouping(steps: list[Step]) -> list[int | str]:
+    """For each step its number, or the name of the group that it is drawn in."""
+    if len(steps) <= MOST:
+        return [s.number for s in steps]
+    depth = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
+    while True:
+        keys: list[int | str] = [".".join(s.module.split(".")[:depth]) if s.module and depth else f"line {s.line}" for s in steps]
+        if depth <= 1 or len(set(keys)) <= MOST:
+            return keys
+        depth -= 1
+
+
+def short(text: str, most: int = LONG) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# --- text formats -------------------------------------------------------------------------------------------------
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def dot(e: Explanation) -> str:
+    """DOT: solid edges are data, dashed ones the gradient, labelled by its norm."""
+    boxes, links = drawing(e)
+    shapes = {"step": "box", "group": "box3d", "leaf": "ellipse", "output": "box"}
+    lines = ["digraph backward {", "  rankdir=TB; node [fontname=Helvetica, fontsize=11]; edge [fontname=Helvetica, fontsize=9];"]
+    for i, box in enumerate(boxes):
+        style = ", style=dashed" if box.kind == "output" else ""
+        lines.append(f"  n{i} [label={quoted(chr(10).join(filter(None, box.lines)))}, shape={shapes[box.kind]}{style}];")
+    for k in links:
+        lines.append(f"  n{k.source} -> n{k.target};")
+        lines.append(f"  n{k.target} -> n{k.source} [color=chocolate, fontcolor=chocolate, style=dashed, constraint=false, label={quoted(number(k.norm))}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def mermaid(e: Explanation) -> str:
+    """Mermaid: an edge carries the norm of the gradient that goes back along it."""
+    boxes, links = drawing(e)
+    brackets = {"step": ("[", "]"), "group": ("[[", "]]"), "leaf": ("([", "])"), "output": ("{{", "}}")}
+    lines = ["flowchart TD"]
+    for i, box in enumerate(boxes):
+        a, b = brackets[box.kind]
+        text = "<br>".join(mermaid_text(line) for line in box.lines if line)
+        lines.append(f'  n{i}{a}"{text}"{b}')
+    lines += [f'  n{k.source} -- "{number(k.norm)}" --> n{k.target}' for k in links]
+    return "\n".join([*lines, ""])
+
+
+def mermaid_text(text: str) -> str:
+    """Text in Mermaid's quotes: what means something there is written as its entity."""
+    return "".join(f"#{ord(c)};" if c in '"#<>&;`' else c for c in text)
+
+
+# --- SVG ----------------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT, GAP_X, GAP_Y = 206, 44, 24, 46
+STYLE = """\
+text{font:12.5px system-ui,sans-serif;fill:#1c1f24;text-anchor:middle}.small{font:10.5px ui-monospace,Menlo,Consolas,monospace;fill:#626873}
+rect{fill:#fff;stroke:#8a93a0;stroke-width:1.2}.leaf rect{fill:#e7f5ec;stroke:#2f855a}.group rect{fill:#f1f3f6}.output rect{stroke-dasharray:4 3}
+.data{stroke:#8a93a0;stroke-width:1.1;fill:none}.gradient{stroke:#c2410c;fill:none;opacity:.8}.arrow{fill:#c2410c}.point{fill:#8a93a0}
+@media(prefers-color-scheme:dark){text{fill:#e6e8ec}.small{fill:#9aa1ad}rect{fill:#1d2027;stroke:#69717d}.leaf rect{fill:#173425;stroke:#5fbf8a}
+.group rect{fill:#22262e}.gradient{stroke:#fb923c}.arrow{fill:#fb923c}}"""
+
+
+def svg(e: Explanation) -> str:
+    """An SVG picture, laid out in layers: data flows down, and beside it the gradient up, the wider the larger its norm.
+
+    Raises:
+        ModuleNotFoundError: the layout library is missing; it comes with ``pip install "pullback[explain]"``.
+    """
+    boxes, links = drawing(e)
+    at, width, height = layout(len(boxes), links)
+    low, high = extent([k.norm for k in links])
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
+             f'aria-label="Graph of backward pass {e.number}">', f"<style>{STYLE}</style>",
+             "<defs>" + marker("down", "point") + marker("up", "arrow") + "</defs>"]  # fmt: skip
+    for k in links:
+        (x1, y1), (x2, y2) = at[k.source], at[k.target]
+        y1, y2 = y1 + HEIGHT / 2, y2 - HEIGHT / 2
+        parts.append(f'<path class="data" d="{bend(x1 - 4, y1, x2 - 4, y2)}" marker-end="url(#down)"/>')
+        share = (math.log10(k.norm) - low) / (high - low) if high > low and 0 < k.norm < math.inf else 0.4
+        dash = ' stroke-dasharray="2 4"' if k.norm == 0 else ""
+        parts.append(f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1)}" stroke-width="{1.6 + 5 * share:.2f}"{dash} marker-end="url(#up)">'
+                     f"<title>gradient norm {number(k.norm)}</title></path>")  # fmt: skip
+    for box, (x, y) in zip(boxes, at):
+        parts.append(f'<g class="{box.kind}"><rect x="{x - WIDTH / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{WIDTH}" height="{HEIGHT}" '
+                     f'rx="{22 if box.kind == "leaf" else 7}"/><text x="{x:.1f}" y="{y - 4:.1f}">{escape(box.lines[0])}</text>'
+                     f'<text class="small" x="{x:.1f}" y="{y + 12:.1f}">{escape(box.lines[1])}</text></g>')  # fmt: skip
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], float, float]:
+    """The middle of each box, and the size of the picture."""
+    try:
+        from fast_sugiyama import from_edges
+    except ModuleNotFoundError as error:
+        raise noted(error, 'The SVG picture needs a layout library: pip install "pullback[explain]".',
+                    "The page, DOT and Mermaid need none.") from None  # fmt: skip
+    positions: dict[int, tuple[float, float]] = {}
+    offset = 0.0
+    for spots, *_ in from_edges([(k.source, k.target) for k in links], vertex_spacing=100) if links else ():
+        left, top = min(x for _, (x, _) in spots), max(y for _, (_, y) in spots)
+        for i, (x, y) in spots:
+            positions[i] = (offset + (x - left) / 100 * (WIDTH + GAP_X), (top - y) / 100 * (HEIGHT + GAP_Y))
+        offset = max(x for x, _ in positions.values()) + WIDTH + GAP_X
+    for i in range(count):  # what is connected to nothing
+        if i not in positions:
+            positions[i] = (offset, 0.0)
+            offset += WIDTH + GAP_X
+    at = [(positions[i][0] + WIDTH / 2 + 12, positions[i][1] + HEIGHT / 2 + 12) for i in range(count)]
+    return at, max(x for x, _ in at) + WIDTH / 2 + 12, max(y for _, y in at) + HEIGHT / 2 + 12
+
+
+def extent(norms: list[float]) -> tuple[float, float]:
+    logs = [math.log10(n) for n in norms if 0 < n < math.inf]
+    return (min(logs), max(logs)) if logs else (0.0, 0.0)
+
+
+def bend(x1: float, y1: float, x2: float, y2: float) -> str:
+    middle = (y1 + y2) / 2
+    return f"M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+
+
+def marker(name: str, style: str) -> str:
+    return (f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" '
+            f'orient="auto"><path class="{style}" d="M0 0L10 5L0 10z"/></marker>')  # fmt: skip

@@ -1,0 +1,220 @@
+"""``watch(module)``: gradients and updates of every layer over training, in a twentieth of the time it takes.
+
+Nothing is done to the backward pass. Around each ``optimizer.step()`` the norms of the parameters' gradients, of the
+parameters and of their change are taken; how often is decided by what that costs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .record import Finding, plain
+
+BUDGET = 0.04  # the share of the time that recording may take
+FACTOR = 100  # how much larger than usual a gradient is when it explodes
+USUAL = 10  # after so many records there is a "usual"
+ROW = 10  # so many records in a row make a finding out of what may happen once
+LARGE, TINY = 0.1, 1e-8  # updates that are a large part of the weights, and such as change nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The norms at one step of training, a layer each: of gradients, of updates (the change of the parameters), of parameters."""
+
+    step: int
+    gradients: dict[str, float]
+    updates: dict[str, float]
+    values: dict[str, float]
+
+
+class Watch:
+    """What :func:`watch` gives.
+
+    Attributes:
+        records: one :class:`Record` for each step that was recorded.
+        steps: how many steps were seen.
+        findings: what looked wrong, as it appeared.
+    """
+
+    def __init__(self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None) -> None:
+        from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        self.records: list[Record] = []
+        self.findings: list[Finding] = []
+        self.steps = 0
+        self._every, self._writer, self._on_finding = every, writer, on_finding
+        self._layers: dict[str, list[Any]] = {}
+        for name, p in module.named_parameters():
+            self._layers.setdefault(name.rpartition(".")[0] or type(module).__name__, []).append(p)
+        self._parameters = {id(p) for ps in self._layers.values() for p in ps}
+        self._ours: dict[int, bool] = {}
+        self._started = perf_counter()
+        self._spent = 0.0
+        self._before: dict[int, np.ndarray] | None = None
+        self._gradients: dict[str, float] = {}
+        self._bad: dict[tuple[str, str], int] = defaultdict(int)
+        self._handles = [register_optimizer_step_pre_hook(self._before_step), register_optimizer_step_post_hook(self._after_step)]
+
+    def close(self) -> None:
+        """Stop watching."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self.close()
+
+    # --- recording ----------------------------------------------------------------------------------------------
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        ours = self._ours.get(id(optimizer))
+        if ours is None:
+            ours = self._ours[id(optimizer)] = any(id(p) in self._parameters for g in optimizer.param_groups for p in g["params"])
+        if not ours:
+            return
+        self.steps += 1
+        now = perf_counter()
+        due = self._spent <= BUDGET * (now - self._started) or not self.records if self._every is None else (self.steps - 1) % self._every == 0
+        if not due:
+            return
+        self._gradients = {name: together([p._grad._array for p in ps if p._grad is not None]) for name, ps in self._layers.items()}
+        self._before = {id(p): p._array.copy() for ps in self._layers.values() for p in ps}
+        self._spent += perf_counter() - now
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        before = self._before
+        if before is None or not self._ours.get(id(optimizer)):
+            return
+        self._before = None
+        now = perf_counter()
+        updates = {name: together([p._array - before[id(p)] for p in ps]) for name, ps in self._layers.items()}
+        values = {name: together([before[id(p)] for p in ps]) for name, ps in self._layers.items()}
+        record = Record(self.steps, self._gradients, updates, values)
+        self.records.append(record)
+        self._check(record)
+        if self._writer is not None:
+            for kind in ("gradients", "updates"):
+                for name, norm in getattr(record, kind).items():
+                    self._writer.add_scalar(f"{kind}/{name}", norm, record.step)
+        self._spent += perf_counter() - now
+
+    def _check(self, record: Record) -> None:
+        for name, norm in record.gradients.items():
+            if not math.isfinite(norm):
+                self._found("nan", name, f"The gradient of `{name}` is not finite at step {record.step}.", "error")
+                continue
+            usual = [r.gradients[name] for r in self.records[-50:-1]]
+            if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0:
+                self._found("exploding", name, f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: "
+                            f"{norm / median(usual):.0f} times its median over the {len(usual)} records before.")  # fmt: skip
+            self._in_a_row("no-gradient", name, norm == 0, f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.")
+            size, update = record.values[name], record.updates[name]
+            ratio = update / size if size else 0.0
+            self._in_a_row("large-update", name, ratio > LARGE, f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
+                           f"records up to step {record.step}; the last by {ratio:.0%}.")  # fmt: skip
+            self._in_a_row("stalled", name, 0 < norm and size > 0 and ratio < TINY, f"`{name}` has gradients, but {ROW} steps up to step {record.step} "
+                           f"changed it by less than {TINY:g} of its norm.")  # fmt: skip
+
+    def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
+        self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0
+        if self._bad[kind, name] == ROW:
+            self._found(kind, name, text)
+
+    def _found(self, kind: str, name: str, text: str, severity: str = "warning") -> None:
+        if any(f.kind == kind and f.leaves == [name] for f in self.findings):
+            return
+        finding = Finding(kind, text, severity, leaves=[name])
+        self.findings.append(finding)
+        if self._on_finding is not None:
+            self._on_finding(finding)
+        else:
+            warnings.warn(text, stacklevel=2)
+
+    # --- showing ------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The records and the findings as dicts, lists, numbers and strings."""
+        records = [{"step": r.step, "gradients": r.gradients, "updates": r.updates, "values": r.values} for r in self.records]
+        return plain({"format": 1, "steps": self.steps, "layers": list(self._layers), "records": records, "findings": self.findings})
+
+    def to_html(self) -> str:
+        """A page with plots, which needs no network."""
+        from .page import asset, embedded, filled
+
+        return filled("watch.html", {
+            "title": "Training",
+            "css": asset("page.css") + asset("uPlot.min.css"),
+            "uplot": f"/*! uPlot, MIT license\n{asset('uPlot.LICENSE.txt')}*/\n{asset('uPlot.iife.min.js')}",
+            "script": asset("watch.js"),
+            "data": embedded(self.to_dict()),
+        })  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write the page."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f'<iframe srcdoc="{html.escape(self.to_html())}" style="width:100%;height:640px;border:0" title="Training"></iframe>'
+
+    def _mime_(self) -> tuple[str, str]:
+        return "text/html", self._repr_html_()
+
+    def __str__(self) -> str:
+        from .text import rendered, watch_text
+
+        return rendered(watch_text(self))
+
+    def __repr__(self) -> str:
+        return f"<Watch: {len(self.records)} of {self.steps} steps recorded, {len(self.findings)} findings>"
+
+
+def together(arrays: list[np.ndarray]) -> float:
+    """The norm of all elements of several arrays."""
+    total = 0.0
+    for a in arrays:
+        flat = a.reshape(-1)
+        if flat.dtype.itemsize < 4:
+            flat = flat.astype(np.float32)
+        total += float(np.vdot(flat, flat).real)
+    return math.sqrt(total) if total >= 0 else math.nan
+
+
+def watch(module: Any, every: int | None = None, writer: Any = None, on_finding: Callable[[Finding], Any] | None = None) -> Watch:
+    """Record each layer's gradient and update norms while optimizers train a module.
+
+    Args:
+        module: an ``nn.Module``.
+        every: record every so many steps; by default as often as keeps the cost under 5 % of the time.
+        writer: a TensorBoard ``SummaryWriter`` (any object with ``add_scalar(tag, value, step)``), to be told as well.
+        on_finding: called with each finding as it appears; by default it is a warning.
+
+    Returns:
+        a :class:`Watch`: ``records``, ``findings``, ``save("training.html")``, ``close()``. Also a context manager.
+
+    >>> import pullback as torch
+    >>> net = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    >>> with torch.watch(net, every=1) as w:
+    ...     for _ in range(3):
+    ...         optimizer.zero_grad()
+    ...         net(torch.ones(4, 2)).sum().backward()
+    ...         optimizer.step()
+    >>> [round(r.gradients["Linear"], 3) for r in w.records]
+    [6.928, 6.928, 6.928]
+    """
+    return Watch(module, every, writer, on_finding)

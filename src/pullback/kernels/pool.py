@@ -1,0 +1,147 @@
+"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.convolution`, and sums at places."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import I32, I64, PTR, Function, Type, Value, module
+from .convolution import MOST_TAPS, TYPES, Frame, Ints, Part, copy_out, fill_frame, frame_of
+
+
+class Maxima:
+    """The kernel of max pooling for certain sizes.
+
+    The best so far and its number go along in vectors, tap after tap: a later tap replaces it only if it is larger, or NaN.
+    """
+
+    def __init__(self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+        type = TYPES[d]
+        lanes = native.WIDTH * 8 // type.bits
+        frame = frame_of(spatial, padding, stride, size, kernel, dilation)
+        taps = list(np.ndindex(*kernel))
+        offsets = [frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in taps]
+        rows = [math.prod(spatial[i + 1 :]) for i in range(len(spatial))]
+        ways = [sum(k * by * row for k, by, row in zip(tap, dilation, rows)) for tap in taps]
+        pitches = frame.pitches
+        own = sum((n - 1) * p for n, p in zip(size, pitches)) + 1
+        pitch = -(-own // lanes) * lanes
+        self.corners, self.firsts = self._numbers(frame, rows, kernel, size, dilation, pitch)
+        total = frame.size + max(offsets) + pitch
+        bits = type.bits // 8
+        self.spatial, self.size = spatial, size
+
+        f = Function("maxima_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+        x, corners, firsts, values, indices = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(5))
+        needed = f.constant(total * bits + pitch * (bits + 4), I64)
+        room = f.call("pullback_take", f.constant(0, I64), needed, returns=PTR, outside=True)
+        f.clear(room, total * bits)
+        best = f.at(room, total, type)
+        numbers = f.at(best, pitch, type)
+        vector, integers = type.of(lanes), I32.of(lanes)
+        plane, result = math.prod(spatial), math.prod(size)
+        part = Part((), (), (0,) * len(size), (1,) * len(size), size)
+        with f.loop(f["from"], f["to"]) as item:
+            fill_frame(f, type, f.at(x, item * plane, type), room, frame, lanes, -math.inf)
+            with f.loop(0, pitch, lanes) as v:
+                at = f.at(room, v, type)
+                corner = f.load(f.at(corners, v, I32), integers)
+                value, number = f.load(f.at(at, offsets[0], type), vector), f.load(f.at(firsts, v, I32), integers)
+                number = f.select(f.compare("uno", value, f.constant(0.0, vector)), corner, number)
+                for offset, way in zip(offsets[1:], ways[1:]):
+                    other = f.load(f.at(at, offset, type), vector)
+                    # Greater, or NaN where the best is none; of several NaN the last.
+                    larger = f.compare("ogt", other, value) | f.compare("uno", other, f.constant(0.0, vector))
+                    value, number = f.select(larger, other, value), f.select(larger, corner + way, number)
+                f.store(value, f.at(best, v, type))
+                f.store(number, f.at(numbers, v, I32))
+            copy_out(f, type, best, f.at(values, item * result, type), part, pitches, size, lanes, None)
+            _widen(f, numbers, f.at(indices, item * result, I64), pitches, size, lanes)
+        f.call("pullback_give", f.constant(0, I64), room, needed, outside=True)
+        around = native.entry("maxima", f.name, "aaaaa", 4)
+        (self.call,) = native.functions(module(f, (around, around.result)), ["maxima"])  # type: ignore[attr-defined]
+
+    def _numbers(self, frame: Frame, rows: list[int], kernel: Ints, size: Ints, dilation: Ints, pitch: int) -> tuple[np.ndarray, np.ndarray]:
+        """For each output, in the frame's numbering: the number of the window's first element, and of the first that
+        is no padding."""
+        corners, firsts = np.zeros(pitch, np.int32), np.zeros(pitch, np.int32)
+        for j in np.ndindex(*size):
+            at = sum(i * p for i, p in zip(j, frame.pitches))
+            start = [i * s - p for i, s, p in zip(j, frame.stride, frame.padding)]
+            inside = [max(0, -(v // by)) if v < 0 else 0 for v, by in zip(start, dilation)]
+            corners[at] = sum(v * row for v, row in zip(start, rows))
+            firsts[at] = sum((v + k * by) * row for v, k, by, row in zip(start, inside, dilation, rows))
+        return corners, firsts
+
+
+def _widen(f: Function, source: Value, target: Value, pitches: list[int], size: Ints, lanes: int) -> None:
+    """Copy rows of 32-bit numbers out of the frame, as 64-bit ones."""
+    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
+
+    def rows(d: int, source: Value, target: Value) -> None:
+        if d < len(size) - 1:
+            with f.loop(0, size[d]) as j:
+                rows(d + 1, f.at(source, j * pitches[d], I32), f.at(target, j * own[d], I64))
+            return
+        for at in range(0, size[d], lanes):
+            mask = None if at + lanes <= size[d] else f.mask_of([i < size[d] - at for i in range(lanes)])
+            wide = f.convert("sext", f.load(f.at(source, at, I32), I32.of(lanes), mask), I64.of(lanes))
+            f.store(wide, f.at(target, at, I64), mask)
+
+    rows(0, source, target)
+
+
+@lru_cache(128)
+def _maxima(d: np.dtype, *sizes: Ints) -> Maxima:
+    return Maxima(d, *sizes)
+
+
+def maxima(planes: np.ndarray, layout: Any, spatial: Ints) -> Any:
+    """Values and indices of windows over planes ``(planes, spatial...)``."""
+    kernel, padding, dilation = (tuple(v) for v in (layout.kernel, layout.padding, layout.dilation))
+    if planes.dtype not in TYPES or not planes.size or math.prod(kernel) > MOST_TAPS or max(layout.stride) > 4 or min(layout.size) < 1:
+        return None
+    if any(p and by > 1 for p, by in zip(padding, dilation)) or math.prod(spatial) > 1 << 30:
+        return None
+    k = _maxima(planes.dtype, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
+    shape = (len(planes), *layout.size)
+    values, indices = np.empty(shape, planes.dtype), np.empty(shape, np.int64)
+    k.call(len(planes), np.ascontiguousarray(planes), k.corners, k.firsts, values, indices)
+    return values, indices
+
+
+# --- sums at places ---------------------------------------------------------------------------------------------
+
+
+@lru_cache(None)
+def _place(d: np.dtype) -> Any:
+    type: Type = TYPES[d]
+    f = Function("place_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+    n, size = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
+    source, index, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(2, 5))
+    with f.loop(f["from"], f["to"]) as plane:
+        target = f.at(out, plane * size, type)
+        f.clear(target, size * (type.bits // 8))
+        with f.loop(plane * n, plane * n + n) as i:
+            to = f.load(f.at(index, i, I64), I64)
+            with f.when(f.compare("ult", to, size)):
+                place = f.at(target, to, type)
+                f.store(f.load(place, type) + f.load(f.at(source, i, type), type), place)
+    around = native.entry("place", f.name, "iiaaa", 4)
+    (call,) = native.functions(module(f, (around, around.result)), ["place"])  # type: ignore[attr-defined]
+    return call
+
+
+def place(input: np.ndarray, index: np.ndarray, size: Ints) -> Any:
+    """Planes of zeros with the sums of the elements at each number; both arrays are ``(planes..., elements...)`` alike."""
+    n = len(size)
+    if input.dtype not in TYPES or index.dtype != np.int64 or not input.size or input.shape != index.shape:
+        return None
+    lead = input.shape[: input.ndim - n]
+    planes = math.prod(lead)
+    out = np.empty((*lead, *size), input.dtype)
+    return _place(input.dtype)(planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out)

@@ -1,0 +1,456 @@
+"""Kernels that go through rows more than once: normalization, softmax and cross entropy, with their derivatives.
+
+A row is short enough to stay in the processor's cache from the first pass to the last. Sums run in several vectors
+side by side, the same ones on every number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import F32, F64, I64, PTR, Function, Type, Value, Variable, module
+from .functions import Math
+
+TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+UNROLL = 4
+ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
+
+
+class Kernel:
+    """A task being written: its slots, and sweeps over rows in vectors."""
+
+    def __init__(self, name: str, type: Type, arrays: Sequence[str], integers: Sequence[str] = (), floats: Sequence[str] = ()) -> None:
+        self.type, self.lanes = type, native.WIDTH * 8 // type.bits
+        self.vector = type.of(self.lanes)
+        self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+        self.name, self.math = name, Math(f)
+        self.kinds = "i" * len(integers) + "f" * len(floats) + "a" * len(arrays)
+        self.given: dict[str, Value] = {}
+        for i, name in enumerate([*integers, *floats, *arrays]):
+            slot = f.at(f["slots"], i, I64)
+            if name in arrays:
+                self.given[name] = f.load(slot, PTR)
+            elif name in integers:
+                self.given[name] = f.load(slot, I64)
+            else:
+                value = f.load(slot, F64)
+                self.given[name] = f.convert("fptrunc", value, F32) if type == F32 else value
+
+    def __getitem__(self, name: str) -> Value:
+        return self.given[name]
+
+    def sweep(self, n: Value, body: Callable[[Value, Value | None, int], None], unroll: int = UNROLL) -> None:
+        """``body(at, mask, which)`` for each vector of a row of n elements; ``which`` counts those side by side."""
+        f, lanes = self.f, self.lanes
+        whole = n // (lanes * unroll) * (lanes * unroll)
+        with f.loop(0, whole, lanes * unroll) as at:
+            for u in range(unroll):
+                body(at + u * lanes, None, u)
+        with f.loop(whole, n, lanes) as at:
+            body(at, f.mask_below(n - at, lanes), 0)
+
+    def sums(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
+        return [[self.f.variable(start, self.vector) for _ in range(UNROLL)] for _ in range(count)]
+
+    def total(self, parts: list[Variable]) -> Value:
+        a, b, c, d = (p.get() for p in parts)
+        return self.f.sum_lanes((a + b) + (c + d))
+
+    def load(self, pointer: Value, at: Value, mask: Value | None, fill: float | None = None) -> Value:
+        f = self.f
+        return f.load(f.at(pointer, at, self.type), self.vector, mask, None if fill is None else f.constant(fill, self.vector))
+
+    def store(self, value: Value, pointer: Value, at: Value, mask: Value | None) -> None:
+        self.f.store(value, self.f.at(pointer, at, self.type), mask)
+
+    def kept(self, value: Value, mask: Value | None) -> Value:
+        """Zero in the lanes beyond the row."""
+        return value if mask is None else self.f.select(mask, value, 0.0)
+
+    def number(self, pointer: Value, at: Value) -> Value:
+        return self.f.load(self.f.at(pointer, at, self.type), self.type)
+
+    def put(self, value: Value, pointer: Value, at: Value) -> None:
+        self.f.store(value, self.f.at(pointer, at, self.type))
+
+    def splat(self, value: Value) -> Value:
+        return self.f.splat(value, self.lanes)
+
+    def of_one(self, function: Callable[[Value], Value], x: Value) -> Value:
+        """A vector function of one number."""
+        return self.f.lane(function(self.splat(x)), 0)
+
+    def counted(self, n: Value) -> Value:
+        return self.f.convert("sitofp", n, self.type)
+
+    def done(self, grain: int = 1) -> Callable:
+        around = native.entry(self.name, self.f.name, self.kinds, grain)
+        (call,) = native.functions(module(self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
+        return call
+
+
+# --- normalization ----------------------------------------------------------------------------------------------
+
+
+@lru_cache(None)
+def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> Callable:
+    """Items of segments; the weight is one number a segment, or goes along the only segment."""
+    k = Kernel("normalize", TYPES[d], ["w", "b", "x", "mean", "var", "out"], ["segments", "n", "item", "segment", "period", "by_item", "by_segment"],
+               ["eps"])  # fmt: skip
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        start = i * k["item"]
+        count = k.counted(k["segments"] * n)
+
+        def over(body: Callable[[Value, Value], None], start: Value = start) -> None:
+            with f.loop(0, k["segments"]) as s:
+                body(s, f.at(k["x"], start + s * k["segment"], k.type))
+
+        mean = f.constant(0.0, k.type)
+        if centre:
+            (sums,) = k.sums()
+            over(lambda s, x: k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(x, at, mask))))
+            mean = k.total(sums) / count
+        middle = k.splat(mean)
+        (squares,) = k.sums()
+
+        def square(s: Value, x: Value) -> None:
+            def add(at: Value, mask: Value | None, u: int) -> None:
+                v = k.kept(k.load(x, at, mask) - middle, mask) if centre else k.load(x, at, mask)
+                squares[u].set(f.fma(v, v, squares[u].get()))
+
+            k.sweep(n, add)
+
+        over(square)
+        var = k.total(squares) / count
+        scale = k.splat(1 / k.math.sqrt(var + k["eps"]))
+        if centre:
+            k.put(mean, k["mean"], i)
+        k.put(var, k["var"], i)
+
+        def finish(s: Value, x: Value) -> None:
+            out = f.at(k["out"], start + s * k["segment"], k.type)
+            place = i % k["period"] * k["by_item"] + s * k["by_segment"]
+            w = k.splat(k.number(k["w"], place)) if weight and not by_column else None
+            b = k.splat(k.number(k["b"], place)) if bias and not by_column else None
+
+            def one(at: Value, mask: Value | None, u: int) -> None:
+                v = k.load(x, at, mask)
+                v = (v - middle if centre else v) * scale
+                if weight:
+                    v = v * (k.load(k["w"], at, mask) if w is None else w)
+                if bias:
+                    v = v + (k.load(k["b"], at, mask) if b is None else b)
+                k.store(v, out, at, mask)
+
+            k.sweep(n, one)
+
+        over(finish)
+    return k.done()
+
+
+@lru_cache(None)
+def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> Callable:
+    """As above with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z, one a segment."""
+    k = Kernel("normalize_backward", TYPES[d], ["g", "x", "w", "mean", "var", "totals", "alongs", "out"],
+               ["segments", "n", "item", "segment", "period", "by_item", "by_segment"], ["eps"])  # fmt: skip
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        start, count = i * k["item"], k.counted(k["segments"] * n)
+        mean = k.splat(k.number(k["mean"], i)) if centre else None
+        deviation = 1 / k.math.sqrt(k.number(k["var"], i) + k["eps"])
+        scale = k.splat(deviation)
+        total, along = f.variable(0.0, k.type), f.variable(0.0, k.type)
+
+        def standardized(x: Value, at: Value, mask: Value | None) -> Value:
+            v = k.load(x, at, mask)
+            return (v if mean is None else v - mean) * scale
+
+        def pointers(s: Value) -> list[Value]:
+            return [f.at(k[name], start + s * k["segment"], k.type) for name in ("g", "x", "out")]
+
+        def weight_of(s: Value) -> Value:
+            return k.number(k["w"], i % k["period"] * k["by_item"] + s * k["by_segment"])
+
+        with f.loop(0, k["segments"]) as s:
+            g, x, _ = pointers(s)
+            gs, gzs = k.sums(2)
+
+            def add(at: Value, mask: Value | None, u: int) -> None:
+                v = k.load(g, at, mask)
+                gs[u].set(gs[u].get() + v)
+                gzs[u].set(f.fma(v, k.kept(standardized(x, at, mask), mask), gzs[u].get()))
+
+            k.sweep(n, add)
+            a, b = k.total(gs), k.total(gzs)
+            k.put(a, k["totals"], i * k["segments"] + s)
+            k.put(b, k["alongs"], i * k["segments"] + s)
+            total.set(total.get() + (a * weight_of(s) if weight else a))
+            along.set(along.get() + (b * weight_of(s) if weight else b))
+        by_one, by_z = k.splat(total.get() / count * deviation), k.splat(along.get() / count * deviation)
+        with f.loop(0, k["segments"]) as s:
+            g, x, out = pointers(s)
+            w = k.splat(weight_of(s) * deviation) if weight else scale
+
+            def one(at: Value, mask: Value | None, u: int) -> None:
+                v = k.load(g, at, mask) * w - standardized(x, at, mask) * by_z
+                k.store(v - by_one if centre else v, out, at, mask)
+
+            k.sweep(n, one)
+    return k.done()
+
+
+@lru_cache(None)
+def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> Callable:
+    """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's gradients."""
+    k = Kernel("normalize_columns_backward", TYPES[d], ["g", "x", "w", "mean", "var", "of_weight", "of_bias", "out"], ["rows", "n"], ["eps"])
+    f, n = k.f, k["n"]
+    count = k.counted(n)
+    with f.loop(f["from"], f["to"]) as block:
+        dw, db = (f.at(k[name], block * n, k.type) for name in ("of_weight", "of_bias"))
+        for p in (dw, db):
+            f.clear(p, n * (k.type.bits // 8))
+        with f.loop(block * ROWS, f.smaller(block * ROWS + ROWS, k["rows"])) as i:
+            g, x, out = (f.at(k[name], i * n, k.type) for name in ("g", "x", "out"))
+            mean = k.splat(k.number(k["mean"], i)) if centre else None
+            deviation = 1 / k.math.sqrt(k.number(k["var"], i) + k["eps"])
+            scale = k.splat(deviation)
+            us, uzs = k.sums(2)
+
+            def parts(at: Value, mask: Value | None) -> tuple[Value, Value, Value]:
+                v, z = k.load(g, at, mask), k.load(x, at, mask)
+                z = k.kept((z if mean is None else z - mean) * scale, mask)
+                return v, (v * k.load(k["w"], at, mask) if weight else v), z
+
+            def add(at: Value, mask: Value | None, u: int) -> None:
+                v, uv, z = parts(at, mask)
+                us[u].set(us[u].get() + uv)
+                uzs[u].set(f.fma(uv, z, uzs[u].get()))
+                k.store(f.fma(v, z, k.load(dw, at, mask)), dw, at, mask)
+                k.store(v + k.load(db, at, mask), db, at, mask)
+
+            k.sweep(n, add)
+            by_one, by_z = k.splat(k.total(us) / count * deviation), k.splat(k.total(uzs) / count * deviation)
+
+            def one(at: Value, mask: Value | None, u: int) -> None:
+                _, uv, z = parts(at, mask)
+                v = uv * scale - z * by_z
+                k.store(v - by_one if centre else v, out, at, mask)
+
+            k.sweep(n, one)
+    return k.done()
+
+
+def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]) -> tuple[bool, int, list[int]] | None:
+    """Whether the weight goes along rows, how many items there are, and the integers that the kernels take."""
+    rank, dims = len(shape), list(dims)
+    trailing = list(range(rank - len(dims), rank))
+    kept = [d for d in range(rank) if d not in dims]
+    weighted = [d for d in range(rank) if len(of_weight) == rank and of_weight[d] != 1]
+    if dims == trailing and set(weighted) <= set(dims) and len(of_weight) == rank and all(of_weight[d] == shape[d] for d in dims):
+        n = math.prod(shape[d] for d in dims)
+        return True, math.prod(shape[d] for d in kept), [1, n, n, 0, 1, 0, 0]
+    if len(of_weight) == rank and rank >= 3 and dims == [0, *range(2, rank)] and kept == [1]:  # a channel of a batch
+        length = math.prod(shape[2:])
+        return False, shape[1], [shape[0], length, length, shape[1] * length, max(1, shape[1]), 1, 0]
+    if dims == trailing and kept == [0, 1] and weighted in ([], [1]):  # a channel of a sample
+        length = math.prod(shape[2:])
+        return False, shape[0] * shape[1], [1, length, length, 0, max(1, shape[1]), 1, 0]
+    if dims == trailing and kept == [0, 1] and set(weighted) <= {1, 2} and len(of_weight) == rank:  # a group of channels
+        length = math.prod(shape[3:])
+        return False, shape[0] * shape[1], [shape[2], length, shape[2] * length, length, max(1, shape[1]), shape[2], 1]
+    return None
+
+
+def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool) -> Any:
+    """See ``_standardize`` of :mod:`pullback.ops.normalize`."""
+    arrangement = _arrangement(x.shape, dims, shape)
+    if arrangement is None or x.dtype not in TYPES or not x.size or any(p is not None and p.dtype != x.dtype for p in (weight, bias)):
+        return None
+    by_column, items, integers = arrangement
+    if integers[1] < 8:  # too short for vectors
+        return None
+    x = np.ascontiguousarray(x)
+    kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
+    mean, var = np.empty(kept, x.dtype) if centre else np.zeros((1,) * x.ndim, x.dtype), np.empty(kept, x.dtype)
+    out = np.empty(x.shape, x.dtype)
+    w, b = (x if p is None else np.ascontiguousarray(p) for p in (weight, bias))
+    call = _normalize(x.dtype, by_column, centre, weight is not None, bias is not None)
+    return call(items, *integers, eps, w, b, x, mean, var, out), mean, var
+
+
+def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, weight: Any, bias_shape: Any, dims: Sequence[int],
+                         shape: Sequence[int], eps: float, centre: bool, mean: np.ndarray, var: np.ndarray) -> Any:  # fmt: skip
+    """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
+    arrangement = _arrangement(x.shape, dims, shape)
+    if arrangement is None or x.dtype not in TYPES or g.dtype != x.dtype or not x.size or weight is not None and weight.dtype != x.dtype:
+        return None
+    by_column, items, integers = arrangement
+    if integers[1] < 8:
+        return None
+    d = x.dtype
+    g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+    out, w = np.empty(x.shape, d), x if weight is None else np.ascontiguousarray(weight)
+    if by_column:
+        n, blocks = integers[1], -(-items // ROWS)
+        of_weight, of_bias = np.empty((blocks, n), d), np.empty((blocks, n), d)
+        call = _normalize_columns_backward(d, centre, weight is not None)
+        call(blocks, items, n, eps, g, x, w, mean, var, of_weight, of_bias, out)
+        dw, db = of_weight.sum(0), of_bias.sum(0)
+    else:
+        totals, alongs = np.empty((items, integers[0]), d), np.empty((items, integers[0]), d)
+        call = _normalize_backward(d, centre, weight is not None)
+        call(items, *integers, eps, g, x, w, mean, var, totals, alongs, out)
+        period = integers[4]
+        dw, db = (a.reshape(items // period, period, -1).sum(0) if integers[6] else a.sum(1).reshape(items // period, period).sum(0)
+                  for a in (alongs, totals))  # fmt: skip
+    return (out, dw.reshape(weight.shape) if wanted[1] else None, db.reshape(bias_shape) if wanted[2] else None)
+
+
+# --- softmax ----------------------------------------------------------------------------------------------------
+
+
+def _largest(k: Kernel, x: Value, n: Value) -> Value:
+    """The maximum of a row; NaN if there is one."""
+    f = k.f
+    (tops,) = k.sums(1, -math.inf)
+
+    def larger(a: Value, b: Value) -> Value:
+        return f.select(f.compare("ugt", a, b), a, b)
+
+    def nan_kept(a: Value, b: Value) -> Value:
+        return f.select(f.compare("uno", b, f.constant(0.0, b.type)), b, larger(a, b))
+
+    k.sweep(n, lambda at, mask, u: tops[u].set(nan_kept(k.load(x, at, mask, -math.inf), tops[u].get())))
+    a, b, c, d = (t.get() for t in tops)
+    return f.fold_lanes(nan_kept(nan_kept(a, b), nan_kept(c, d)), nan_kept)
+
+
+@lru_cache(None)
+def _softmax(d: np.dtype, logarithm: bool) -> Callable:
+    k = Kernel("softmax", TYPES[d], ["x", "out"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        x, out = (f.at(k[name], i * n, k.type) for name in ("x", "out"))
+        highest = _largest(k, x, n)
+        top = k.splat(highest)
+        (sums,) = k.sums()
+
+        def add(at: Value, mask: Value | None, u: int) -> None:
+            e = k.kept(k.math.exp(k.load(x, at, mask) - top), mask)
+            if not logarithm:
+                k.store(e, out, at, mask)
+            sums[u].set(sums[u].get() + e)
+
+        k.sweep(n, add)
+        total = k.total(sums)
+        if logarithm:
+            # In two steps, as NumPy takes them: the sum of maximum and logarithm would lose digits of large rows.
+            log = k.splat(k.of_one(k.math.log, total))
+            k.sweep(n, lambda at, mask, u: k.store(k.load(x, at, mask) - top - log, out, at, mask))
+        else:
+            by = k.splat(total)
+            k.sweep(n, lambda at, mask, u: k.store(k.load(out, at, mask) / by, out, at, mask))
+    return k.done()
+
+
+@lru_cache(None)
+def _softmax_backward(d: np.dtype, logarithm: bool) -> Callable:
+    k = Kernel("softmax_backward", TYPES[d], ["g", "y", "out"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        g, y, out = (f.at(k[name], i * n, k.type) for name in ("g", "y", "out"))
+        (sums,) = k.sums()
+        if logarithm:
+            k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(g, at, mask)))
+        else:
+            k.sweep(n, lambda at, mask, u: sums[u].set(f.fma(k.load(g, at, mask), k.load(y, at, mask), sums[u].get())))
+        total = k.splat(k.total(sums))
+
+        def one(at: Value, mask: Value | None, u: int) -> None:
+            a, b = k.load(g, at, mask), k.load(y, at, mask)
+            k.store(a - k.math.exp(b) * total if logarithm else b * (a - total), out, at, mask)
+
+        k.sweep(n, one)
+    return k.done()
+
+
+def _in_rows(x: np.ndarray, dim: int) -> bool:
+    return x.dtype in TYPES and x.ndim > 0 and dim % x.ndim == x.ndim - 1 and x.size > 0
+
+
+def softmax(x: np.ndarray, dim: int, logarithm: bool = False) -> Any:
+    """Along the last dimension."""
+    if not _in_rows(x, dim):
+        return None
+    x, n = np.ascontiguousarray(x), x.shape[-1]
+    return _softmax(x.dtype, logarithm)(x.size // n, n, x, np.empty(x.shape, x.dtype))
+
+
+def softmax_backward(g: np.ndarray, y: np.ndarray, dim: int, logarithm: bool = False) -> Any:
+    if not _in_rows(y, dim) or g.dtype != y.dtype or g.shape != y.shape:
+        return None
+    g, y, n = np.ascontiguousarray(g), np.ascontiguousarray(y), y.shape[-1]
+    return _softmax_backward(y.dtype, logarithm)(y.size // n, n, g, y, np.empty(y.shape, y.dtype))
+
+
+# --- cross entropy ----------------------------------------------------------------------------------------------
+
+
+@lru_cache(None)
+def _cross_entropy(d: np.dtype) -> Callable:
+    """The maximum of each row, the logarithm of the sum of exponentials below it, and the loss of the target."""
+    k = Kernel("cross_entropy", TYPES[d], ["x", "target", "top", "logsum", "loss"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        x = f.at(k["x"], i * n, k.type)
+        highest = _largest(k, x, n)
+        top = k.splat(highest)
+        (sums,) = k.sums()
+        k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.kept(k.math.exp(k.load(x, at, mask) - top), mask)))
+        log = k.of_one(k.math.log, k.total(sums))
+        chosen = k.number(x, f.load(f.at(k["target"], i, I64), I64))
+        k.put(highest, k["top"], i)
+        k.put(log, k["logsum"], i)
+        k.put(log - (chosen - highest), k["loss"], i)
+    return k.done()
+
+
+@lru_cache(None)
+def _cross_entropy_backward(d: np.dtype) -> Callable:
+    """``softmax * share``, less the share at the target."""
+    k = Kernel("cross_entropy_backward", TYPES[d], ["x", "target", "top", "logsum", "share", "out"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        x, out = (f.at(k[name], i * n, k.type) for name in ("x", "out"))
+        top, log = (k.splat(k.number(k[name], i)) for name in ("top", "logsum"))
+        share = k.number(k["share"], i)
+        by = k.splat(share)
+        k.sweep(n, lambda at, mask, u: k.store(k.math.exp(k.load(x, at, mask) - top - log) * by, out, at, mask))
+        place = f.load(f.at(k["target"], i, I64), I64)
+        k.put(k.number(out, place) - share, out, place)
+    return k.done()
+
+
+def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
+    """Losses, maxima and logarithms of rows ``(batch, classes)``."""
+    if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
+        return None
+    x, (batch, n) = np.ascontiguousarray(x), x.shape
+    top, logsum, loss = (np.empty(shape, x.dtype) for shape in ((batch, 1), (batch, 1), (batch,)))
+    _cross_entropy(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
+    return loss, top, logsum
+
+
+def cross_entropy_backward(x: np.ndarray, target: np.ndarray, top: np.ndarray, logsum: np.ndarray, share: np.ndarray) -> Any:
+    if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
+        return None
+    x, n = np.ascontiguousarray(x), x.shape[1]
+    share = np.ascontiguousarray(np.broadcast_to(share, (len(x),)), x.dtype)
+    return _cross_entropy_backward(x.dtype)(len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype))

@@ -1,0 +1,35 @@
+"""``torch.multiprocessing``: Python's ``multiprocessing``, and :func:`spawn`.
+
+Tensors pass through queues, pipes and arguments as copies: PyTorch's would share memory, so a process that writes into one
+there is seen by the others, and here is not.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing import *  # noqa: F403
+
+from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn, start_processes
+
+__all__ = [*multiprocessing.__all__, "ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+           "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The ways in which tensors pass between processes: by copy, under the name of PyTorch's that needs no descriptors."""
+    return {"file_system"}
+
+
+def get_sharing_strategy() -> str:
+    """The way in which they do."""
+    return "file_system"
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Accept PyTorch's names, without effect.
+
+    Raises:
+        AssertionError: for another name.
+    """
+    if new_strategy not in ("file_system", "file_descriptor"):
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}")

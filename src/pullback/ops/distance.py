@@ -1,0 +1,172 @@
+"""Distances between points: ``cdist`` between two sets, ``pdist`` within one.
+
+In the p-norm, with p from 0 (how many coordinates differ) to infinity (the largest difference). Where two points
+coincide the derivative is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..tensor import Tensor
+from . import half
+from .complex import abs
+from .index import sum_at
+from .join import stack
+from .matmul import matmul
+from .pointwise import sign, where
+from .reduce import sum
+from .view import unsqueeze
+
+__all__ = ["cdist", "pdist"]
+__all_functional__ = ["pdist"]
+
+
+@half.general(name="cdist", method=False)
+def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
+    if by_product:
+        squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
+        return np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0))
+    apart = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
+    if p == 0:
+        return (apart != 0).sum(-1, dtype=apart.dtype)
+    if p == math.inf:
+        return apart.max(-1, initial=0)
+    if p == 2:
+        return np.sqrt((apart * apart).sum(-1))
+    return apart.sum(-1) if p == 1 else (apart**p).sum(-1) ** (1 / p)
+
+
+@_distances.vjp_all
+def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
+    """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
+    same = out == 0
+    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
+    if by_product:
+        return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
+    apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
+    if p == 2:
+        each = apart * share
+    elif p in (0, 1):
+        each = sign(apart) * (p * share)
+    elif p == math.inf:
+        each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
+    else:
+        each = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1) * share)
+    return sum(each, -2), -sum(each, -3)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """Distances between all points of two sets, in the p-norm.
+
+    Args:
+        x1, x2: ``(..., n, d)`` and ``(..., m, d)``: n and m points; leading dimensions broadcast.
+        p: not negative; may be infinite.
+        compute_mode: for ``p=2``, ``'use_mm_for_euclid_dist'`` computes ``|a|^2 - 2 a.b + |b|^2`` with a matrix product,
+            fast but inexact where points are close; ``'donot_use_mm_for_euclid_dist'`` does not; the default does for
+            more than 25 points.
+
+    Returns:
+        ``(..., n, m)``. The derivative is 0 where two points coincide.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions, differing ``d``, a negative ``p``, and types that are not floats.
+
+    >>> import pullback as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
+    for name, x in (("X1", x1), ("X2", x2)):
+        if len(x.shape) < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(x.shape)}D")
+        if not x.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {op.type_name(x.dtype)}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {op.type_name(x1.dtype)} but found {op.type_name(x2.dtype)}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    necessary = "use_mm_for_euclid_dist_if_necessary"
+    if compute_mode not in (None, necessary, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
+    return _distances(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Distances between all pairs of points of a set, in the p-norm.
+
+    Args:
+        input: ``(n, d)``: n points.
+        p: not negative; may be infinite.
+
+    Returns:
+        ``(n * (n - 1) / 2,)``: of the points 0 and 1, 0 and 2, ..., n - 2 and n - 1. The derivative is 0 where two coincide.
+
+    Raises:
+        RuntimeError: for another shape, a negative ``p``, and types that are not floats.
+
+    >>> import pullback as torch
+    >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if len(input.shape) != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(input.shape)}D")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return _pairs(input, float(p))
+
+
+@half.general(name="pdist", method=False)
+def _pairs(input: Tensor, p: float) -> Tensor:
+    rows = [_lengths(input[i + 1 :] - input[i], p) for i in range(len(input) - 1)]
+    return np.concatenate(rows) if rows else np.zeros(0, input.dtype)
+
+
+def _lengths(x: np.ndarray, p: float) -> np.ndarray:
+    """The norms of rows."""
+    if p == 2:
+        return np.sqrt(np.vecdot(x, x))
+    x = np.abs(x)
+    if p == 0:
+        return (x != 0).sum(-1, dtype=x.dtype)
+    if p == math.inf:
+        return x.max(-1, initial=0)
+    return x.sum(-1) if p == 1 else (x**p).sum(-1) ** (1 / p)
+
+
+def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
+    """As for ``cdist``, a row at a time: all differences together can be far larger than the input."""
+    n = input.shape[0]
+    if n < 2:
+        return input * 0
+    at = list(np.triu_indices(n, 1))
+
+    def among_all(x: Any) -> Any:  # the symmetric matrix with the pairs' values
+        half = sum_at(x, at, (n, n))
+        return half + half.mT
+
+    same = out == 0
+    share = among_all(where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1))
+    length = among_all(out) if p == math.inf else None
+    rows = []
+    for i in range(n):
+        apart = input[i] - input
+        if p in (0, 1):
+            apart = sign(apart) * p
+        elif p == math.inf:
+            apart = where(abs(apart) == unsqueeze(length[i], 1), sign(apart), 0)
+        elif p != 2:
+            apart = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1))
+        rows.append(matmul(share[i], apart))
+    return stack(rows)
+
+
+_pairs.vjp(input=_of_pairs)

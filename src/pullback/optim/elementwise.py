@@ -1,0 +1,250 @@
+"""What optimizers have in common that treat every element of a parameter for itself.
+
+Such a method is one formula. It is written once, in a subclass of :class:`Elementwise`, with operators and public
+functions; so what it is handed decides what happens: arrays compute, a whole block of parameters at a time
+(:mod:`.packing`), and tensors record, for gradients through the step (``differentiable=True``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import kernels
+from ..autograd.modes import set_grad_enabled
+from ..complaint import noted
+from ..op import wrap
+from ..ops.complex import view_as_real
+from ..storage import written
+from ..tensor import Tensor
+from .optimizer import Options, Stepper, number, rows
+from .packing import Pack, Packs, counting, work_type
+
+__all__ = ["Elementwise", "average", "blend"]
+
+
+class Elementwise(Stepper):
+    """An optimizer given by one formula for all elements.
+
+    Weight decay and ``maximize`` are dealt with here: ``g`` is the gradient after both. Decoupled weight decay
+    (the option ``decoupled_weight_decay``) goes round the formula: ``p -= lr * weight_decay * p``.
+
+    Attributes:
+        update: the formula, a static method: ``update(g, state, *coefficients)`` returns what is subtracted from
+            the parameter. It changes arrays of ``state`` in place (:func:`average`) or replaces them.
+        reads_values: whether it wants the parameter itself, as ``state["value"]``.
+    """
+
+    update: ClassVar[Callable[..., Any]]
+    reads_values: ClassVar[bool] = False
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        self._packs = Packs()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._packs = Packs()
+        for group in self.param_groups:
+            for own in map(self.state.get, group["params"]):
+                for name in self.counters(group) if own else ():
+                    if not isinstance(own[name], Tensor):  # saved by an old PyTorch
+                        own[name] = wrap(np.array(own[name], counting()))
+
+    # --- what a method says of itself -----------------------------------------------------------------------
+
+    def counters(self, o: Options) -> dict[str, float]:
+        """Numbers kept for each parameter, with their start; ``step`` is one of them."""
+        return {"step": 0.0}
+
+    def memory(self, o: Options) -> dict[str, float]:
+        """Tensors of the parameter's shape kept for each parameter, with the number that fills them at first."""
+        raise NotImplementedError
+
+    def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
+        """The numbers in the formula at step ``t``.
+
+        Args:
+            o: the group's options.
+            t: counts from 1.
+            count: the counters. New values may be stored there, and are read back in the type they are kept in.
+        """
+        raise NotImplementedError
+
+    # --- stepping -------------------------------------------------------------------------------------------
+
+    def step_group(self, group: Options) -> None:
+        """Update the parameters of a group."""
+        params = [p for p in group["params"] if p._grad is not None]
+        if group.get("capturable") or group.get("fused"):
+            refuse_switches(group, params)
+        if group["differentiable"]:
+            with set_grad_enabled(True):
+                for p in params:
+                    self._record(p, group)
+            return
+        o = in_numbers(group)
+        for some in _rounds(params):
+            for p in [p for p in some if p._grad.is_sparse]:
+                self.step_rows(p, o)
+                del some[p]
+            for pack in self._packs.of(some, group, self.state, self.counters(o), self.memory(o)):
+                self._step_pack(pack, o)
+
+    def _step_pack(self, pack: Pack, o: Options) -> None:
+        count = {name: array[0] for name, array in pack.counters.items()}
+        coefficients = self._advance(o, count)
+        for name, array in pack.counters.items():
+            array[...] = count[name]
+        if kernels.run("optimizer", "step", pack.size, self, pack, o, coefficients, _shrink(o)):
+            pack.written()
+            return
+        for block in pack.blocks:
+            state = block.state()
+            update = self._change(o, coefficients, block.gradients(), state, block.values)
+            block.store(update, state, _shrink(o))
+        pack.written()
+
+    def _record(self, p: Tensor, o: Options) -> None:
+        """The same in recorded operations."""
+        coefficients = self._advance_alone(p, o)
+        p, g, *own = map(_real, (p, p.grad, *(self.state[p][name] for name in self.memory(o))))
+        state = {name: tensor.clone() for name, tensor in zip(self.memory(o), own)}
+        update = self._change(o, coefficients, g, state, p.clone)
+        for tensor, new in zip(own, state.values()):
+            tensor.copy_(new)
+        shrink = _shrink(o)
+        if shrink is not None:
+            p.mul_(shrink)
+        p.sub_(update)
+
+    def step_rows(self, p: Tensor, o: Options) -> None:
+        """Update a parameter whose gradient is sparse."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    def change_rows(self, p: Tensor, o: Options, coefficients: tuple[Any, ...]) -> None:
+        """Apply the formula to those elements of a parameter and of its state that a sparse gradient holds."""
+        where, values = rows(p._grad)
+        work = work_type(p._array.dtype)
+        tensors = {name: self.state[p][name]._array for name in self.memory(o)}
+        state = {name: array[where].astype(work) for name, array in tensors.items()}
+        p._array[where] -= self._change(o, coefficients, values.astype(work), state, lambda: p._array[where])
+        for name, array in tensors.items():
+            array[where] = state[name]
+        written(p._array)
+
+    def _change(
+        self,
+        o: Options,
+        coefficients: tuple[Any, ...],
+        g: Any,
+        state: dict[str, Any],
+        values: Callable[[], Any],
+    ) -> Any:
+        """What is to be subtracted from a parameter of these ``values``, for the gradient ``g``."""
+        if o["maximize"]:
+            g = -g
+        decay = o.get("weight_decay", 0)
+        if (isinstance(decay, Tensor) or decay != 0) and not o.get("decoupled_weight_decay"):
+            g = g + decay * values()
+        if self.reads_values:
+            state["value"] = values()
+        return self.update(g, state, *coefficients)
+
+    def _advance(self, o: Options, count: dict[str, Any]) -> tuple[Any, ...]:
+        count["step"] += 1
+        return self.coefficients(o, float(count["step"]), count)
+
+    def _advance_alone(self, p: Tensor, o: Options) -> tuple[Any, ...]:
+        """Count a step of one parameter, whose state is made if need be."""
+        own = self.state[p]
+        for name, start in self.counters(o).items():
+            own.setdefault(name, wrap(np.array(start, counting())))
+        for name, start in self.memory(o).items():
+            own.setdefault(name, filled(p, start))
+        count = {name: own[name]._array[()] for name in self.counters(o)}
+        coefficients = self._advance(o, count)
+        for name, value in count.items():
+            own[name]._array[...] = value
+        return coefficients
+
+
+def average(state: dict[str, Any], name: str, x: Any, keep: Any) -> Any:
+    """Move a running average on, ``a = keep * a + (1 - keep) * x``, and return it."""
+    a = state[name]
+    if isinstance(a, np.ndarray):
+        a *= keep
+        a += (1 - keep) * x
+    else:  # operations recorded before may still need it as it was
+        a = state[name] = keep * a + (1 - keep) * x
+    return a
+
+
+def blend(state: dict[str, Any], name: str, x: Any, weight: Any) -> Any:
+    """Move a running average towards ``x`` by a weighted part of the way, and return it.
+
+    This is :func:`average` with ``weight = 1 - keep``, rounded as PyTorch's ``lerp`` rounds it.
+    """
+    a = state[name]
+    change = x - a
+    if weight >= 0.5:  # the larger of a and x is the one that is not multiplied away
+        a = x - (1 - weight) * change
+    elif isinstance(a, np.ndarray):
+        a += weight * change
+    else:
+        a = a + weight * change
+    state[name] = a
+    return a
+
+
+def filled(p: Tensor, start: float) -> Tensor:
+    """A tensor like the parameter, of one number; of complex type: in the real and the imaginary part."""
+    dtype = p._array.dtype
+    return wrap(np.full(p._array.shape, complex(start, start) if dtype.kind == "c" else start, dtype))
+
+
+def in_numbers(group: Options) -> Options:
+    """Options without one-element tensors."""
+    betas = group.get("betas", ())
+    if Tensor not in {group["lr"].__class__, group.get("weight_decay").__class__, *map(type, betas)}:
+        return group
+    return {name: number(value) for name, value in group.items()} | {"betas": tuple(map(number, betas))}
+
+
+def refuse_switches(group: Options, params: list[Tensor]) -> None:
+    """Refuse what PyTorch refuses of ``capturable`` and ``fused`` on the CPU."""
+    if group.get("capturable") and params:
+        raise noted(
+            AssertionError(
+                "If capturable=True, params and state_steps must be on supported devices: "
+                "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+            ),
+            "Leave capturable out on the CPU.",
+        )
+    for p in params:
+        if group.get("fused") and not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {p.dtype} and cpu"
+            )
+
+
+def _rounds(params: list[Tensor]) -> list[dict[Tensor, None]]:
+    """The parameters, each once; those listed again, once more; and so on."""
+    once = dict.fromkeys(params)
+    if len(once) == len(params):
+        return [once]
+    times = Counter(params)
+    return [{p: None for p in once if times[p] > i} for i in range(max(times.values()))]
+
+
+def _shrink(o: Options) -> Any:
+    """The factor of decoupled weight decay, if there is any."""
+    return 1 - o["lr"] * o["weight_decay"] if o.get("decoupled_weight_decay") and o["weight_decay"] != 0 else None
+
+
+def _real(t: Any) -> Any:
+    return view_as_real(t) if t.is_complex() else t

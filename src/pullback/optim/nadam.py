@@ -1,0 +1,115 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from .elementwise import Elementwise, average, blend
+from .optimizer import Options, ParamsT, check_betas, check_not_negative, check_rate
+
+__all__ = ["NAdam"]
+
+
+class NAdam(Elementwise):
+    """Adam with Nesterov's momentum: the step looks ahead along the mean gradient.
+
+    With betas (β₁, β₂), weight decay λ and momentum decay ψ, at step t (Dozat 2016)::
+
+        g  = grad + λ p
+        μₜ = β₁ (1 - 0.96^(t ψ) / 2)
+        m  = β₁ m + (1 - β₁) g
+        v  = β₂ v + (1 - β₂) g²
+        p -= lr * (μₜ₊₁ m / (1 - Π₁ᵗ⁺¹ μᵢ) + (1 - μₜ) g / (1 - Π₁ᵗ μᵢ)) / (sqrt(v / (1 - β₂ᵗ)) + eps)
+
+    Decoupled weight decay replaces the first line by ``p -= lr λ p``.
+
+    Args:
+        params: parameters, named parameters or groups; see :class:`Optimizer`.
+        lr: the learning rate, a number or a one-element tensor.
+        betas: how much of m and of v stays from step to step.
+        eps: keeps the division away from zero.
+        weight_decay, momentum_decay: λ and ψ.
+        decoupled_weight_decay: as in :class:`AdamW`.
+        foreach: accepted for compatibility: there is one implementation.
+        maximize: go up instead of down.
+        capturable: for GPUs: a step with it is refused.
+        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+
+    Raises:
+        ValueError: for a value out of range.
+
+    >>> import pullback as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+    >>> (w * w).sum().backward(); optimizer.step(); w
+    tensor([0.8611, 1.8611], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def counters(self, o: Options) -> dict[str, float]:
+        return {"step": 0.0, "mu_product": 1.0}
+
+    def memory(self, o: Options) -> dict[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+
+    def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
+        lr, (beta1, beta2) = o["lr"], o["betas"]
+        mu, ahead = (beta1 * (1 - 0.5 * 0.96 ** (i * o["momentum_decay"])) for i in (t, t + 1))
+        count["mu_product"] *= mu
+        product = float(count["mu_product"])
+        return (
+            beta1,
+            beta2,
+            lr * (1 - mu) / (1 - product),
+            lr * ahead / (1 - product * ahead),
+            1 - beta2**t,
+            o["eps"],
+        )
+
+    @staticmethod
+    def update(
+        g: Any,
+        state: dict[str, Any],
+        beta1: float,
+        beta2: float,
+        of_g: Any,
+        of_m: Any,
+        correction: float,
+        eps: float,
+    ) -> Any:
+        m = blend(state, "exp_avg", g, 1 - beta1)
+        v = average(state, "exp_avg_sq", g * g, beta2)
+        return (of_g * g + of_m * m) / ((v / correction) ** 0.5 + eps)

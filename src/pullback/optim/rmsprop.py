@@ -1,0 +1,93 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from .elementwise import Elementwise, average, blend
+from .optimizer import Options, ParamsT, check_not_negative, check_rate
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Elementwise):
+    """The gradient over the root of its mean square.
+
+    With momentum μ and weight decay λ, per step (Tieleman and Hinton 2012; centred: Graves 2013)::
+
+        g = grad + λ p
+        v = α v + (1 - α) g²
+        a = α a + (1 - α) g                  if centered, and v - a² in place of v below
+        b = μ b + g / (sqrt(v) + eps)
+        p -= lr * b
+
+    Args:
+        params: parameters, named parameters or groups; see :class:`Optimizer`.
+        lr: the learning rate, a number or a one-element tensor.
+        alpha: how much of the averages stays from step to step.
+        eps: keeps the division away from zero.
+        weight_decay, momentum: λ and μ.
+        centered: divide by the deviation instead of the root mean square.
+        capturable: for GPUs: a step with it is refused.
+        foreach: accepted for compatibility: there is one implementation.
+        maximize: go up instead of down.
+        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+
+    Raises:
+        ValueError: for a value out of range.
+
+    >>> import pullback as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.1)
+    >>> (w * w).sum().backward(); optimizer.step(); w
+    tensor([1.1921e-07, 1.0000e+00], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_rate(lr)
+        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def memory(self, o: Options) -> dict[str, float]:
+        names = ["square_avg", *["momentum_buffer"] * (o["momentum"] > 0), *["grad_avg"] * bool(o["centered"])]
+        return dict.fromkeys(names, 0.0)
+
+    def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
+        return o["lr"], o["alpha"], o["momentum"], o["eps"]
+
+    @staticmethod
+    def update(g: Any, state: dict[str, Any], lr: Any, alpha: float, momentum: float, eps: float) -> Any:
+        v = average(state, "square_avg", g * g, alpha)
+        if "grad_avg" in state:
+            a = blend(state, "grad_avg", g, 1 - alpha)
+            v = v - a * a
+        b = g / (v**0.5 + eps)
+        if "momentum_buffer" in state:
+            b = state["momentum_buffer"] = momentum * state["momentum_buffer"] + b
+        return lr * b

@@ -1,0 +1,34 @@
+"""What a report of a problem should say about where it happened: ``python -m pullback.utils.collect_env``."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["get_pretty_env_info", "main"]
+
+PACKAGES = ("numpy", "scipy", "ml_dtypes", "llvmlite")
+
+
+def get_pretty_env_info() -> str:
+    """Versions of Pullback, Python and what it computes with, a line each."""
+    from .. import __version__
+
+    facts = {"Pullback version": f"{__version__} (in the place of PyTorch)", "CUDA": "not supported", "OS": platform.platform(),
+             "Python version": sys.version.replace("\n", " "), "CPU": platform.processor() or platform.machine()}  # fmt: skip
+    for name in PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            facts[name] = "not installed"
+    return "\n".join([f"{name}: {fact}" for name, fact in facts.items()])
+
+
+def main() -> None:
+    """Print it."""
+    print(get_pretty_env_info())
+
+
+if __name__ == "__main__":
+    main()

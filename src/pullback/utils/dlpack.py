@@ -1,0 +1,66 @@
+"""PyTorch's address for DLPack, by which arrays pass between libraries without a copy."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ..ops.create import from_dlpack as from_object
+from ..tensor import Tensor
+
+__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of devices, by DLPack's numbers; memory here is of the first."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
+
+class Capsule:
+    """What :func:`to_dlpack` returns: a capsule that says itself what it is, as newer consumers ask for."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._tensor.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._tensor.__dlpack_device__()
+
+
+def to_dlpack(tensor: Tensor) -> Capsule:
+    """A tensor for :func:`from_dlpack`, of this library or another. Handing over the tensor itself does the same."""
+    if tensor.requires_grad:
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+    return Capsule(tensor)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor on the memory of any object that speaks DLPack.
+
+    Raises:
+        TypeError: for a bare capsule of another library, which NumPy does not take: pass the object that it is of.
+
+    >>> import numpy as np
+    >>> from_dlpack(np.ones(2))
+    tensor([1., 1.], dtype=torch.float64)
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack needs an object with __dlpack__, not {type(ext_tensor).__name__}: pass the array rather than a capsule of it")
+    return from_object(ext_tensor)

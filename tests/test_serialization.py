@@ -1,0 +1,568 @@
+"""``torch.save`` and ``torch.load``: files as PyTorch writes and reads them, and files that mean harm."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib.util
+import io
+import os
+import pickle
+import stat
+import struct
+import sys
+import zipfile
+from collections import Counter, OrderedDict, namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback.pt.archive import Reader, Writer
+from pullback.pt.machine import MAX_DEPTH
+from pullback.serialization import LoadError, get_unsafe_globals_in_checkpoint, replacing, safe_globals
+
+GOLDEN = Path(__file__).parent / "golden" / "pt"
+Pair = namedtuple("Pair", "a b")
+
+
+class Settings:
+    def __init__(self, rate):
+        self.rate = rate
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+def through(obj, **options):
+    """The object, saved and loaded again."""
+    file = io.BytesIO()
+    torch.save(obj, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+def archive(code: bytes, **parts: bytes) -> io.BytesIO:
+    """An archive with this pickle in it, and these storages."""
+    out = io.BytesIO()
+    writer = Writer(out.write, "archive")
+    writer.add("data.pkl", code)
+    for name, data in parts.items():
+        writer.add("data/" + name.strip("_"), data)
+    writer.close()
+    return io.BytesIO(out.getvalue())
+
+
+def tensor_code(offset=0, size=(2,), stride=(1,), kind="FloatStorage", key="0", count=4) -> bytes:
+    """A pickle of one tensor."""
+    numbers = lambda values: b"(" + b"".join([whole(v) for v in values]) + b"t"
+    whole = lambda n: b"\x8a" + bytes([9]) + n.to_bytes(9, "little", signed=True)
+    text = lambda s: b"X" + struct.pack("<I", len(s)) + s.encode()
+    pid = b"(" + text("storage") + f"ctorch\n{kind}\n".encode() + text(key) + text("cpu") + whole(count) + b"tQ"
+    return (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(" + pid + whole(offset) + numbers(size) + numbers(stride)
+            + b"\x89ccollections\nOrderedDict\n)RtR.")  # fmt: skip
+
+
+FOUR = np.arange(4, dtype=np.float32).tobytes()
+
+
+# --- what PyTorch wrote -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, types", [("dtypes", 15), ("dtypes_old", 12)])
+def test_every_type(name, types):
+    loaded = torch.load(GOLDEN / f"{name}.pt")
+    assert len(loaded) == types
+    for name, t in loaded.items():
+        expected = [[bool(v) if name == "bool" else v for v in row] for row in ((0, 3), (1, 4), (2, 5))]
+        assert t.dtype == getattr(torch, name) and t.shape == (3, 2) and t.stride() == (1, 3) and t.tolist() == expected
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("name", ["nest", "nest_old"])
+def test_everything_that_may_be_in_a_file(name, mmap):
+    if mmap and name == "nest_old":
+        with pytest.raises(RuntimeError, match="mmap can only be used with"):
+            torch.load(GOLDEN / "nest_old.pt", mmap=True)
+        return
+    r = torch.load(str(GOLDEN / f"{name}.pt"), mmap=mmap)
+    assert r["base"].tolist() == list(range(10)) and r["empty"].shape == (0, 3) and r["number"].item() == 3
+    r["base"][2] = 77.0
+    assert r["part"].tolist() == [77, 3, 4] and r["turned"][2, 0] == 77 and r["turned"].stride() == (1, 5)
+    assert r["expanded"].stride() == (1, 0) and r["grad"].requires_grad and r["grad"].is_leaf
+    assert type(r["parameter"]) is torch.nn.Parameter and r["parameter"].requires_grad and r["parameter"].tolist() == [0.5, 0.5]
+    assert r["conj"].item() == 1 - 2j and r["tagged"].tag == "kept"
+    assert type(r["ordered"]) is OrderedDict and list(r["ordered"]) == ["z", "a"] and r["counter"] == Counter("aab") and r[3] == [None, True]
+    assert r["tuple"] == (1, -1, 2.5, 2**70, "ü", b"\xff", 1j) and r["set"] == {1, "a"} and r["bytes"] == bytearray(b"q")
+    assert r["size"] == torch.Size([1, 2]) and type(r["size"]) is torch.Size and r["device"] == torch.device("cuda:1")
+    assert r["dtype"] is torch.float16 and r["layout"] is torch.strided
+    assert torch.load(GOLDEN / f"{name}.pt")["base"][2] == 2  # the file is as it was
+
+
+def net():
+    nn = torch.nn
+    return nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
+
+
+def test_a_checkpoint_goes_on():
+    saved = torch.load(GOLDEN / "checkpoint.pt")
+    model = net()
+    assert saved["model"]._metadata["1"] == {"version": 2}
+    model.load_state_dict(saved["model"])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
+    optimizer.load_state_dict(saved["optimizer"])
+    assert optimizer.param_groups[0]["lr"] == 0.1 and optimizer.state[model[0].weight]["step"] == 2
+    x = torch.arange(8.0).reshape(2, 1, 2, 2)
+    np.testing.assert_allclose(model.eval()(x).tolist(), saved["after"], rtol=1e-5)
+    model(x).sum().backward()
+    optimizer.step()
+
+
+def test_a_whole_model():
+    path = GOLDEN / "model.pt"
+    with pytest.raises(LoadError, match="GLOBAL torch.nn.modules.container.Sequential was not an allowed global"):
+        torch.load(path)
+    names = {"torch.nn.modules." + n for n in ("container.Sequential", "conv.Conv2d", "batchnorm.BatchNorm2d", "activation.ReLU",
+                                               "flatten.Flatten", "linear.Linear")}  # fmt: skip
+    assert set(get_unsafe_globals_in_checkpoint(path)) == names
+    classes = [torch.nn.Sequential, torch.nn.Conv2d, torch.nn.BatchNorm2d, torch.nn.ReLU, torch.nn.Flatten, torch.nn.Linear]
+    with safe_globals(classes):
+        model = torch.load(path)
+        assert get_unsafe_globals_in_checkpoint(path) == []
+    x = torch.arange(8.0).reshape(2, 1, 2, 2)
+    assert torch.equal(torch.load(path, weights_only=False)(x), model(x)) and not model.training
+    assert [n for n, _ in model.named_parameters()] == [n for n, _ in net().named_parameters()]
+
+
+def test_newer_pickle_protocols():
+    assert torch.load(GOLDEN / "protocol4.pt").tolist() == [1, 1, 1]
+
+
+# --- what is written here ---------------------------------------------------------------------------------------
+
+
+def test_round_trip_of_views_and_odd_arrays():
+    base = torch.arange(12.0).reshape(3, 4)
+    fortran = torch.from_numpy(np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    gaps = torch.from_numpy(np.arange(20)[::2])
+    r = through({"base": base, "row": base[1], "col": base[:, 2], "t": base.t(), "f": fortran, "gaps": gaps, "flip": base.flip(0), "zero": base[:0],
+                 "0d": base[1, 1]})  # fmt: skip
+    assert r["col"].tolist() == [2, 6, 10] and r["f"].tolist() == fortran.tolist() and r["f"].stride() == fortran.stride()
+    assert r["gaps"].tolist() == gaps.tolist() and r["flip"].tolist() == base.flip(0).tolist() and r["zero"].shape == (0, 4)
+    r["base"].zero_()
+    assert r["row"].tolist() == [0] * 4 and r["t"].sum() == 0 and r["0d"].item() == 0
+
+
+def test_storages_are_written_once():
+    file = io.BytesIO()
+    big = torch.zeros(10000)
+    torch.save([big, big[5:], big.view(100, 100), big], file)
+    assert len(file.getvalue()) < 43000
+    assert len([n for n in zipfile.ZipFile(file).namelist() if n.startswith("archive/data/")]) == 1
+
+
+def test_archive_is_laid_out_as_pytorchs(tmp_path):
+    path = tmp_path / "model.pt"
+    torch.save([torch.ones(3), torch.zeros(5, dtype=torch.uint8)], path)
+    with zipfile.ZipFile(path) as z:
+        assert z.testzip() is None
+        assert {"model/data.pkl", "model/byteorder", "model/data/0", "model/data/1", "model/version"} <= set(z.namelist())
+        assert z.read("model/byteorder") == sys.byteorder.encode() and z.read("model/version") == b"3\n"
+        for info in z.infolist():
+            names, extras = struct.unpack_from("<2H", path.read_bytes(), info.header_offset + 26)
+            assert (info.header_offset + 30 + names + extras) % 64 == 0 and info.compress_type == 0
+
+
+def test_attributes_and_subclasses():
+    t = torch.ones(2).as_subclass(Tagged)
+    t.note = ["a"]
+    p = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+    p.note = 3
+    assert through(p).note == 3 and not through(p).requires_grad
+    with pytest.raises(LoadError, match="Tagged"):
+        through(t)
+    with safe_globals([Tagged]):
+        back = through(t)
+    assert type(back) is Tagged and back.note == ["a"]
+
+
+def test_tied_parameters_stay_tied():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    back = through(model, weights_only=False)
+    assert back[0].weight is back[1].weight
+    state = through(model.state_dict())
+    state["0.weight"].fill_(3)
+    assert state["1.weight"].sum() == 12
+
+
+def test_functions_of_torch_nn():
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, activation=torch.nn.functional.gelu)
+    assert through(layer, weights_only=False).activation is torch.nn.functional.gelu
+
+
+def test_types_that_share_memory_are_refused():
+    z = torch.ones(2, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match="view the same data as different types"):
+        torch.save([z, torch.view_as_real(z)], io.BytesIO())
+
+
+def test_pickle_and_copy_still_work():
+    t = torch.arange(6.0).reshape(2, 3).t().requires_grad_()
+    for back in (pickle.loads(pickle.dumps(t)), copy.copy(t), copy.deepcopy(t)):
+        assert back.tolist() == t.tolist() and back.requires_grad
+    assert pickle.loads(pickle.dumps(torch.nn.Linear(1, 1))).weight.requires_grad
+
+
+def test_big_endian_files():
+    swapped = np.arange(4, dtype=">f4").tobytes()
+    out = io.BytesIO()
+    writer = Writer(out.write, "archive")
+    for name, data in (("data.pkl", tensor_code(size=(4,))), ("byteorder", b"big"), ("data/0", swapped)):
+        writer.add(name, data)
+    writer.close()
+    assert torch.load(io.BytesIO(out.getvalue())).tolist() == [0, 1, 2, 3]
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def test_where_files_may_be(tmp_path):
+    path = tmp_path / "a.pt"
+    for place in (path, str(path)):
+        torch.save({"a": 1}, place)
+        assert torch.load(place) == {"a": 1}
+    with open(path, "rb") as file:
+        assert torch.load(file) == {"a": 1}
+    with open(path) as file, pytest.raises(AttributeError, match="mode 'rb'"):
+        torch.load(file)
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+    with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
+        torch.save(1, tmp_path / "none" / "a.pt")
+    with pytest.raises(AttributeError, match="write"):
+        torch.save(1, 3)
+
+
+def test_a_crash_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save({"a": 1}, path)
+    with pytest.raises(Exception, match="lambda"):
+        torch.save({"a": lambda: 0}, path)
+    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert torch.load(path) == {"a": 1} and os.listdir(tmp_path) == ["a.pt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes and links are Unix's")
+def test_modes_and_links_stay(tmp_path):
+    path, link = tmp_path / "a.pt", tmp_path / "link.pt"
+    before = os.umask(0o027)
+    try:
+        torch.save(1, path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o600)
+    link.symlink_to(path)
+    torch.save(2, link)
+    assert link.is_symlink() and torch.load(path) == 2 and stat.S_IMODE(path.stat().st_mode) == 0o600
+    torch.save(3, "/dev/null")
+
+
+def test_mapped_tensors_can_be_written_and_the_file_replaced(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(torch.zeros(1000), path)
+    t = torch.load(path, mmap=True)
+    t += 1
+    torch.save(t, tmp_path / "b.pt")
+    assert torch.load(path).sum() == 0 and torch.load(tmp_path / "b.pt").sum() == 1000
+    assert (tmp_path / "b.pt").stat().st_size < 6000  # the tensor, not the file it came from
+    with pytest.raises(ValueError, match="f must be a string"):
+        torch.load(io.BytesIO(), mmap=True)
+
+
+def on_cuda() -> io.BytesIO:
+    return archive(tensor_code().replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:0"), _0=FOUR)
+
+
+@pytest.mark.parametrize("location", ["cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda s, loc: s])
+def test_map_location(location):
+    assert torch.load(on_cuda(), map_location=location).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("location, words", [(None, "Attempting to deserialize object on a CUDA device"), (lambda s, loc: None, "Attempting"),
+                                             ({"cuda:1": "cpu"}, "Attempting"), ("cuda", "not available")])  # fmt: skip
+def test_devices_that_are_not_here(location, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.load(on_cuda(), map_location=location)
+
+
+# --- what a file may name ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("obj, name", [(Settings(1), "Settings"), (argparse.Namespace(a=1), "argparse.Namespace"), (Pair(1, 2), "Pair"),
+                                       (np.float64(1), "numpy")])  # fmt: skip
+@pytest.mark.parametrize("weights_only", [None, True, False])
+def test_unknown_classes_are_refused_by_name(obj, name, weights_only):
+    with pytest.raises(LoadError, match=f"Weights only load failed.*Unsupported global: GLOBAL .*{name}") as caught:
+        through(obj, weights_only=weights_only)
+    assert isinstance(caught.value, pickle.UnpicklingError) and "Nothing in a file is executed" in caught.value.__notes__[0]
+
+
+def test_classes_that_the_program_allows():
+    with safe_globals([Settings, Pair, argparse.Namespace]):
+        assert through(Settings(3)).rate == 3 and through(Pair(1, torch.ones(1))).b.item() == 1 and through(argparse.Namespace(a=1)).a == 1
+    assert torch.serialization.get_safe_globals() == []
+    torch.serialization.add_safe_globals([(Settings, f"{__name__}.Settings")])
+    try:
+        assert through(Settings(3)).rate == 3
+    finally:
+        torch.serialization.clear_safe_globals()
+    scalar = type(np.dtype("f8"))
+    with safe_globals([np._core.multiarray.scalar, np.dtype, scalar]):
+        assert through(np.float64(1.5)) == 1.5
+
+
+class Harm:
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("call", [(os.system, "echo harm"), (eval, "1/0"), (getattr, "", "join"), (open, "/tmp/x", "w"), (__import__, "os")])
+@pytest.mark.parametrize("make", ["new", "old", "bare"])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_nothing_is_executed(call, make, weights_only):
+    code = pickle.dumps(Harm(*call), protocol=2)
+    number, version = pickle.dumps(0x1950A86A20F9469CFC6C, 2), pickle.dumps(1001, 2)
+    file = {"new": archive(code), "old": io.BytesIO(number + version + pickle.dumps({}, 2) + code + pickle.dumps([], 2)), "bare": io.BytesIO(code)}
+    with pytest.raises(LoadError, match="GLOBAL"):
+        torch.load(file[make], weights_only=weights_only)
+    with pytest.raises(LoadError, match="blocked"), safe_globals([(os.system, "posix.system")]):
+        torch.load(archive(b"cposix\nsystem\n(X\x02\0\0\0lstR."))
+
+
+def test_names_of_pytorchs_that_are_absent():
+    with pytest.raises(LoadError, match="quantized tensors cannot be loaded"):
+        torch.load(archive(b"ctorch._utils\n_rebuild_qtensor\n."))
+    with pytest.raises(LoadError, match="torch.float8_e4m3fn"):
+        torch.load(archive(b"ctorch\nfloat8_e4m3fn\n."))
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["nest", "nest_old", "checkpoint"])
+def test_every_truncation(name):
+    data = (GOLDEN / f"{name}.pt").read_bytes()
+    for end in [*range(0, len(data), 37), len(data) - 1]:
+        with pytest.raises(LoadError):
+            torch.load(io.BytesIO(data[:end]))
+
+
+def test_damaged_values_do_not_pass_unnoticed():
+    data = bytearray((GOLDEN / "checkpoint.pt").read_bytes())
+    start = data.index(b"checkpoint/data/0")
+    names, extras = struct.unpack_from("<2H", data, start - 4)
+    at = start + names + extras
+    data[at] ^= 1
+    with pytest.raises(LoadError, match="checksum"):
+        torch.load(io.BytesIO(bytes(data)))
+
+
+@pytest.mark.parametrize("changes", [
+    dict(size=(5,)), dict(offset=3), dict(offset=-1), dict(size=(-1,)), dict(stride=(-1,)), dict(size=(2, 2), stride=(3, 1)), dict(size=(2,), stride=()),
+    dict(count=5), dict(count=-1), dict(count=2**62), dict(kind="DoubleStorage"), dict(key="1"), dict(offset=2**62), dict(stride=(2**62,)),
+    dict(size=(2**62,), stride=(2**62,)), dict(size=(1,) * 70, stride=(1,) * 70), dict(size=(0, 2**62, 2**62), stride=(1, 1, 1)),
+], ids=str)  # fmt: skip
+def test_tensors_outside_of_their_memory(changes):
+    assert torch.load(archive(tensor_code(), _0=FOUR)).tolist() == [0, 1]
+    with pytest.raises(LoadError):
+        torch.load(archive(tensor_code(**changes), _0=FOUR))
+
+
+def bomb(length: int) -> bytes:
+    """A tuple of twice the same tuple of twice the same tuple ..."""
+    return b")" + b"2\x86" * length
+
+
+@pytest.mark.parametrize("code, words", [
+    (b"}" + bomb(60) + b"Ns.", "too many elements"), (b"}(" + bomb(60) + b"Nu.", "too many elements"), (b"\x8f(" + bomb(60) + b"\x90.", "too many"),
+    (b")" + b"\x85" * 5000 + b".", f"more than {MAX_DEPTH}"), (b"]" * 5000 + b"a" * 4999 + b".", f"more than {MAX_DEPTH}"),
+    (b"}" * 2 + b"Ns.", "key of type dict"), (b"}]Ns.", "key of type list"), (b"}G" + b"\0" * 8 + b"N", "cut off"), (b"j\xff\xff\xff\xff.", "never put"),
+    (b"r\xff\xff\xff\x7f.", "never put"), (b"X\xff\xff\xff\xff.", "cut off"), (b"\x8e" + b"\xff" * 8 + b".", "cut off"), (b"\x8b\xff\xff\xff\x7f.", "cut off"),
+    (b"(.", "mark"), (b"t.", "never put"), (b"", "Ran out of input"), (b".", "never put"), (b"0.", "never put"), (b"X\x01\0\0\0\xff.", "Unicode"),
+    (b"ccollections\nOrderedDict\n(K\x01tR.", "damaged"), (b"c__builtin__\nbytearray\n(J\xff\xff\xff\x7ftR.", "bytes of the file"),
+    (b"c__builtin__\nbytearray\n(B" + struct.pack("<I", 100) + b"x" * 100 + b"tq\x00R0" + b"c__builtin__\nbytearray\nh\x00R0" * 100 + b"N.", "over and over"),
+    (b"c__builtin__\nset\n(](K\x01tatR.", "a set of the file"), (b"ctorch\nSize\n(]tR.", "torch.Size"), (b"ctorch\ndevice\n(" + bomb(60) + b"tR.", "a device"),
+    (b"NNNb.", "Can only build"), (b"NN\x81.", "arguments"), (b"N)R.", "unrecognized function"), (b"N)\x81.", "Can only create"), (b"Ncab", "cut off|GLOBAL"),
+    (b"c\n\n.", "Unsupported global"), (b"NQ.", "Only persistent_load of storage"), (b"ctorch\nFloatStorage\n)R.", "unrecognized function"), (b"\xff", "Unsupported operand"),
+    (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n)}tR.", "made by something else"),
+])  # fmt: skip
+def test_hostile_pickles(code, words):
+    with pytest.raises(LoadError, match=words):
+        torch.load(archive(b"\x80\x02" + code))
+
+
+def test_copies_over_and_over():
+    text = b"X" + struct.pack("<I", 1000) + b"x" * 1000
+    code = b"\x80\x02c_codecs\nencode\n(" + text + b"X\x06\0\0\0latin1tq\x00R0" + b"c_codecs\nencode\nh\x00R0" * 1000 + b"N."
+    with pytest.raises(LoadError, match="over and over"):
+        torch.load(archive(code))
+
+
+def test_crowds_of_colliding_keys():
+    numbers = [(i * 3.0, i) for i in range(50)]
+    assert through(dict(numbers)) == dict(numbers)
+    multiples = b"".join([b"\x8a\x09" + (k * (2**61 - 1)).to_bytes(9, "little") + b"N" for k in range(1, 200)])
+    with pytest.raises(LoadError, match="key of type int"):
+        torch.load(archive(b"}(" + multiples + b"u."))
+    with pytest.raises(LoadError, match="same hash"):
+        torch.load(archive(b"}" + b"K\x01Ns" * 200 + b"."))
+
+
+def test_hostile_archives():
+    good = archive(tensor_code(), _0=FOUR).getvalue()
+    compressed = io.BytesIO()
+    with zipfile.ZipFile(compressed, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("archive/data.pkl", b"\x80\x02N." + b"\0" * 10**6)
+    compressed.seek(0)
+    with pytest.raises(LoadError, match="compressed"):
+        torch.load(compressed)
+    none = io.BytesIO()
+    with zipfile.ZipFile(none, "w") as z:
+        z.writestr("a/b", b"")
+    none.seek(0)
+    with pytest.raises(LoadError, match="no data.pkl"):
+        torch.load(none)
+    end = good.rindex(b"PK\5\6")
+    for at in (end + 10, end + 12, end + 16):  # count, length and start of the directory
+        for value in (b"\xff\xff", b"\xff\xff\xff\xff", b"\x00\x7f"):
+            bad = bytearray(good)
+            bad[at : at + len(value)] = value
+            with pytest.raises(LoadError):
+                torch.load(io.BytesIO(bytes(bad)))
+
+
+def test_entries_that_overlap():
+    """Many entries that are the same megabyte would fill the memory."""
+    out = io.BytesIO()
+    writer = Writer(out.write, "archive")
+    writer.add("data.pkl", b"")
+    writer.add("data/0", b"\0" * 10**5)
+    line = writer._directory[writer._directory.index(b"PK\1\2", 1) :]
+    for i in range(1, 10):
+        writer._directory += line.replace(b"data/0", b"data/%d" % i)
+        writer._count += 1
+    writer.close()
+    reader = Reader(io.BytesIO(out.getvalue()))
+    with pytest.raises(LoadError, match="overlap"):
+        [reader.read(f"data/{i}") for i in range(10)]
+
+
+def test_no_file_of_pytorchs():
+    for data in (b"", b"hello", b"PK", b"PK\3\4", b"\x89PNG\r\n", pickle.dumps({"a": 1}), b"\0" * 1000):
+        with pytest.raises(LoadError, match="Weights only load failed"):
+            torch.load(io.BytesIO(data))
+
+
+def test_fuzz():
+    """A few of the files of scripts/fuzz_load.py, which was run on 120,000."""
+    path = Path(__file__).parent.parent / "scripts" / "fuzz_load.py"
+    spec = importlib.util.spec_from_file_location("fuzz_load", path)
+    fuzz_load = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fuzz_load)
+    outcomes = fuzz_load.fuzz(1500, seed=11)
+    assert sum(outcomes.values()) == 1500 and 50 < outcomes["loaded"] < 750
+
+
+# --- safetensors, and beside PyTorch ----------------------------------------------------------------------------
+
+
+def test_safetensors(tmp_path):
+    """The package's own module for PyTorch, in a process where ``torch`` is Pullback."""
+    pytest.importorskip("safetensors")
+    import subprocess
+
+    program = """if True:
+        import sys, torch
+        from safetensors import safe_open
+        from safetensors.torch import load, load_file, save, save_file
+        tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(3, dtype=torch.bfloat16), "c": torch.tensor([True]), "e": torch.zeros(0, 2)}
+        save_file(tensors, sys.argv[1], metadata={"format": "pt"})
+        for back in (load_file(sys.argv[1]), load(save(tensors))):
+            assert all(torch.equal(back[k], t) and back[k].dtype == t.dtype for k, t in tensors.items())
+        with safe_open(sys.argv[1], framework="pt") as f:
+            assert f.metadata() == {"format": "pt"} and f.get_slice("a")[:, 1:2].tolist() == [[1], [4]]
+        print(torch.__name__)"""
+    run = [sys.executable, "-m", "pullback", "run", "-c", program, str(tmp_path / "x.safetensors")]
+    result = subprocess.run(run, capture_output=True, text=True, timeout=60)
+    assert result.stdout == "pullback\n", result.stderr
+
+
+@pytest.mark.torch
+def test_pytorch_reads_what_is_written_here(tmp_path):
+    theirs = pytest.importorskip("torch")
+    spec = importlib.util.spec_from_file_location("record_pt", Path(__file__).parent / "golden" / "record_pt.py")
+    recorder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(recorder)
+    for name in ("dtypes", "nest", "checkpoint"):
+        torch.save(torch.load(GOLDEN / f"{name}.pt"), tmp_path / "a.pt")
+        expected, got = theirs.load(GOLDEN / f"{name}.pt"), theirs.load(tmp_path / "a.pt", weights_only=True, mmap=name != "nest")
+        _compare(theirs, expected, got)
+    got = theirs.load(tmp_path / "a.pt")
+    model = recorder.model()
+    model.load_state_dict(got["model"])
+    theirs.optim.Adam(model.parameters()).load_state_dict(got["optimizer"])
+    x = theirs.arange(8.0).reshape(2, 1, 2, 2)
+    assert model.eval()(x).tolist() == got["after"]
+
+
+def _compare(torch, a, b):
+    assert type(a) is type(b)
+    if isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
+        assert a.requires_grad == b.requires_grad and a.is_conj() or a.stride() == b.stride()
+        assert {k: v for k, v in vars(a).items()} == vars(b)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            _compare(torch, a[key], b[key])
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            _compare(torch, x, y)
+    else:
+        assert a == b
+
+
+@pytest.mark.torch
+def test_pytorch_reads_whole_models(tmp_path):
+    theirs = pytest.importorskip("torch")
+    torch.save(torch.load(GOLDEN / "model.pt", weights_only=False), tmp_path / "a.pt")
+    nn = theirs.nn
+    with theirs.serialization.safe_globals([nn.Sequential, nn.Conv2d, nn.BatchNorm2d, nn.ReLU, nn.Flatten, nn.Linear]):
+        model = theirs.load(tmp_path / "a.pt")
+        x = theirs.arange(8.0).reshape(2, 1, 2, 2)
+        assert theirs.equal(model(x), theirs.load(GOLDEN / "model.pt")(x))
+
+
+@pytest.mark.torch
+def test_classes_are_where_pytorch_has_them():
+    theirs = pytest.importorskip("torch")
+    from pullback.pt.names import path_of
+
+    wrong = []
+    for name, cls in vars(torch.nn).items():
+        other = getattr(theirs.nn, name, None)
+        if isinstance(cls, type) and issubclass(cls, torch.nn.Module) and name != "DataParallel":
+            expected = f"{other.__module__}.{other.__qualname__}"
+            if path_of(cls) != expected:
+                wrong.append((path_of(cls), expected))
+    assert wrong == []
