@@ -21,7 +21,7 @@ def cli(*arguments, cwd=None, flags=()):
 
 def test_version():
     got = cli("--version")
-    assert (got.stdout, got.stderr) == (f"pullback {pullback.__version__}\n", "")
+    assert (got.stdout, got.stderr) == (f"pullback {pullback.version.pullback}\n", "")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["run", "-c", "import torch"]], ids=" ".join)

@@ -353,7 +353,7 @@ def test_its_use_names_both_lines(use, tmp_path):
     assert got.returncode == 1
     assert got.stderr.count("  File ") == 1
     assert 'program.py", line 4, in <module>' in got.stderr
-    assert f"NotInPullback: {name} is not in Pullback {pullback.__version__}\n" in got.stderr
+    assert f"NotInPullback: {name} is not in Pullback {pullback.version.pullback}\n" in got.stderr
     assert "  asked for at program.py:2 (the import), used at program.py:4." in got.stderr
 
 

@@ -13,6 +13,8 @@ from .autograd import modes, running
 from .autograd.graph import AccumulateGrad, Node, clock, made_here
 from .autograd.refusing import error_node
 from .autograd.saved import SavedTensor, packed
+from .overrides import DisableTorchFunction as DisableTorchFunction
+from .overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tensor import Tensor
 
 _current_autograd_node = running.current_node
@@ -22,6 +24,14 @@ _will_engine_execute_node = running.will_execute
 is_grad_enabled = modes.is_grad_enabled
 is_inference_mode_enabled = modes.is_inference_mode_enabled
 has_lapack = True
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced to be scripted."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is logged."""
 
 
 class _WeakTensorRef:

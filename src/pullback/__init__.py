@@ -101,17 +101,47 @@ from .ops.write import *
 from .ops.native import *
 from .ops.methods import *
 from .shape import Size
+from .spellings import accept as _accept_numpys_names
 from .tensor import Tensor
+from .version import __version__
 
+_accept_numpys_names(globals())
 globals().update(_NAMES)  # the short names too: float, double, long, ...
-__version__ = "0.1.0"
+newaxis = None
 
-_SUBMODULES = frozenset((
-    "_C", "_utils", "distributions", "explain", "fft", "func", "linalg", "masked",
-    "multiprocessing", "nn", "optim", "profiler", "random", "serialization", "signal", "special", "utils",
-))  # fmt: skip
-_LATER = {"save": "serialization", "load": "serialization", "set_printoptions": "printing", "install": "run", "uninstall": "run", "vmap": "func", "watch": "explain.watch", "summary": "explain.summary",
-          "is_anomaly_enabled": "autograd.anomaly_mode", "is_anomaly_check_nan_enabled": "autograd.anomaly_mode"}
+_SUBMODULES = frozenset("""
+    _C _utils accelerator amp backends cpu cuda distributions explain fft func hub jit legacy linalg masked mps
+    multiprocessing nn optim overrides profiler random return_types serialization settings signal special testing
+    torch_version types utils version xpu
+""".split())
+_ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
+    "amp": "autocast GradScaler",
+    "amp.autocast_mode": """
+        autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
+        get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+        set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
+        set_autocast_enabled set_autocast_gpu_dtype""",
+    "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
+    "cuda": "OutOfMemoryError",
+    "explain.summary": "summary",
+    "explain.watch": "watch",
+    "func": "vmap",
+    "legacy": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
+        HalfTensor IntTensor LongTensor ShortTensor""",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "printing": "set_printoptions",
+    "run": "install uninstall",
+    "serialization": "load save",
+    "settings": """
+        are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_device get_deterministic_debug_mode
+        get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads init_num_threads
+        is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
+        set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
+        set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",
+    "types": "typename",
+}
+_LATER = {name: module for module, names in _ELSEWHERE.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -120,8 +150,9 @@ def __getattr__(name: str) -> Any:
 
     if name in _SUBMODULES:
         return import_module(f".{name}", __name__)
-    if name in _LATER:
-        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    module = "foreach" if name.startswith("_foreach_") else _LATER.get(name)
+    if module is not None:
+        value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
         return value
     import sys
 

@@ -23,11 +23,12 @@ def commands() -> click.Group:
     """The commands as click sees them."""
     import click
 
-    from . import __version__, run
+    from . import run
     from .demo import PROGRAMS
+    from .version import pullback as version
 
     @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-    @click.version_option(__version__, message="%(prog)s %(version)s", prog_name="pullback")
+    @click.version_option(version, message="%(prog)s %(version)s", prog_name="pullback")
     def pullback() -> None:
         """PyTorch's autograd in pure Python on NumPy, with a backward pass that people can see."""
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .complaint import noted
+
+WAY_OUT = ("Pullback computes on the CPU.", "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.")
+
 
 class device:
     """Where a tensor lives. ``torch.device("cuda")`` can be named, but nothing can be put there.
@@ -61,14 +65,16 @@ def check_device(d: Any) -> None:
     """Refuse any device but the CPU (None means the default, which it is).
 
     Raises:
-        RuntimeError: naming what there is.
+        AssertionError: for ``"cuda"`` and ``"xpu"``, as PyTorch does where they are not.
+        RuntimeError: for others, naming what there is.
     """
     if d is None or d is CPU:
         return
     d = device(d)
+    if d.type in ("cuda", "xpu"):
+        raise noted(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
     if d.type != "cpu":
-        raise RuntimeError(f"Device '{d}' is not available: Pullback computes on the CPU.\n"
-                           "  Use device='cpu', or choose by torch.cuda.is_available(), which is False here.")  # fmt: skip
+        raise noted(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
 
 
 class Layout:

@@ -190,6 +190,22 @@ def is_lifted(value: Any) -> bool:
     return isinstance(value, Lifted)
 
 
+def apply(op: Any, args: Sequence[Any]) -> Tensor:
+    """An elementwise operation on tensors without history and on numbers, by the shortest way."""
+    values = [a._array if isinstance(a, Tensor) else a for a in args]
+    if concerned(values):
+        return held(compute(op, values))
+    d = None
+    for v in values:
+        if v.__class__ is np.ndarray:
+            if d is not None and v.dtype is not d or v.dtype.kind != "f" or v.dtype.itemsize < 4:
+                return op.call(*args)
+            d = v.dtype
+        elif v.__class__ is not float and v.__class__ is not int:
+            return op.call(*args)
+    return held(np.asarray(op.impl(*values)))
+
+
 def holds_lifted(g: Any) -> bool:
     """Whether a gradient, or one of a tuple of them, as a value or as a tensor, is lifted."""
     if g.__class__ is tuple:
@@ -207,9 +223,14 @@ def topmost(values: Sequence[Any]) -> Any:
     return top
 
 
+def concerned(values: Sequence[Any]) -> bool:
+    """Whether a level has to compute: some value is lifted, or a trace records this thread."""
+    return modes._local.trace is not None or any(map(is_lifted, values))
+
+
 def compute(op: Any, values: Sequence[Any]) -> Any:
-    """An operation on values of which some are lifted: a value, or a list of them."""
-    level = topmost(values)
+    """An operation on values that concern a level: a value, or a list of them."""
+    level = topmost(values) or modes._local.trace
     outer = any([isinstance(w, Lifted) and w.level is level and w.outer
                  for v in values for w in (v if isinstance(v, (tuple, list)) else (v,))])  # fmt: skip
     return level.compute(op, values, outer)
@@ -253,6 +274,12 @@ def settled(value: Any) -> Any:
     while isinstance(value, Lifted) and not value.level.live:
         value = value.value
     return value
+
+
+def drawn(make: Callable[[], np.ndarray]) -> Any:
+    """Random numbers, which a compiled function draws anew whenever it is called."""
+    trace = modes._local.trace
+    return make() if trace is None else trace.drawn(make)
 
 
 def by_example(fn: Callable) -> Callable:

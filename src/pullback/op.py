@@ -398,7 +398,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
 
 def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if modes.special or modes.overridden:
+    if modes.intercepted or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
@@ -424,7 +424,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
     if op.check is not None:
         op.check(*args)
-    if modes.special and lift.is_lifted(values):
+    if modes.special and lift.concerned(values):
         return finished(op, args, edges, values, lift.compute(op, values), out, 2)
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
@@ -435,6 +435,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     for i in op.tensors:
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+    if modes.special and modes._local.packing and recording and not half and d.category >= FLOATING:
+        pack_inputs(op, args, edges, values)
     try:
         value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
     except Exception as failure:
@@ -452,6 +454,14 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     elif modes.silent and modes._local.made is not None:
         storage.mark(result, recording or None, *args)
     return result if out is None else write_out(out, result)
+
+
+def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
+    """Let the hooks for saved tensors have the inputs before the operation computes: they may stop it."""
+    if modes.is_grad_enabled() and not op.listed:
+        from .autograd import saved
+
+        saved.pack_inputs(op, args, edges, values)
 
 
 def foreign(op: Op, args: tuple) -> Any:
@@ -556,7 +566,7 @@ def view_call(op: Op) -> Callable:
         if input.__class__ is ndarray:
             return impl(*args)
         c = input.__class__
-        if modes.special or c is not Tensor and c not in PLAIN:
+        if modes.intercepted or c is not Tensor and c not in PLAIN:
             from .overrides import NOT_OVERRIDDEN, dispatch
 
             result = dispatch(op.call, args, {})
@@ -568,7 +578,7 @@ def view_call(op: Op) -> Callable:
             raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
         x, options = input._array, args[1:]
         try:
-            if x.__class__ is ndarray:
+            if x.__class__ is ndarray and not (modes.special and lift.concerned(())):
                 value = impl(x, *options) if not modes.special else layers.through(op)(x, *options)
             else:
                 value = lift.compute(op, (x, *options))
@@ -612,7 +622,7 @@ def view_call(op: Op) -> Callable:
 
 def general_slow(op: Op, args: tuple, out: Any) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
-    if modes.special or modes.overridden:
+    if modes.intercepted or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
@@ -644,11 +654,13 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
             return foreign(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
+    if modes.special and modes._local.packing:
+        pack_inputs(op, args, edges, values)
     try:
         if not modes.special:
             value = op.impl(*values)
         else:
-            value = lift.compute(op, values) if any(map(lift.is_lifted, values)) else layers.through(op)(*values)
+            value = lift.compute(op, values) if lift.concerned(values) else layers.through(op)(*values)
     except Exception as failure:
         raise explained(op, [v for v in values if isinstance(v, ndarray)], failure) from None
     return finished(op, args, edges, values, value, out, 2)

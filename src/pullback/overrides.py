@@ -1,7 +1,12 @@
-"""``__torch_function__``: classes that stand for tensors, or extend them, and intervene in operations."""
+"""``__torch_function__``: classes that stand for tensors, or extend them, and intervene in operations.
+
+A :class:`TorchFunctionMode` intervenes in all operations of its block, whatever they are handed; autocasting
+(:mod:`pullback.amp`) does, after everybody else.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -9,6 +14,52 @@ from .autograd import modes
 from .tensor import Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
+
+
+class _PerThread(threading.local):
+    modes: tuple[TorchFunctionMode, ...] = ()  # that are entered, the innermost last
+    cast: Callable | None = None  # what autocasting makes of an operation
+
+
+_local = _PerThread()
+
+
+class TorchFunctionMode:
+    """Intervenes in every operation inside its block; a subclass says how.
+
+    What operations are made of, and functions that make tensors, are not operations.
+
+    >>> import pullback as torch
+    >>> class Names(torch.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names(): _ = torch.ones(2) * 2
+    mul
+    """
+
+    def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        _local.modes += (self,)
+        modes.special_case(1, True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _local.modes = _local.modes[:-1]
+        modes.special_case(-1, True)
+
+
+class DisableTorchFunction:
+    """Inside, neither classes nor modes intervene, in this thread."""
+
+    def __enter__(self) -> None:
+        self.before = modes._local.overrides, _local.modes
+        modes._local.overrides, _local.modes = False, ()
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.overrides, _local.modes = self.before
 
 
 class DisableTorchFunctionSubclass:
@@ -44,19 +95,26 @@ def overriding(args: Iterable[Any]) -> list[Any]:
 
 
 def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What an overriding argument makes of the operation, or ``NOT_OVERRIDDEN``."""
-    if not modes._local.overrides:
-        return NOT_OVERRIDDEN
-    candidates = overriding((*args, *kwargs.values()))
-    if not candidates:
-        return NOT_OVERRIDDEN
+    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
+    outer = _local.modes
+    if outer:
+        _local.modes = outer[:-1]
+        try:
+            result = outer[-1].__torch_function__(fn, tuple(map(type, overriding((*args, *kwargs.values())))), args, kwargs)
+        finally:
+            _local.modes = outer
+        if result is not NotImplemented:
+            return result
+    candidates = overriding((*args, *kwargs.values())) if modes._local.overrides else []
     types = tuple(type(a) for a in candidates)
     for a in candidates:
         result = type(a).__torch_function__(fn, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(f"no implementation found for '{fn.__name__}' on types that implement __torch_function__: "
-                    f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
+    if candidates:
+        raise TypeError(f"no implementation found for '{fn.__name__}' on types that implement __torch_function__: "
+                        f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
+    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

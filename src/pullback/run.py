@@ -208,9 +208,9 @@ class Missing:
 
 
 def lacks(name: str) -> str:
-    from . import __version__
+    from .version import pullback
 
-    return f"{name} is not in Pullback {__version__}"
+    return f"{name} is not in Pullback {pullback}"
 
 
 def place(frame: FrameType) -> str:

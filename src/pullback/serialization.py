@@ -285,13 +285,14 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
                          "the format before PyTorch 1.6")  # fmt: skip
     code = Reader(f).read("data.pkl").tobytes()
     f.seek(start)
-    table, strings, found = names.Table(), [], {}
+    table, strings = names.Table(), [""]
+    found: dict[str, None] = {}
     try:
         for instruction, value, _ in pickletools.genops(code):
             if isinstance(value, str) and instruction.name != "GLOBAL":
                 strings.append(value)
             elif instruction.name in ("GLOBAL", "STACK_GLOBAL"):
-                path = ".".join(value.split(" ", 1) if instruction.name == "GLOBAL" else strings[-2:])
+                path = ".".join(str(value).split(" ", 1) if instruction.name == "GLOBAL" else strings[-2:])
                 path = path.replace("__builtin__.", "builtins.")
                 if not table.knows(path):
                     found[path] = None

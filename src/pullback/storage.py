@@ -315,8 +315,8 @@ def adopt(x: Any, result: Any) -> Any:
 def move_on(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, the history that ends in edge ``e``."""
     if isinstance(e, Node):
-        if x._view is not None and isinstance(x._fn, Node) and x._fn._hooks is not None:
-            past_hooks(x, e)
+        if x._view is not None and isinstance(x._fn, Node) and (x._fn._hooks is not None or x._fn._op is None):
+            past_old_node(x, e)
         e._seq = clock()  # newer than the write: what it saved is the new value
         if e._dtype.__class__ is not list:
             e._dtype = x._array.dtype
@@ -326,8 +326,11 @@ def move_on(x: Any, e: Any) -> None:
         move_base_on(x, e, x._array)
 
 
-def past_hooks(view: Any, e: Node) -> None:
-    """Let node ``e``, which wrote into a view, reach the base past the view's old node: hooks there belong to a version that is gone."""
+def past_old_node(view: Any, e: Node) -> None:
+    """Let node ``e``, which wrote into a view, reach the base past the view's old node.
+
+    Hooks there belong to a version that is gone, and a custom Function need not be asked how its view lies.
+    """
     from .ops.part import window_node
 
     base = view._view[0]

@@ -158,6 +158,28 @@ def test_early_stop(torch: Any, cp: Any) -> None:
     assert [run(outer=[False, True], early_stop=False), run(outer=[False], early_stop=True), run(outer=[True], early_stop=False)] == [1, 2, 1]
 
 
+def test_early_stop_spares_the_last_operation(torch: Any, cp: Any) -> None:
+    dispatch = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
+
+    class Sines(dispatch.TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.count += func == torch.ops.aten.sin.default
+            return func(*args, **(kwargs or {}))
+
+    counts = []
+    for early in (True, False):
+        f, called = counted(torch, lambda x: x.sin())
+        with Sines() as sines:
+            cp.checkpoint(f, leaf(torch, 1.0), use_reentrant=False, early_stop=early).sum().backward()
+        counts.append((called[0], sines.count))
+    assert counts == [(2, 1), (2, 2)]
+    f, called = counted(torch, lambda x: x.clone())  # saves nothing, so nothing is run again
+    cp.checkpoint(f, leaf(torch, 1.0), use_reentrant=False).sum().backward()
+    assert called == [1]
+
+
 def changing(first: Any, then: Any) -> Any:
     runs = iter([first])
     return lambda x: next(runs, then)(x)
@@ -393,3 +415,21 @@ def test_kept_results_are_computed_once() -> None:
     with Count():
         selective(torch, cp, lambda x: torch.mm(x.cos(), x).sin().sum(), x, [torch.ops.aten.mm.default]).backward()
     assert Count.count == 1
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_the_repeated_call_casts_as_the_first(torch: Any, cp: Any, enabled: bool, reentrant: bool) -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y = torch.mm(x, x)
+        seen.append(y.dtype)
+        return y.sin()
+
+    x = torch.randn(3, 3, requires_grad=True)
+    autocast = importlib.import_module(f"{torch.__name__}.amp").autocast
+    with autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+        loss = cp.checkpoint(f, x, use_reentrant=reentrant).sum()
+    loss.backward()
+    assert set(seen) == {torch.bfloat16 if enabled else torch.float32} and len(seen) == 2

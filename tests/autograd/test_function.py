@@ -541,9 +541,9 @@ def test_pure_views(torch: Any) -> None:
     a = leaf(torch, 1.0, 1.0, 1.0)
     (f.apply(a.clone()) * 2).sum().backward()
     out = f.apply(a.clone())
-    out += 3
+    out += 3  # the graph follows the view without asking the function
     out.sum().backward()
-    assert called and a.grad.tolist() == [3, 3, 0]
+    assert called == [1] and a.grad.tolist() == [3, 3, 0]
 
     def two(ctx: Any, a: Any) -> Any:
         ctx._is_pure_view = True

@@ -28,7 +28,8 @@ def test_the_seed_program():
     assert (step.op, step.title, step.name, step.shape, step.dtype) == ("MulBackward0", "Mul", "y", (2,), "float32")
     assert step.code == "y = x * x" and step.file == __file__
     assert step.upstream[0].values == [1.0, 0.5]
-    assert [(d.argument, d.leaf, d.step, d.gradient.values) for d in step.downstream] == [("input", "x", None, [2.0, 1.5]), ("other", "x", None, [2.0, 1.5])]
+    handed = [(d.argument, d.leaf, d.step, d.gradient.values) for d in step.downstream]
+    assert handed == [("input", "x", None, [2.0, 1.5]), ("other", "x", None, [2.0, 1.5])]
     assert step.bytes == 16
     (leaf,) = e.leaves
     assert (leaf.name, leaf.gradient.values, len(leaf.uses)) == ("x", [4.0, 3.0], 2)
@@ -99,7 +100,8 @@ def test_modules_calls_and_names():
     with torch.explain() as e:
         model(torch.randn(2, 3)).sum().backward()
     assert [(s.title, s.module, s.call) for s in e.steps] == [
-        ("Sum", None, None), ("Tanh", "model.0", 1), ("Addmm", "model.0.inner", 2), ("Tanh", "model.0", 1), ("Addmm", "model.0.inner", 1)]  # fmt: skip
+        ("Sum", None, None), ("Tanh", "model.0", 1),
+        ("Addmm", "model.0.inner", 2), ("Tanh", "model.0", 1), ("Addmm", "model.0.inner", 1)]  # fmt: skip
     assert {leaf.name: len(leaf.uses) for leaf in e.leaves} == {"model.0.inner.weight": 2, "model.0.inner.bias": 2}
 
 
@@ -207,7 +209,10 @@ def test_several_outputs_and_seeds():
     assert e.leaves[0].gradient.values == [4.0, 24.0]
 
 
-@pytest.mark.parametrize("value", [torch.tensor(3.0), torch.zeros(0, 4), torch.tensor([1 + 2j, 3j]), torch.ones(3).half()], ids=["0-d", "empty", "complex", "half"])
+UNUSUAL = {"0-d": torch.tensor(3.0), "empty": torch.zeros(0, 4), "complex": torch.tensor([1 + 2j, 3j]), "half": torch.ones(3).half()}
+
+
+@pytest.mark.parametrize("value", UNUSUAL.values(), ids=UNUSUAL)
 def test_unusual_tensors(value):
     x = value.requires_grad_()
     e = torch.explain(x * x, torch.ones_like(x))

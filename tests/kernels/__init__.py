@@ -1,0 +1,22 @@
+"""Kernels beside NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pullback import kernels
+
+
+@contextmanager
+def using(mode: str) -> Iterator[None]:
+    """Compute with kernels ``always``, or with them ``off``."""
+    before = kernels.MODE, kernels.LARGE
+    if mode == "always":
+        assert kernels.start(), kernels.info()["reason"]
+    kernels.MODE = mode
+    kernels._set_sizes(mode)
+    try:
+        yield
+    finally:
+        kernels.MODE, kernels.LARGE = before

@@ -248,7 +248,7 @@ def test_distributed_sampler_refuses():
 
 
 def test_default_collate():
-    a = default_collate([{"n": 1, "f": 1.5, "s": "a", "p": Point(1, [2.0]), "b": True, "y": b"q"}, 
+    a = default_collate([{"n": 1, "f": 1.5, "s": "a", "p": Point(1, [2.0]), "b": True, "y": b"q"},
                          {"n": 2, "f": 2.5, "s": "b", "p": Point(3, [4.0]), "b": False, "y": b"r"}])  # fmt: skip
     assert a["n"].dtype == torch.int64 and a["f"].dtype == torch.float64 and a["b"].dtype == torch.bool
     assert a["s"] == ["a", "b"] and a["y"] == [b"q", b"r"]
@@ -314,11 +314,11 @@ def test_getitems_is_preferred():
 
 
 @pytest.mark.parametrize("options, words", [
-    (dict(num_workers=-1), "num_workers option should be non-negative"), (dict(timeout=-1), "timeout option"),
-    (dict(prefetch_factor=2), "prefetch_factor option could only"), (dict(persistent_workers=True), "needs num_workers > 0"),
-    (dict(shuffle=True, sampler=[0]), "mutually exclusive with shuffle"), (dict(batch_sampler=[[0]], batch_size=2), "batch_sampler option"),
-    (dict(batch_size=None, drop_last=True), "batch_size=None"), (dict(num_workers=1, multiprocessing_context="no"), "valid start method"),
-    (dict(multiprocessing_context="spawn"), "only be used with multi-process"),
+    ({"num_workers": -1}, "num_workers option should be non-negative"), ({"timeout": -1}, "timeout option"),
+    ({"prefetch_factor": 2}, "prefetch_factor option could only"), ({"persistent_workers": True}, "needs num_workers > 0"),
+    ({"shuffle": True, "sampler": [0]}, "mutually exclusive with shuffle"), ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler option"),
+    ({"batch_size": None, "drop_last": True}, "batch_size=None"), ({"num_workers": 1, "multiprocessing_context": "no"}, "valid start method"),
+    ({"multiprocessing_context": "spawn"}, "only be used with multi-process"),
 ])  # fmt: skip
 def test_impossible_options(options, words):
     with pytest.raises(ValueError, match=words):
@@ -326,7 +326,7 @@ def test_impossible_options(options, words):
 
 
 def test_iterable_datasets_take_no_order():
-    for option in (dict(shuffle=True), dict(sampler=[0]), dict(batch_sampler=[[0]])):
+    for option in ({"shuffle": True}, {"sampler": [0]}, {"batch_sampler": [[0]]}):
         with pytest.raises(ValueError, match="DataLoader with IterableDataset: expected unspecified"):
             DataLoader(Stream(2), **option)
 
@@ -355,7 +355,7 @@ def test_a_stream_longer_than_promised():
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_give_the_same_batches(method):
     plain, workers = [], []
-    for out, options in ((plain, {}), (workers, dict(num_workers=2, multiprocessing_context=method, persistent_workers=True))):
+    for out, options in ((plain, {}), (workers, {"num_workers": 2, "multiprocessing_context": method, "persistent_workers": True})):
         torch.manual_seed(0)
         loader = DataLoader(Numbers(11), batch_size=2, shuffle=True, **options)
         out += [b.tolist() for _ in range(2) for b in loader]
@@ -474,8 +474,7 @@ def test_out_of_order():
 
 def test_a_pass_broken_off_leaves_nothing_behind():
     loader = DataLoader(Numbers(20), batch_size=2, num_workers=2, persistent_workers=True, prefetch_factor=3)
-    for b in loader:
-        break
+    next(iter(loader))
     assert [b.tolist() for b in loader] == [[i, i + 1] for i in range(0, 20, 2)]
     with pytest.raises(NotImplementedError, match="cannot be pickled"):
         pickle.dumps(iter(loader))
@@ -532,10 +531,11 @@ def test_beside_pytorch():
         data = torch.utils.data
         torch.manual_seed(5)
         out = []
-        for options in (dict(batch_size=4, shuffle=True), dict(batch_size=None, shuffle=True), dict(batch_size=3, shuffle=True, drop_last=True),
-                        dict(batch_size=3, shuffle=True, num_workers=2, multiprocessing_context="fork" if "fork" in METHODS else "spawn"),
-                        dict(batch_size=2, sampler=data.WeightedRandomSampler([0.1, 2, 3, 1], 9)),
-                        dict(shuffle=True, generator=torch.Generator().manual_seed(2))):  # fmt: skip
+        for options in ({"batch_size": 4, "shuffle": True}, {"batch_size": None, "shuffle": True},
+                        {"batch_size": 3, "shuffle": True, "drop_last": True},
+                        {"batch_size": 3, "shuffle": True, "num_workers": 2, "multiprocessing_context": "fork" if "fork" in METHODS else "spawn"},
+                        {"batch_size": 2, "sampler": data.WeightedRandomSampler([0.1, 2, 3, 1], 9)},
+                        {"shuffle": True, "generator": torch.Generator().manual_seed(2)}):  # fmt: skip
             loader = data.DataLoader(Numbers(10), **options)
             out += [b if isinstance(b, int) else b.tolist() for _ in range(2) for b in loader]
         out += [part.indices for part in data.random_split(range(20), [0.5, 0.3, 0.2])]

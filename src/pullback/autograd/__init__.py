@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
         from ..tensor import Tensor
         from .running import ImperativeEngine
 
-        Tensor._execution_engine = ImperativeEngine
+        Tensor._execution_engine = ImperativeEngine  # type: ignore[attr-defined]
         return Tensor
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -378,7 +378,7 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
     if not create and isinstance(g, lift.Lifted):
-        return fit(wrap(g), shape, dtype, True, node)._array
+        return fit(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g
     if a.dtype is dtype and a.shape[1:] == shape and not create:
         return asarray(ops.reduce.total(a, (0,)))  # the usual case: a bias, added to every row
@@ -467,7 +467,7 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
             storage.written(old._array)
 
 
-def laid_like(g: ndarray, x: ndarray, owned: bool) -> tuple[ndarray, bool]:
+def laid_like(g: np.ndarray, x: np.ndarray, owned: bool) -> tuple[np.ndarray, bool]:
     """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is new."""
     dense = np.empty_like(x, g.dtype)
     if dense.strides != x.strides and g.itemsize == x.itemsize:

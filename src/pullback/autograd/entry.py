@@ -15,10 +15,10 @@ from ..dtypes import FLOAT32, FLOAT64
 from ..op import wrap
 from ..storage import edge_of
 from ..tensor import Tensor
+from . import modes
 from .engine import keep, run, zeros
 from .errors import at
 from .graph import GradientEdge, user_frame
-from . import modes
 from .modes import enable_grad
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, crossing, held, saved_tensors
+from ..lift import Level, Lifted, apply, crossing, held, saved_tensors
 from ..tensor import Tensor
 from . import engine, modes
 from .graph import LEAF, Output
@@ -57,6 +57,10 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if op.kind == "elementwise" and op.shared is None:
+            complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, Lifted))])
+            if not complex_ or op.holomorphic:
+                return self._elementwise(op, values, outer)
         args: list[Any] = []  # the primals, as tensors; those with a tangent as leaves
         tangents: list[Any] = []  # one for each edge of the node
         for i, v in enumerate(values):
@@ -79,6 +83,27 @@ class Forward(Level):
         results = [Dual(self, o._array, t._array, outer) if t is not None else o._array for o, t in zip(outputs, along)]
         return results if several else results[0]
 
+    def _elementwise(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        """The Jacobian is diagonal: what a rule does to gradients it does to tangents."""
+        args: list[Any] = []
+        tangents: list[tuple[int, Tensor]] = []
+        for i, v in enumerate(values):
+            if isinstance(v, Dual) and v.level is self:
+                tangents.append((i, held(v.tangent)))
+                v = v.value
+            args.append(held(v) if isinstance(v, (np.ndarray, Lifted)) else v)
+        with modes.no_grad():
+            y = apply(op, args)
+            if op.pulls[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
+                return y._array
+            saved = [y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.getters]
+            total: Any = None
+            for i, t in tangents:
+                if t._array.dtype != y._array.dtype:
+                    t = t.to(y.dtype)
+                total = plus(total, fitting(op.pulls[op.tensors.index(i)](t, saved), y))
+        return y._array if total is None else Dual(self, y._array, total._array, outer)
+
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
         if not isinstance(v, (np.ndarray, Lifted)):
             tangents.append(None)
@@ -96,15 +121,7 @@ class Forward(Level):
         if op.kind == "view":
             moved = op.call(tangents[0], *args[1:])
             return list(moved) if len(outputs) > 1 or isinstance(moved, (tuple, list)) else [moved]
-        y = outputs[0]
         total: Any = None
-        real = all([t is None or t._array.dtype.kind != "c" for t in tangents]) and y._array.dtype.kind != "c"
-        if op.kind == "elementwise" and op.shared is None and (op.holomorphic or real):
-            saved = saved_tensors(node, node._saved)
-            for pull, t in zip(op.pulls, tangents):
-                if t is not None:
-                    total = plus(total, fitting(pull(t.to(y.dtype) if t.dtype.is_floating_point and not t.dtype.is_complex else t, saved), y))
-            return [total]
         if op.linear and not op.listed:
             left_over: list[Any] = [None] * len(tangents)
             for k, (i, t) in enumerate(zip(op.tensors, tangents)):

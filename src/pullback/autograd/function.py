@@ -18,7 +18,7 @@ from ..op import wrap
 from ..tensor import Tensor
 from . import errors, modes
 from .engine import restored
-from .graph import FREED, LEAF, Node, Output, clock, made_here
+from .graph import FREED, LEAF, USERS, Node, Output, clock, made_here
 from .refusing import guarded, has_intermediate
 from .refusing import once_differentiable as once_differentiable
 from .saved import SavedTensor, packed
@@ -97,6 +97,7 @@ class BackwardNode(FunctionCtx, Node):
     _materializes = True
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+        gs: tuple[Any, ...]
         if g.__class__ is ndarray:
             recording, gs = False, (wrap(g),)
         elif g.__class__ is not tuple:
@@ -104,7 +105,7 @@ class BackwardNode(FunctionCtx, Node):
         else:
             recording = any([isinstance(v, Tensor) for v in g])
             gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
-            gs = tuple([wrap(v) if v.__class__ is ndarray else v for v in gs])
+            gs = tuple([wrap(v) if isinstance(v, ndarray) else v for v in gs])
         self._wanted = edges
         function, local = self._function, modes._local
         before = local.grad
@@ -278,13 +279,13 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": cls.__module__})
-        cls._pulls_back = None  # backward, or vjp, once it was looked up
+        cls._pulls_back: Any = None  # backward, or vjp, once it was looked up
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name in ("backward", "vjp"):
             for c in [cls, *cls.__subclasses__()]:
-                c._pulls_back = None
+                c._pulls_back = None  # type: ignore[attr-defined]
 
 
 class Function(metaclass=FunctionMeta):
@@ -398,7 +399,7 @@ class Function(metaclass=FunctionMeta):
             if before:
                 modes.switch(True)
                 local.made = made
-        several = output.__class__ is tuple or isinstance(output, tuple)
+        several = isinstance(output, tuple)
         if not several and isinstance(output, Tensor) and output._view is None and output._fn is None and not node.dirty_tensors \
                 and not node.non_differentiable and not any([output is a for a in args]):  # fmt: skip
             a = output._array
@@ -409,13 +410,23 @@ class Function(metaclass=FunctionMeta):
             output._hooks = None
             node._shape, node._dtype = a.shape, a.dtype
             output._fn = node
-            cls._keep(node, args, (output,))
+            outputs: tuple[Any, ...] = (output,)
         else:
             outputs = output if several else (output,)
             results = cls._placed(node, args, outputs, recording)
-            if recording:
-                cls._keep(node, args, outputs)
             output = tuple(results) if several else results[0]
+            if not recording:
+                return output
+        attributes = node.__dict__
+        if attributes:
+            cls._keep(node, attributes, args, outputs)
+        frame = sys._getframe(1)
+        code = frame.f_code
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
+        else:
+            made_here(node, frame)
+        node._seq = clock()
         return output
 
     @classmethod
@@ -447,32 +458,36 @@ class Function(metaclass=FunctionMeta):
         return [placed[id(o)] if isinstance(o, Tensor) else o for o in outputs]
 
     @classmethod
-    def _keep(cls, node: BackwardNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """Keep for backward what ``forward`` asked for, and finish the node."""
-        attributes = node.__dict__
+    def _keep(cls, node: BackwardNode, attributes: dict[str, Any], args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        """Keep for backward what ``forward`` asked for, which stands in the node's attributes."""
+        to_save = attributes.pop("to_save", ())
         if attributes:
-            to_save = attributes.pop("to_save", ())
             attributes.pop("dirty_tensors", None)
             attributes.pop("non_differentiable", None)
-            if to_save:
-                node._saved = saved = [cls._entry(node, t, args, outputs) for t in to_save]
-                node._plain = not (cls.clear_saved_tensors_on_access or any([s.__class__ is Kept for s in saved]))
-            if attributes:
-                held = [name for name, value in attributes.items() if has_intermediate(value)]
-                if held:
-                    node._intermediates = tuple(held)
-        made_here(node, sys._getframe(2))
-        node._seq = clock()
+        if to_save:
+            node._saved = saved = [cls._entry(node, t, args, outputs) for t in to_save]
+            node._plain = not cls.clear_saved_tensors_on_access
+            for s in saved:
+                if s.__class__ is Kept:
+                    node._plain = False
+        if attributes:
+            held = [name for name, value in attributes.items() if has_intermediate(value)]
+            if held:
+                node._intermediates = tuple(held)
 
     @classmethod
     def _entry(cls, node: BackwardNode, t: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
         """What to keep of one tensor: itself; of an output only its array, so that the node does not hold itself."""
         if t is None:
             return None
-        number = next((i for i, o in enumerate(outputs) if o is t), -1)
+        number = -1
+        for i, o in enumerate(outputs):
+            if o is t:
+                number = i
+                break
         if number >= 0 and any([t is a for a in args]) and getattr(t._fn, "node", t._fn) is not node:
             number = -1  # an input that is returned as it is
-        if modes._local.packing:
+        if modes.special and modes._local.packing:
             edge = number if number >= 0 else storage.edge_of(t)
             return Kept(packed(wrap(t._array) if number >= 0 else t, *modes._local.packing[-1]), edge)
         return t if number < 0 else Kept(t._array, number)

@@ -132,8 +132,8 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jvp")
         xs = _fresh(given, create_graph)
-        tangents = _seeds(v, xs, is_tuple, "jvp", "The vector v can only be None if the input to the user-provided function is a single Tensor with a "
-                          "single element.")  # fmt: skip
+        tangents = _seeds(v, xs, is_tuple, "jvp", "The vector v can only be None if the input to the user-provided function is a single "
+                          "Tensor with a single element.")  # fmt: skip
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check_outputs(outputs, strict)
         probes = tuple(wrap(np.zeros_like(o._array)).requires_grad_(True) for o in outputs)

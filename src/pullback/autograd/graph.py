@@ -228,11 +228,11 @@ class AccumulateGrad(Node):
     __module__ = "torch.autograd"
 
     @property
-    def _shape(self) -> Any:  # type: ignore[override]
+    def _shape(self) -> Any:
         return self.variable._array.shape
 
     @property
-    def _dtype(self) -> Any:  # type: ignore[override]
+    def _dtype(self) -> Any:
         return self.variable._array.dtype
 
     def _sequence_nr(self) -> int:

@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 silent: list[None] = []  # one entry for each thread whose recording is off (lists append and pop without a lock of ours)
 special = 0  # reasons to take the slow path in every op
+intercepted = 0  # those of them that may take the whole call (function modes, autocasting)
 overridden = False  # whether some class overrides operations (``__torch_function__``)
 zeros_win = 0  # threads in which 0 * inf in backward is 0
 anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
@@ -32,20 +33,23 @@ class _PerThread(threading.local):
     nested = 0  # how deep backward runs inside of backward
     layers: tuple[Any, ...] = ()  # see :mod:`pullback.layers`
     packing: tuple[Any, ...] = ()  # hooks that pack what nodes save, see :mod:`pullback.autograd.saved`
+    packed_inputs: tuple[Any, Any] = (None, {})  # of the operation that computes
     packing_refused: str | None = None
     made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
     multithreading = True
     overrides = True
+    trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
 
 
 _local = _PerThread()
 
 
-def special_case(change: int) -> None:
+def special_case(change: int, intercepts: bool = False) -> None:
     """Count one more reason, or one less, to take the slow path."""
-    global special
+    global special, intercepted
     with _lock:
         special += change
+        intercepted += change if intercepts else 0
 
 
 def is_grad_enabled() -> bool:

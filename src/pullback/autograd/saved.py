@@ -34,6 +34,10 @@ class SavedTensor:
     """
 
     __slots__ = ("data", "unpack_hook", "_node", "_position")
+    data: Any
+    unpack_hook: Callable | None
+    _node: Any
+    _position: int
 
     def __init__(self, *args: Any) -> None:
         raise noted(RuntimeError("Trying to create a SavedTensor object from Python is forbidden."),
@@ -99,10 +103,25 @@ def packed(tensor: Tensor, pack_hook: Callable, unpack_hook: Callable) -> SavedT
     return SavedTensor.of(data, unpack_hook)
 
 
+def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequence[Any]) -> None:
+    """Pack those inputs that the node of an operation will save, before it computes; :func:`pack` finds them."""
+    mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
+    ready: dict[int, SavedTensor] = {}
+    for n, (kind, i, users) in enumerate(op.getters):
+        if kind == "value" and i in op.tensors and users & mask and isinstance(args[i], Tensor) and values[i].__class__ is ndarray:
+            ready[n] = packed(restored(values[i], edges[op.tensors.index(i)]), *modes._local.packing[-1])
+    modes._local.packed_inputs = op, ready
+
+
 def pack(node: Node) -> None:
     """Pack what a new node of an operation saved, with the innermost hooks of this thread."""
     op, hooks = node._op, modes._local.packing[-1]
     saved = list(node._saved)
+    of, ready = modes._local.packed_inputs
+    modes._local.packed_inputs = None, {}
+    if of is op:
+        for n, s in ready.items():
+            saved[n] = s
     first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
     for n, ((kind, i, _), value) in enumerate(zip(op.getters, saved)):
         if value.__class__ is ndarray and (kind == "out" or i in op.tensors):

@@ -310,7 +310,7 @@ class _IndependentConstraint(_Wrapped):
     def check(self, value: Tensor) -> Tensor:
         self._demand(value)
         result = self.base_constraint.check(value)
-        return result.reshape(result.shape[: result.dim() - self.reinterpreted_batch_ndims] + (-1,)).all(-1)
+        return result.flatten(-self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else result
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -322,7 +322,7 @@ class MixtureSameFamilyConstraint(_Wrapped):
     def check(self, value: Tensor) -> Tensor:
         self._demand(value)
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return result.reshape(result.shape[: value.dim() - self.event_dim] + (-1,)).all(-1)
+        return result.flatten(value.dim() - self.event_dim).all(-1)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_constraint!r})"

@@ -51,7 +51,6 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args = __debug__
-    support: Any
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -122,6 +121,11 @@ class Distribution:
         """The constraint on each parameter, by its name."""
         raise NotImplementedError
 
+    def _no_support(self) -> Any:
+        raise NotImplementedError
+
+    support: Any = property(_no_support, doc="The constraint that samples satisfy.")
+
     def _validate_parameters(self) -> None:
         try:
             demanded = self.arg_constraints
@@ -154,7 +158,7 @@ class Distribution:
             raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {expected}.")
         try:
             support = self.support
-        except (NotImplementedError, AttributeError):
+        except NotImplementedError:
             warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution with "
                           "`validate_args=False` to turn off validation.", stacklevel=3)  # fmt: skip
             return

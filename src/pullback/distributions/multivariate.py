@@ -400,8 +400,8 @@ class LKJCholesky(Distribution):
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
-        before = arange(-1, dim - 1, dtype=self.concentration.dtype).clamp(min=0)  # rows above, less one
-        self._beta = Beta(before + 0.5, (self.concentration + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * before)
+        before = arange(dim, dtype=self.concentration.dtype).clamp(min=1)  # elements of a row below the diagonal
+        self._beta = Beta(0.5 * before, (self.concentration + 0.5 * (dim - 1)).unsqueeze(-1) - 0.5 * before)
         super().__init__(self.concentration.size(), (dim, dim), validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

@@ -48,7 +48,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 def sum_rightmost(value: Tensor, dim: int) -> Tensor:
     """The sum over the last ``dim`` dimensions."""
-    return value.reshape(value.shape[:-dim] + (-1,)).sum(-1) if dim else value
+    return value.flatten(-dim).sum(-1) if dim else value
 
 
 def standard_normal(shape: Size, like: Tensor) -> Tensor:

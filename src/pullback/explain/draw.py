@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..complaint import noted
 from .record import Step
@@ -122,7 +122,8 @@ def dot(e: Explanation) -> str:
         lines.append(f"  n{i} [label={quoted(chr(10).join(filter(None, box.lines)))}, shape={shapes[box.kind]}{style}];")
     for k in links:
         lines.append(f"  n{k.source} -> n{k.target};")
-        lines.append(f"  n{k.target} -> n{k.source} [color=chocolate, fontcolor=chocolate, style=dashed, constraint=false, label={quoted(number(k.norm))}];")
+        lines.append(f"  n{k.target} -> n{k.source} [color=chocolate, fontcolor=chocolate, style=dashed, constraint=false, "
+                     f"label={quoted(number(k.norm))}];")  # fmt: skip
     return "\n".join([*lines, "}", ""])
 
 
@@ -191,7 +192,8 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
                     "The page, DOT and Mermaid need none.") from None  # fmt: skip
     positions: dict[int, tuple[float, float]] = {}
     offset = 0.0
-    for spots, *_ in from_edges([(k.source, k.target) for k in links], vertex_spacing=100) if links else ():
+    components: Any = from_edges([(k.source, k.target) for k in links], vertex_spacing=100) if links else ()
+    for spots, *_ in components:
         left, top = min(x for _, (x, _) in spots), max(y for _, (_, y) in spots)
         for i, (x, y) in spots:
             positions[i] = (offset + (x - left) / 100 * (WIDTH + GAP_X), (top - y) / 100 * (HEIGHT + GAP_Y))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
 DEAD = 0.25  # the share of units of a ReLU that have to be 0 for a whole batch,
-BATCH = 4  # of at least so many rows
+BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
 LISTED = 6  # how many names a finding lists
@@ -143,11 +143,11 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
         else:
             reason = ("the output does not depend on it", None)
         groups.setdefault(reason, []).append(name)
-    for (reason, where), group in groups.items():
-        text = f"No gradient reaches {listed(group)}: {reason}{' ' + at(where) if where else ''}."
+    for (why, where), group in groups.items():
+        text = f"No gradient reaches {listed(group)}: {why}{' ' + at(where) if where else ''}."
         if not calls:
             text += " Put the forward pass in a `with pullback.explain()` block, too, to see why."
-        severity = "error" if reason.startswith("cut") else "warning"
+        severity = "error" if why.startswith("cut") else "warning"
         yield Finding("no-gradient", text, severity, leaves=group, file=where and where[0], line=where and where[1])
 
 
@@ -203,7 +203,7 @@ def first_in_forward(parts: Parts) -> Finding | None:
             if out is None or np.isfinite(out).all():
                 continue
             known = dict(operands_of.get(node._seq, ()))
-            names = [n for n in (node._op.params[i] for i in node._op.tensors)] if node._op is not None else []
+            names = [node._op.params[i] for i in node._op.tensors] if node._op is not None else []
             for slot, e in enumerate(node._edges):  # what it did not keep, others may have: its producer, or its other consumers
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
@@ -252,11 +252,11 @@ def broadcast(parts: Parts) -> Iterator[Finding]:
             text = (f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum over all "
                     "those that it met.")  # fmt: skip
         elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
-            shape = next(s for s, wide in zip(shapes, stretched) if wide)
-            n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)  # type: ignore[call-overload]
-            if n < 2 or math.prod(shape) != n or 1 not in shape:  # type: ignore[arg-type]
+            shape = next(s for s, wide in zip(shapes, stretched) if wide and s is not None)
+            n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)
+            if n < 2 or math.prod(shape) != n or 1 not in shape:
                 continue
-            text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "  # type: ignore[arg-type]
+            text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "
                     "terms. If that was not meant, the other operand lacks a dimension.")  # fmt: skip
         else:
             continue
@@ -284,14 +284,15 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
     spent = [leaf for leaf in held for p in earlier[-1:] if leaf in p.leaves and write_since(leaf._array, p.start) is not None
              and stepped_between(leaf, p.start, recorded.start)]  # fmt: skip
     again = {id(leaf) for leaf in spent}
-    for group, kind in ((spent, True), ([leaf for leaf in held if id(leaf) not in again], False)):
+    for group, updated in ((spent, True), ([leaf for leaf in held if id(leaf) not in again], False)):
         if group:
             names = [parts.names.leaf(leaf) for leaf in group]
             norm = max(recorded.leaves[leaf][1] for leaf in group)
             text = f"The gradient was added to what .grad of {listed(names)} held before (norm up to {norm:.3g})"
-            text += ", although the values were updated in between: zero_grad() is missing." if kind else ": call zero_grad() first if that was not meant."
+            missing = ", although the values were updated in between: zero_grad() is missing."
+            text += missing if updated else ": call zero_grad() first if that was not meant."
             where = recorded.place
-            yield Finding("accumulated", text, "warning" if kind else "note", leaves=names, file=where and where[0], line=where and where[1])
+            yield Finding("accumulated", text, "warning" if updated else "note", leaves=names, file=where and where[0], line=where and where[1])
 
 
 def stepped_between(leaf: Any, start: int, end: int) -> bool:

@@ -16,14 +16,21 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import linecache
 import math
+import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
+
+from ..autograd.modes import no_grad
+from ..op import wrap
+from ..tensor import Tensor
 
 SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
 PAIR = {"input": "a", "other": "b"}  # and those of operations on two operands
@@ -97,15 +104,25 @@ def read(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[
     try:
         values = {n: saved[op.saved_names.index(n)] for n in asked(rule) if n in op.saved_names}
         values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
+        # Tensors: handed arrays, some rules turn to kernels made for them, and are no formulas then.
+        values = {n: as_tensors(v) for n, v in values.items()}
         reader = Reader(rule, values, symbols, together, slot, len(node._edges))
-        text, lasting = reader.text(), reader.lasting
+        with no_grad():
+            text, lasting = reader.text(), reader.lasting
     except Exception:  # whatever a rule does that is not read here: it is then named
-        words = (rule.__doc__ or "").split("\n\n")[0].strip().rstrip(":.")
+        words = " ".join((rule.__doc__ or "").replace("`", "").split()).rstrip(":.")
         if words:
             return f"{lhs}: {words}", True
         lasting = True
         text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in asked(rule))])})"
     return f"{lhs} = {text}", lasting
+
+
+def as_tensors(value: Any) -> Any:
+    """Arrays as tensors, also those in lists."""
+    if isinstance(value, np.ndarray):
+        return wrap(value)
+    return type(value)(map(as_tensors, value)) if value.__class__ in (list, tuple) else value
 
 
 def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
@@ -149,9 +166,13 @@ def asked(rule: Callable) -> list[str]:
 
 @lru_cache(maxsize=64)
 def functions_in(filename: str) -> dict[int, list[Any]]:
-    """Every lambda and function of a source file, by the line that it begins in."""
+    """Every lambda and function of a source file, by the line that it begins in; none, if it is no Python (a page with code in it)."""
     found: dict[int, list[Any]] = {}
-    for node in ast.walk(ast.parse("".join(linecache.getlines(filename)))):
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return found
+    for node in ast.walk(tree):
         if isinstance(node, ast.Lambda | ast.FunctionDef):
             first = node.decorator_list[0].lineno if isinstance(node, ast.FunctionDef) and node.decorator_list else node.lineno
             found.setdefault(first, []).append(node)
@@ -171,7 +192,17 @@ def definition(code: CodeType) -> Any:
             continue
         if isinstance(node, ast.FunctionDef) or (node.body.lineno, node.body.col_offset) in where:
             return node
+    block = "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
+    for node in ast.walk(ast.parse(textwrap.dedent(block))):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and tuple(a.arg for a in node.args.args) == parameters:
+            return node
     raise Unreadable
+
+
+@lru_cache(maxsize=1024)
+def uses_in(tree: ast.AST) -> Counter[str]:
+    """How often each name is read in a function."""
+    return Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 # --- reading ----------------------------------------------------------------------------------------------------
@@ -226,6 +257,9 @@ class Reader:
     def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:
         """The expression that a function returns, for the values at hand; names that it assigns are remembered."""
         for s in statements:
+            while isinstance(s, ast.Assign) and isinstance(s.value, ast.IfExp):
+                chosen = s.value.body if self.holds(s.value.test) else s.value.orelse
+                s = ast.copy_location(ast.Assign(s.targets, chosen), s)
             match s:
                 case ast.Return(value=value):
                     return value
@@ -236,13 +270,11 @@ class Reader:
                     if returned is not None:
                         return returned
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if not isinstance(value, ast.GeneratorExp | ast.Lambda):
-                    self.assign(name, value, s)
+                    self.assign(s, [(name, value)])
                 case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
-                    for target, value in zip(names, values):
-                        if not isinstance(target, ast.Name):
-                            raise Unreadable
-                        self.assign(target.id, value, None)
-                    self.run(s)
+                    if not all(isinstance(target, ast.Name) for target in names):
+                        raise Unreadable
+                    self.assign(s, [(target.id, value) for target, value in zip(names, values)])  # type: ignore[attr-defined]
                 case ast.FunctionDef() | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
                     self.run(s)  # what it makes keeps its name
                     self.symbolic.update(n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -251,17 +283,27 @@ class Reader:
                     raise Unreadable
         return None
 
-    def assign(self, name: str, value: ast.expr, statement: ast.stmt | None) -> None:
-        symbolic = bool(self.free(value) & (self.symbolic | set(self.local)))
-        if statement is not None:
-            self.run(statement)
-        if not symbolic:
+    def assign(self, statement: ast.stmt, pairs: Sequence[tuple[str, ast.expr]]) -> None:
+        """Names get values, all at once. Where a name had one, that is put in for it first; a parameter goes on under another name."""
+        known = self.symbolic | set(self.local)
+        old: dict[str, ast.expr] = {}
+        for name, _ in pairs:
+            if name in self.local:
+                old[name] = self.local[name][0]
+            elif name in self.symbolic:
+                old[name] = ast.Name(name + "·", ast.Load())
+                self.symbolic.add(name + "·")
+                self.symbols = {**self.symbols, name + "·": self.symbols.get(name, name)}
+                self.values[name + "·"] = self.values.get(name)
+            elif self.follows and isinstance(self.values.get(name), int | float):
+                old[name] = ast.Constant(self.values[name])
+        made = [(name, ast.fix_missing_locations(Put(old).visit(copy.deepcopy(value))), bool(values_in(value) & known)) for name, value in pairs]
+        self.run(statement)
+        for name, value, symbolic in made:
+            self.symbolic.discard(name)
             self.local.pop(name, None)
-            return
-        if name in self.symbolic or name in self.local:  # a new value under an old name: the old one is put in here
-            value = Put({n: e for n, (e, _) in self.local.items()}).visit(copy.deepcopy(value))
-        self.symbolic.discard(name)
-        self.local[name] = value, name
+            if symbolic and not (self.follows and written(self.values.get(name)) is not None):
+                self.local[name] = value, name + "′" if name + "·" in self.symbolic else name
 
     def run(self, statement: ast.stmt) -> None:
         """Follow the values, too: later branches may depend on them."""
@@ -273,6 +315,9 @@ class Reader:
 
     def holds(self, test: ast.expr) -> bool:
         """Whether a condition holds, which may depend on the elements of arrays."""
+        if isinstance(test, ast.BoolOp):
+            parts = map(self.holds, test.values)
+            return all(parts) if isinstance(test.op, ast.And) else any(parts)
         if values_in(test) & (self.symbolic | set(self.local)):
             self.lasting = False
         return bool(self.evaluate(test))
@@ -417,10 +462,9 @@ class Reader:
     def often(self, name: str) -> bool:
         """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
         value = self.local[name][0]
-        if isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+        if isinstance(value, ast.Name | ast.Constant | ast.Attribute) or isinstance(value, ast.Call) and ast.unparse(value.func) in WHOLE:
             return False
-        count = sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(self.definition))
-        return count > 1 and not isinstance(value, ast.Lambda)
+        return uses_in(self.definition)[name] > 1
 
 
 class Put(ast.NodeTransformer):
@@ -434,7 +478,8 @@ class Put(ast.NodeTransformer):
 
 
 def is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value)
+    kinds = (np.ndarray, Tensor)
+    return isinstance(value, kinds) or isinstance(value, list | tuple) and any(isinstance(v, kinds) for v in value)
 
 
 def values_in(e: ast.AST) -> set[str]:
@@ -442,6 +487,8 @@ def values_in(e: ast.AST) -> set[str]:
     if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
         return set()
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in ("isinstance", "is_complex", "len"):
+        return set()
+    if isinstance(e, ast.Compare) and isinstance(e.ops[0], ast.Is | ast.IsNot):
         return set()
     if isinstance(e, ast.Name):
         return {e.id}
@@ -463,7 +510,7 @@ def written(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and all(isinstance(v, int) for v in value):
-        return str(value)
+        return str(tuple(value))
     return None
 
 
@@ -506,7 +553,7 @@ class FunctionReader(Reader):
             raise Unreadable
         last = body[-1]
         if isinstance(last, ast.Return) and not isinstance(last.value, ast.Tuple):
-            self.slot = None  # type: ignore[assignment]
+            self.slot = None
         return super().text()
 
     def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:

@@ -158,7 +158,7 @@ class Search:
             gs[index] = g
             edges = [e if i == slot else None for i, e in enumerate(turn.node._edges)]
             r = pull(turn, gs, edges)[slot]
-            e = edges[slot]
+            e: Any = edges[slot]
             if r is None:
                 r = np.zeros(e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index])
             g, index = r, 0 if e._seq >= 0 else e.index

@@ -79,7 +79,7 @@ class Pass:
         self.number = number
         self.roots = [(e, array_of(g)) for e, g in roots]
         self.turns: list[Turn] = []
-        self.leaves: dict[Any, tuple[np.ndarray, float]] = {}
+        self.leaves: dict[Any, tuple[Any, float]] = {}
         self.behind = leaves_behind([e for e, _ in roots])
         frame = user_frame(frame)
         self.place: Place = None if frame is None else line_of(frame.f_code, frame.f_lasti)

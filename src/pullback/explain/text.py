@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,21 +33,9 @@ UP, DOWN = "magenta", "cyan"  # what arrives and what goes out
 
 def rendered(content: RenderableType, width: int = WIDTH) -> str:
     """As plain text, without colours."""
-    console = Console(width=width, color_system=None, file=_Nowhere(), record=True, legacy_windows=False)
+    console = Console(width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False)
     console.print(content)
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())
-
-
-class _Nowhere:
-    """A file that forgets what is written into it."""
-
-    encoding = "utf-8"
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        pass
 
 
 def number(x: Any) -> str:

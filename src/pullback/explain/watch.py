@@ -125,8 +125,8 @@ class Watch:
             ratio = update / size if size else 0.0
             self._in_a_row("large-update", name, ratio > LARGE, f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
                            f"records up to step {record.step}; the last by {ratio:.0%}.")  # fmt: skip
-            self._in_a_row("stalled", name, 0 < norm and size > 0 and ratio < TINY, f"`{name}` has gradients, but {ROW} steps up to step {record.step} "
-                           f"changed it by less than {TINY:g} of its norm.")  # fmt: skip
+            self._in_a_row("stalled", name, norm > 0 and size > 0 and ratio < TINY, f"`{name}` has gradients, but {ROW} steps up to step "
+                           f"{record.step} changed it by less than {TINY:g} of its norm.")  # fmt: skip
 
     def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
         self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0

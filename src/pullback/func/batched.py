@@ -65,6 +65,10 @@ class Batch(Level):
         self.size, self.randomness = size, randomness
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if op.kind == "elementwise":
+            arrays = self._plain(values)
+            if arrays is not None:
+                return Batched(self, np.asarray(op.impl(*arrays)), outer)
         args: list[Any] = []
         batched: list[Any] = []
         for i, v in enumerate(values):
@@ -86,9 +90,33 @@ class Batch(Level):
                     out = NotImplemented
                 if out is NotImplemented:
                     out = self._one_by_one(op, batched, args)
-        if isinstance(out, (tuple, list)):
-            return [Batched(self, o._array, outer) for o in out]
-        return Batched(self, out._array, outer)
+        if isinstance(out, Tensor):
+            return Batched(self, out._array, outer)
+        return [Batched(self, o._array, outer) for o in out]
+
+    def _plain(self, values: Sequence[Any]) -> list[Any] | None:
+        """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the usual case."""
+        d, ndim = None, 0
+        for v in values:
+            if isinstance(v, Lifted):
+                a, n = v.value, len(v.shape)
+                if v.level is not self or a.__class__ is not np.ndarray:
+                    return None
+            elif v.__class__ is np.ndarray:
+                a, n = v, v.ndim
+            elif v.__class__ in (int, float):
+                continue
+            else:
+                return None
+            if d is None:
+                d = a.dtype
+                if not (d is dtypes.FLOAT32 or d is dtypes.FLOAT64):
+                    return None
+            elif a.dtype is not d:
+                return None
+            ndim = max(ndim, n)
+        return [v if not isinstance(v, Lifted) else v.value if len(v.shape) == ndim
+                else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape) for v in values]  # fmt: skip
 
     def _holds(self, v: Any) -> bool:
         return isinstance(v, Batched) and v.level is self
@@ -99,7 +127,7 @@ class Batch(Level):
     def _inside(self, v: Any) -> Any:
         return v.value if self._holds(v) else v
 
-    def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Tensor:
+    def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Any:
         """Examples broadcast among themselves, and not against the batch."""
         ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, Lifted)))
         for i, (v, a) in enumerate(zip(values, args)):

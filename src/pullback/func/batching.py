@@ -8,6 +8,7 @@ each example. Elementwise operations need none: they broadcast.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod as prod_of
 from typing import Any
 
 import numpy as np
@@ -107,16 +108,10 @@ def max_all(op: Any, size: int, batched: list[Any], x: Any) -> Any:
 
 @rule("view", "reshape_alias", "unsafe_view")
 def view(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any:
-    shape = list(shape)
     if -1 in shape:
-        known = 1
-        for n in shape:
-            known *= n if n != -1 else 1
-        total = 1
-        for n in x.shape[1:]:
-            total *= n
+        known, total = -prod_of(shape), prod_of(x.shape[1:])
         if known and total % known == 0:
-            shape[shape.index(-1)] = total // known
+            shape = [total // known if n == -1 else n for n in shape]
     return x.reshape((size, *shape))
 
 

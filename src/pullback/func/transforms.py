@@ -218,7 +218,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     (tensor(0.), tensor(2.))
     """
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     flat, spec = tree_flatten(primals)
     flat_tangents, tangent_spec = tree_flatten(tangents)
     if len(flat) != len(flat_tangents) or spec != tangent_spec:
@@ -439,7 +439,11 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
         def pull_flat(*seeds: Tensor) -> Any:
             return pull(tree_unflatten(list(seeds), out_spec))
 
-        rows = vmap(pull_flat, chunk_size=chunk_size)(*_basis(flat_out))
+        seeds = _basis(flat_out)
+        if len(seeds[0]) == 1:  # one row needs no batch
+            rows = tree_map(lambda g: g.unsqueeze(0), pull_flat(*[s[0] for s in seeds]))
+        else:
+            rows = vmap(pull_flat, chunk_size=chunk_size)(*seeds)
         per_input, in_spec = tree_flatten(rows if not isinstance(argnums, int) else rows[0])
         start, results = 0, []
         for y in flat_out:

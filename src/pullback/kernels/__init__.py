@@ -26,8 +26,8 @@ from numpy import ndarray
 __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
-# From how many elements (convolution, matmul: multiplications) on kernels win, measured against NumPy (AVX-512, one thread; tests/kernels/measure.py).
-SIZES = {"elementwise": 2048, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
+# From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
+SIZES = {"elementwise": 1024, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
          "attention": 1024, "matmul": 1 << 18, "optimizer": 2048}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
@@ -36,6 +36,7 @@ if MODE not in ("on", "off", "always"):
 LARGE = NEVER  # elements from which elementwise operations ask for a kernel
 _reason = ""
 _started = False
+_written: dict[tuple[str, str], Callable] = {}  # kernels asked for so far
 _threads = 0  # 0: as many as there are processors
 
 
@@ -71,9 +72,12 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
         name: the function in it, which may also decline by returning None.
         size: how many elements there are to go through.
     """
-    if MODE != "always" and size < SIZES[kind] or LARGE == NEVER or not start():
+    if size < SIZES[kind] and MODE != "always" or LARGE == NEVER or not (_started or start()):
         return None
-    return getattr(import_module("." + kind, __name__), name)(*args)
+    function = _written.get((kind, name))
+    if function is None:
+        function = _written[kind, name] = getattr(import_module("." + kind, __name__), name)
+    return function(*args)
 
 
 def beside(name: str, functions: Sequence[Callable], fallback: Callable) -> Callable:

@@ -173,12 +173,12 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
             with f.loop(0, ROWS) as r:
                 i = f.smaller(first + r, n - 1)
                 seen = f.smaller(i + 1, m) if causal else m
-                seen = f.select(first + r < n, seen, f.constant(0, I64))  # a query must not count twice
+                seen = f.select(first + r < n, seen, 0)  # a query must not count twice
                 row, slope = f.at(weights, k.padded * r, k.type), f.at(slopes, k.padded * r, k.type)
                 line_g, line_out = k.line("g", g, i), k.line("out", out, i)
                 along = None
-                for at, mask in k.blocks(width):
-                    product = k.load(line_g, f.constant(at, I64), mask) * k.load(line_out, f.constant(at, I64), mask)
+                for start, mask in k.blocks(width):
+                    product = k.load(line_g, f.constant(start, I64), mask) * k.load(line_out, f.constant(start, I64), mask)
                     along = product if along is None else along + product
                 assert along is not None
                 mean = k.splat(f.sum_lanes(along))
@@ -195,19 +195,19 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
                     for p in (row, slope):
                         k.store(f.constant(0.0, k.vector), p, at, None)
             lines = [k.line("dq", dq, p) for p in places]
-            with f.when(f.constant(0, I64) < end):
-                _store_rows(k, slopes, end, keys, lines, first)
+            _store_rows(k, slopes, end, keys, lines, first)
             for operand, base, count, factors, source, rows in (("dk", dk, depth, slopes, "q", q), ("dv", dv, width, weights, "g", g)):
                 sources = [k.line(source, rows, p) for p in places]
-                for at, mask in k.blocks(count):
-                    by = [k.load(s, f.constant(at, I64), mask) for s in sources]
+                for start, mask in k.blocks(count):
+                    column = f.constant(start, I64)
+                    by = [k.load(s, column, mask) for s in sources]
                     with f.loop(0, end) as j:
                         target = k.line(operand, base, j)
-                        total = k.load(target, f.constant(at, I64), mask)
-                        for r in range(ROWS):
-                            factor = f.splat(f.load(f.at(factors, k.padded * r + j, k.type), k.type), k.lanes)
-                            total = f.fma(factor, by[r], total)
-                        k.store(total, target, f.constant(at, I64), mask)
+                        total = k.load(target, column, mask)
+                        for slot, vector in enumerate(by):
+                            factor = f.splat(f.load(f.at(factors, k.padded * slot + j, k.type), k.type), k.lanes)
+                            total = f.fma(factor, vector, total)
+                        k.store(total, target, column, mask)
     k.give_back(room, size)
     return k.done()
 

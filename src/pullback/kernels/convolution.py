@@ -29,6 +29,7 @@ from .builder import F32, F64, I64, PTR, Function, Type, Value, module
 
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 MOST_TAPS = 64
+NEAR = 24 << 10  # bytes that stay in the first cache beside what else runs through it
 
 Ints = tuple[int, ...]
 
@@ -73,7 +74,7 @@ class Part(NamedTuple):
     taps: Ints  # their numbers in the kernel
     start: Ints  # the first of the outputs in each dimension of the result,
     step: Ints  # from there to the next,
-    count: Ints  # and how many
+    many: Ints  # and how many
 
 
 # --- writing ----------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class Correlation:
         self.rows, vectors = _tile(features, native.REGISTERS)
         self.panels = -(-features // self.rows)
         pitches = frame.pitches
-        longest = max(sum((n - 1) * p for n, p in zip(part.count, pitches)) + 1 for part in parts)
+        longest = max(sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1 for part in parts)
         blocks = -(-longest // (lanes * vectors))
         pitch = blocks * lanes * vectors
         slack = max(max(part.offsets, default=0) for part in parts) + pitch  # reading goes beyond the last frame
@@ -219,7 +220,7 @@ class Correlation:
                 panel = channels * taps * self.rows
                 weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
                 start += self.panels * panel
-                own = sum((n - 1) * p for n, p in zip(part.count, pitches)) + 1
+                own = sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1
                 with f.loop(0, -(-own // (lanes * vectors))) as block:
                     v = block * (lanes * vectors)
                     with f.loop(0, self.panels) as p:
@@ -251,10 +252,10 @@ def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, 
 
     def rows(d: int, source: Value, target: Value) -> None:
         if d < len(size) - 1:
-            with f.loop(0, part.count[d]) as j:
+            with f.loop(0, part.many[d]) as j:
                 rows(d + 1, f.at(source, j * pitches[d], type), f.at(target, (j * part.step[d] + part.start[d]) * own[d], type))
             return
-        step, count = part.step[d], part.count[d]
+        step, count = part.step[d], part.many[d]
         target = f.at(target, part.start[d], type)
         if step == 1:
             _move(f, type, source, target, count, lanes, add)
@@ -308,8 +309,8 @@ class WeightGradient:
             group, first = block // self.blocks, block % self.blocks * across
             mine = f.at(sums, block * (across * channels * taps * lanes), type)
             f.clear(mine, across * channels * taps * lanes * type.bits // 8)
-            with f.loop(0, images) as n:
-                item = n * groups + group
+            at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))  # images whose gradients stay near
+            with f.loop(0, images, at_a_time) as several:
                 for low in range(0, taps, at_once):
                     some = offsets[low : low + at_once]
 
@@ -317,20 +318,22 @@ class WeightGradient:
                         places = [f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
                                   for i in range(deep) for o in range(across)]  # fmt: skip
                         kept = [[f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))] for p in places]
-                        base = f.at(xs, (item * channels + c) * frame.size, type)
-                        rows = []
-                        for o in range(across):
-                            feature = f.smaller(first + o, features - 1)
-                            rows.append(f.at(gs, (item * features + feature) * self.pitch, type))
-                        with f.loop(0, self.pitch, lanes) as v:
-                            ys = [f.load(f.at(row, v, type), vector) for row in rows]
-                            for i in range(deep):
-                                at = f.at(base, v + i * frame.size, type)
-                                for t, offset in enumerate(some):
-                                    value = f.load(f.at(at, offset, type), vector)
-                                    for o in range(across):
-                                        place = kept[i * across + o][t]
-                                        place.set(f.fma(ys[o], value, place.get()))
+                        with f.loop(several, f.smaller(several + at_a_time, images)) as n:
+                            item = n * groups + group
+                            base = f.at(xs, (item * channels + c) * frame.size, type)
+                            rows = []
+                            for o in range(across):
+                                feature = f.smaller(first + o, features - 1)
+                                rows.append(f.at(gs, (item * features + feature) * self.pitch, type))
+                            with f.loop(0, self.pitch, lanes) as v:
+                                ys = [f.load(f.at(row, v, type), vector) for row in rows]
+                                for i in range(deep):
+                                    at = f.at(base, v + i * frame.size, type)
+                                    for t, offset in enumerate(some):
+                                        value = f.load(f.at(at, offset, type), vector)
+                                        for o in range(across):
+                                            place = kept[i * across + o][t]
+                                            place.set(f.fma(ys[o], value, place.get()))
                         for p, variables in zip(places, kept):
                             for t, place in enumerate(variables):
                                 f.store(place.get(), f.at(p, t * lanes, type))
@@ -339,14 +342,14 @@ class WeightGradient:
                     with f.loop(0, whole, deep) as c:
                         tile(c, deep)
                     if channels % deep:
-                        tile(f.constant(whole, I64) + 0, channels % deep)
-            for o in range(across):
-                with f.when(first + o < features):
+                        tile(f.constant(whole, I64), channels % deep)
+            for last in range(across):
+                with f.when(first + last < features):
                     with f.loop(0, channels) as c:
-                        with f.loop(0, taps) as t:
-                            vec = f.load(f.at(mine, (c * (across * taps) + (o * taps) + t) * lanes, type), vector)
-                            place = ((group * features + first + o) * channels + c) * taps + t
-                            f.store(f.sum_lanes(vec), f.at(out, place, type))
+                        with f.loop(0, taps) as tap:
+                            total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
+                            to = ((group * features + first + last) * channels + c) * taps + tap
+                            f.store(f.sum_lanes(total), f.at(out, to, type))
         one, two = native.entry("fill", fill.name, "aaaa", 1), native.entry("weight", f.name, "aaaaia", 1)
         text = module(fill, (one, one.result), f, (two, two.result))  # type: ignore[attr-defined]
         self.fill, self.sum_up = native.functions(text, ["fill", "weight"])

@@ -18,13 +18,12 @@ from ml_dtypes import bfloat16
 
 from . import native
 from .builder import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
-from .scalar import Scalar, lowered, traced
+from .scalar import Scalar, is_plain, lowered, traced
 
 ndarray, empty = np.ndarray, np.empty
 
 STORED: dict[np.dtype, Type] = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool_): I1,
                                 np.dtype(np.float16): F16, np.dtype(bfloat16): BF16}  # fmt: skip
-OF_TYPE = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
 MOST_BAKED = 16  # kernels with numbers written into them, of one function
 SEGMENT = 1 << 14  # elements of a row that one task does
 GRAIN = 1 << 14  # elements that are worth a thread's while, if an operation on each is cheap
@@ -194,7 +193,7 @@ class Rows(NamedTuple):
     order: tuple[int, ...]  # dimensions of the results from the outermost in memory to the innermost
 
 
-def lay_out(arrays: Sequence[ndarray], shape: tuple[int, ...], outputs: Sequence[int]) -> Rows:
+def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Sequence[int]) -> Rows:
     """Merge dimensions and find the innermost.
 
     Args:
@@ -203,7 +202,7 @@ def lay_out(arrays: Sequence[ndarray], shape: tuple[int, ...], outputs: Sequence
         outputs: sizes of the elements of results.
     """
     n = len(shape)
-    strides = [(0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays]
+    strides: list[tuple[int, ...]] = [(0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays]
     leader = max(range(len(arrays)), key=lambda k: arrays[k].size)
     order = sorted(range(n), key=lambda d: (-abs(strides[leader][d]), d))
     made = []
@@ -214,11 +213,11 @@ def lay_out(arrays: Sequence[ndarray], shape: tuple[int, ...], outputs: Sequence
             step *= shape[d]
         made.append(tuple(own))
     everything = strides + made
-    dims: list[list[Any]] = []  # size, strides; from the outermost
+    dims: list[Any] = []  # size, strides; from the outermost
     for d in order:
         if shape[d] == 1:
             continue
-        entry = [shape[d], [s[d] for s in everything]]
+        entry: Any = [shape[d], [s[d] for s in everything]]
         if dims and all(outer == inner * shape[d] for outer, inner in zip(dims[-1][1], entry[1])):
             dims[-1] = [dims[-1][0] * shape[d], entry[1]]
         else:
@@ -241,11 +240,12 @@ class Kernels:
     Args:
         name: for the machine code.
         function: of scalars as well as of arrays; or several, with the same arguments, each giving one result.
-        fallback: what to call where there is no kernel.
+        fallback: what to call where there is no kernel, or is no need for one.
+        even_plain: use kernels also where NumPy does as well.
     """
 
-    def __init__(self, name: str, functions: Sequence[Callable], fallback: Callable) -> None:
-        self.name, self.functions, self.fallback = name, functions, fallback
+    def __init__(self, name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> None:
+        self.name, self.functions, self.fallback, self.even_plain = name, functions, fallback, even_plain
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
         self._layouts: dict[Any, Rows] = {}
@@ -269,7 +269,9 @@ class Kernels:
             given = values  # type: ignore[assignment]
         if made is False:
             return self.fallback(*values)
-        call, types = made
+        call, types, plain = made
+        if plain:
+            return self.fallback(*values)
         n = arrays[0].size
         if len(types) == 1:
             return call(n, *given, empty(shape, types[0]))
@@ -277,7 +279,7 @@ class Kernels:
         call(n, *given, *outs)
         return outs
 
-    def _by_rows(self, values: tuple, arrays: list[ndarray]) -> Any:
+    def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])
         types = self._result_types(values)
         if types is None:
@@ -331,7 +333,8 @@ class Kernels:
         return found
 
     def _make(self, values: tuple, patterns: str, bake: bool = False) -> Any:
-        """(what to call, types of results); a dict if numbers have to be known; False if there can be no kernel."""
+        """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to be known;
+        False if there can be no kernel."""
         stored: list[Type | None] = []
         for v in values:
             if v.__class__ is ndarray:
@@ -357,7 +360,7 @@ class Kernels:
             if bake and v.__class__ is not ndarray:
                 arguments.append(v)
             else:
-                arguments.append(Scalar.argument(len(inputs), compute if t is None else computed_in(t)))
+                arguments.append(Scalar.argument(len(inputs), compute if t is None else computed_in(t), t is None))
                 inputs.append(t)
         expressions = [traced(function, arguments) for function in self.functions]
         if any(x is None for x in expressions):
@@ -370,4 +373,5 @@ class Kernels:
         text = write(self.name, expressions, Signature(tuple(inputs), types, patterns), compute)  # type: ignore[arg-type]
         (call,) = native.functions(text, [self.name])
         of = {t: d for d, t in STORED.items()}
-        return call, [of[t] for t in types]
+        plain = not self.even_plain and len(expressions) == 1 and is_plain(expressions[0]) and kind in (F32, F64)  # type: ignore[arg-type]
+        return call, [of[t] for t in types], plain

@@ -120,10 +120,25 @@ def _transposed(f: Function, rows: list[Value]) -> list[Value]:
     return rows
 
 
-def _vectors(n: int, lanes: int) -> int:
-    """How many vectors wide panels are: as wide as they go with little left over."""
-    most = -(-n // lanes)
-    return max(range(1, 5), key=lambda v: (n / (-(-most // v) * v * lanes)) * (v * TILES[v]) / (v * TILES[v] + 0.7 * (v + TILES[v])))
+@lru_cache(1024)
+def _plan(d: np.dtype, m: int, n: int, along: bool, by_column: bool, bias: bool) -> tuple[Callable, int, int, int]:
+    """The kernel for a shape, how many items there are, chunks of rows and their size.
+
+    Panels are as wide as they go with little left over, tiles as high.
+    """
+    lanes = native.WIDTH // d.itemsize
+
+    def worth(vectors: int) -> float:
+        work = vectors * TILES[vectors]
+        width = vectors * lanes
+        return n / (-(-n // width) * width) * work / (work + 0.7 * (vectors + TILES[vectors]))
+
+    vectors = max(TILES, key=worth)
+    most = TILES[vectors]
+    rows = max(range(max(1, most - 3), most + 1), key=lambda r: (m / (-(-m // r) * r) * r / (r + 1), r)) if m > most else m
+    chunk = -(-CHUNK // rows) * rows
+    chunks = -(-m // chunk)
+    return _kernel(d, rows, vectors, along, by_column, bias), -(-n // (vectors * lanes)) * chunks, chunks, chunk
 
 
 def product(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray | None:
@@ -132,7 +147,6 @@ def product(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None) -> np.
     if d not in TYPES or b.dtype != d or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or not a.size or not b.size:
         return None
     (m, depth), n, size = a.shape, b.shape[1], d.itemsize
-    lanes = native.WIDTH // size
     if a.strides[1] == size and a.strides[0] % size == 0:
         by_column, pitch_a = False, a.strides[0] // size
     elif a.strides[0] == size and a.strides[1] % size == 0:
@@ -147,12 +161,6 @@ def product(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None) -> np.
         along, pitch_b = False, b.strides[1] // size
     else:
         return None
-    vectors = _vectors(n, lanes)
-    most = TILES[vectors]
-    rows = max(range(max(1, most - 3), most + 1), key=lambda r: (m / (-(-m // r) * r) * r / (r + 1), r)) if m > most else m
-    chunk = -(-CHUNK // rows) * rows
-    chunks = -(-m // chunk)
-    panels = -(-n // (vectors * lanes))
-    call = _kernel(d, rows, vectors, along, by_column, bias is not None)
+    call, items, chunks, chunk = _plan(d, m, n, along, by_column, bias is not None)
     out = np.empty((m, n), d)
-    return call(panels * chunks, m, depth, n, chunks, chunk, pitch_a, pitch_b, a, b, out if bias is None else bias, out)
+    return call(items, m, depth, n, chunks, chunk, pitch_a, pitch_b, a, b, out if bias is None else bias, out)

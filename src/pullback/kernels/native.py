@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,6 +46,8 @@ def _check() -> None:
     shape = ctypes.c_void_p.from_address(id(a) + SHAPE).value
     if ctypes.sizeof(ctypes.c_void_p) != 8 or found != (a.ctypes.data, 2) or ctypes.c_int64.from_address(shape or 0).value != 2:
         raise Unsupported("arrays have another layout than expected")
+    if sys.platform == "win32":
+        raise Unsupported("kernels have not been tried on Windows")
     if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx"):
         raise Unsupported("the interpreter is not CPython")
 

@@ -19,7 +19,7 @@ import numpy as np
 from .builder import F32, F64, I1, Function, Type, Value
 from .functions import NAMES, Math
 
-DTYPES = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
+DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
 
 
 class CannotTrace(TypeError):
@@ -30,7 +30,8 @@ class Scalar:
     """A node of an expression: an operation's name and its operands.
 
     Attributes:
-        op: ``argument`` (``operands`` is its number), ``number`` (its value), or what is done.
+        op: ``argument`` (``operands`` is its number, and whether it is the same for all elements), ``number`` (its value),
+            or what is done.
         type: the type of its value.
     """
 
@@ -41,8 +42,8 @@ class Scalar:
         self.op, self.operands, self.type = op, operands, type
 
     @staticmethod
-    def argument(index: int, type: Type) -> Scalar:
-        return Scalar("argument", (index,), type)
+    def argument(index: int, type: Type, common: bool = False) -> Scalar:
+        return Scalar("argument", (index, common), type)
 
     @property
     def dtype(self) -> np.dtype:
@@ -84,7 +85,7 @@ class Scalar:
     def __bool__(self) -> bool:
         raise CannotTrace("a decision that depends on a value")
 
-    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __bool__  # type: ignore[assignment]
+    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __bool__
 
     def __add__(self, other: Any) -> Scalar:
         return arithmetic("add", self, other)
@@ -251,6 +252,8 @@ def least(a: Any, b: Any) -> Scalar:
 
 def power(a: Any, b: Any) -> Scalar:
     a, b = _plain(a), _plain(b)
+    if isinstance(b, Scalar) and b.op == "argument" and b.operands[1]:
+        raise CannotTrace("a power that is better known")
     if isinstance(b, (int, float)) and isinstance(a, Scalar):
         if b in (1, 2, 3):
             return a if b == 1 else a * a if b == 2 else a * a * a
@@ -298,6 +301,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "ndtr": _FUNCTIONS["ndtr"], "pow": power, "relu": relu, "rsqrt": _FUNCTIONS["rsqrt"], "sgn": sign,
     "sigmoid": _FUNCTIONS["sigmoid"], "sign": sign, "where": where,
 }  # fmt: skip
+
+
+PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")
+
+
+def is_plain(x: Scalar) -> bool:
+    """Whether this is a single operation, for which NumPy has a loop that is as fast."""
+    return x.op in PLAIN and all(o.op in ("argument", "number") for o in x.operands)
 
 
 def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 
 from . import native
 
@@ -212,18 +211,7 @@ entry:
 }
 """
 
-ALONE = """
-define void @share.$$(ptr %task, ptr %slots, i64 %n, i64 %grain) #0 {
-entry:
-  call void %task(ptr %slots, i64 0, i64 %n)
-  ret void
-}
-"""
-
-
 def _text() -> str:
-    if sys.platform == "win32":
-        return ALONE
     x86 = native.TRIPLE.startswith("x86")
     pause = "void @llvm.x86.sse2.pause()" if x86 else "void @llvm.aarch64.hint(i32 1)"
     declared = f"declare {pause.replace('i32 1', 'i32')}\n"
@@ -239,8 +227,6 @@ _wanted = 1
 def set_count(n: int) -> None:
     """Use at most so many threads, the caller's included; workers are started as they are first wanted."""
     global _started, _wanted
-    if sys.platform == "win32":
-        return
     if n > _started:
         start = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_address("start.$$"))
         _started = start(_started, n)

@@ -76,7 +76,7 @@ class ProcessContext:
             return True
         failed = None
         for sentinel in wait(list(self._running), timeout):
-            index = self._running.pop(sentinel)  # type: ignore[call-overload]
+            index = self._running.pop(sentinel)
             self.processes[index].join()
             if self.processes[index].exitcode:
                 failed = index

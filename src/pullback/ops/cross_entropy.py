@@ -20,7 +20,7 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .activation import largest, log_softmax
-from .index import index_array, put_at, sum_at, take_at
+from .index import index_array, sum_at, take_at
 from .join import pad
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen

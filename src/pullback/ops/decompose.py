@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..lift import bottom
 from ..op import type_name
 from ..return_types import named
-from ..lift import bottom
 from ..tensor import Tensor
 from .complex import conj, is_complex, real
 from .convert import cast

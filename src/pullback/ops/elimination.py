@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import op
 from ..dtypes import OF_NUMPY
+from ..lift import by_example
 from ..op import type_name
 from ..return_types import named
-from ..lift import by_example
 from ..tensor import Tensor
 from .join import cat, tril, triu
 from .matrix import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type

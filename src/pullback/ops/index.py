@@ -318,7 +318,7 @@ def get(self: Tensor, index: Any) -> Tensor:
         return look(self, (index, ...), "SelectBackward0")
     if kind is slice and index.step is None:
         return look(self, (index, ...), "SliceBackward0")
-    if modes.special:
+    if modes.intercepted or modes.overridden:
         from ..overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(get, (self, index), {})

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import op, storage
+from ..autograd import modes
 from ..autograd.graph import Node
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..tensor import Tensor
@@ -217,7 +218,7 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     Raises:
         RuntimeError: if the tensor requires grad.
     """
-    if self.requires_grad:
+    if self.requires_grad and not modes._local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(sizes)
     n, old = prod(shape), self._array

@@ -13,9 +13,9 @@ import numpy as np
 from .. import dtypes, op, storage
 from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
+from ..lift import bottom
 from ..op import assign, offer, type_name, wrap, write_out
 from ..streams.generator import Generator as Streams
-from ..lift import bottom
 from ..tensor import Tensor
 from .create import finish, number, shape_of
 from .reduce import sum_to

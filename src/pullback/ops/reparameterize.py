@@ -66,7 +66,8 @@ def _beta_motion(x: Array, a: Array, b: Array) -> Array:
     near = np.where(below, x, 1 - x)  # what becomes near * exp(-w)
     p, q = np.where(below, a, b), np.where(below, b, a)
     odds = near / (1 - near)
-    scale = _scale(np.maximum(p - (q - 1) * odds, 0), np.abs(q - 1) * odds / (1 - near))
+    bend = np.maximum(q - 1, 0) * odds  # if negative, the slope falls to p in the end: that is what counts
+    scale = _scale(np.maximum(p - bend, 0), bend / (1 - near))
     w = scale * NODES
     density = np.exp((q - 1) * np.log1p(-odds * np.expm1(-w)) - p * w)
     score = np.where(below, np.log(x) - w, np.log1p(-near * np.exp(-w))) + psi(a + b) - psi(a)
@@ -97,6 +98,7 @@ def _standard_gamma(input: Tensor, generator: Streams | None = None) -> Tensor:
     return (generator or default_generator).standard_gamma(input)
 
 
+_standard_gamma_grad.vjp()
 _standard_gamma.vjp(input=lambda g, input, out: g * _standard_gamma_grad(input, out))
 
 
@@ -129,4 +131,5 @@ def _of_dirichlet(g: Any, input: Any, out: Any) -> Any:
     return _dirichlet_grad(out, input, sum(input, -1, True)) * (g - sum(out * g, -1, True))
 
 
+_dirichlet_grad.vjp()
 _sample_dirichlet.vjp(input=_of_dirichlet)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..op import type_name
 from ..lift import bottom, is_lifted
+from ..op import type_name
 from ..tensor import Tensor
 from .convert import number_as
 from .cut import check_extent, diagonal_window

@@ -16,12 +16,12 @@ from ..complaint import noted
 from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY, int64
 from ..lift import bottom
 from ..tensor import Tensor
+from .compare import isnan
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import in_order, sort
-from .compare import isnan
 from .pointwise import ceil, clamp, clamp_min, floor, lerp, round, sqrt, where
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, total_of_squares, widened
 from .scatter import along

@@ -18,10 +18,10 @@ import numpy as np
 from .. import op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, as_dtype
+from ..lift import is_lifted
 from ..op import type_name
 from ..shape import Size
 from ..storage import owner_of
-from ..lift import is_lifted
 from ..tensor import Tensor
 
 __all__ = [

@@ -49,8 +49,8 @@ class Adafactor(Stepper):
     >>> w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     >>> optimizer = torch.optim.Adafactor([w], lr=0.1)
     >>> (w * w).sum().backward(); optimizer.step(); w
-    tensor([[0.7326, 1.7326],
-            [2.7326, 3.7326]], requires_grad=True)
+    tensor([[0.7879, 1.7000],
+            [2.7154, 3.7317]], requires_grad=True)
     >>> list(optimizer.state[w])
     ['step', 'row_var', 'col_var']
     """

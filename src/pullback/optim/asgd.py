@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ..tensor import Tensor
 from .elementwise import Elementwise
 from .optimizer import Options, ParamsT, check_not_negative, check_rate, number
+from .packing import counting
 
 __all__ = ["ASGD"]
 
@@ -86,8 +87,9 @@ class ASGD(Elementwise):
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         lr, lambd = number(o["lr"]), o["lambd"]
         eta, mu = float(count["eta"]), float(count["mu"])
-        count["eta"] = lr / (1 + lambd * lr * t) ** o["alpha"]
-        count["mu"] = 1 / max(1, t - o["t0"])
+        rounded = counting()  # the schedules are kept in the default type, whatever they are stored in
+        count["eta"] = rounded(lr / (1 + lambd * lr * t) ** o["alpha"])
+        count["mu"] = rounded(1 / max(1, t - o["t0"]))
         return lambd * eta, eta, mu
 
     @staticmethod

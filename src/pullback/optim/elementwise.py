@@ -49,7 +49,7 @@ class Elementwise(Stepper):
         super().__setstate__(state)
         self._packs = Packs()
         for group in self.param_groups:
-            for own in map(self.state.get, group["params"]):
+            for own in [self.state[p] for p in group["params"] if p in self.state]:
                 for name in self.counters(group) if own else ():
                     if not isinstance(own[name], Tensor):  # saved by an old PyTorch
                         own[name] = wrap(np.array(own[name], counting()))

@@ -77,7 +77,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Make up to ``max_iter`` iterations.
 
         Args:
@@ -223,7 +223,7 @@ class StrongWolfe:
             return bracket[0]
         stuck = False
         while self.calls <= self.most and abs(bracket[1].t - bracket[0].t) * length >= self.tolerance:
-            t = _minimum(*bracket)
+            t = _minimum(bracket[0], bracket[1])
             left, right = min(p.t for p in bracket), max(p.t for p in bracket)
             margin = 0.1 * (right - left)
             near = min(right - t, t - left) < margin

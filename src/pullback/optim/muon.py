@@ -48,8 +48,8 @@ class Muon(Stepper):
     >>> w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     >>> optimizer = torch.optim.Muon([w], lr=0.1, weight_decay=0.0)
     >>> (w * w).sum().backward(); optimizer.step(); w
-    tensor([[1.0289, 1.9227],
-            [2.9203, 3.9406]], requires_grad=True)
+    tensor([[1.0684, 1.9184],
+            [2.9266, 3.9753]], requires_grad=True)
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Muon(Stepper):
                 update = blend({"g": g}, "g", update, momentum)
             update = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
             p *= 1 - lr * decay
-            p -= lr * _scale(*p.shape, group["adjust_lr_fn"]) * update.astype(work)
+            p -= lr * _scale(p.shape, group["adjust_lr_fn"]) * update.astype(work)
             written(p)
 
 
@@ -122,10 +122,11 @@ def orthogonal(
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
     if len(coefficients) != 3:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
-    x = _rounded(matrix)
-    if x.shape[0] > x.shape[1]:
+    if matrix.shape[0] > matrix.shape[1]:
         return orthogonal(matrix.T, coefficients, steps, eps).T
+    # Sums are formed in double precision, and so rounded once, as by a fused multiply-add.
+    a, b, c = np.array(coefficients, np.float32).astype(np.float64)
+    x = _rounded(matrix)
     norm = _rounded(np.sqrt(np.sum(np.square(x, dtype=np.float64))))
     x = _rounded(x / np.maximum(norm, _rounded(np.float64(eps))))
     for _ in range(steps):
@@ -140,7 +141,8 @@ def _rounded(x: Any) -> Any:
     return x.astype(np.float32).astype(dtypes.bfloat16.numpy).astype(np.float32)
 
 
-def _scale(rows: int, columns: int, how: str | None) -> float:
+def _scale(shape: tuple[int, ...], how: str | None) -> float:
+    rows, columns = shape
     if how == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
     return math.sqrt(max(1, rows / columns))

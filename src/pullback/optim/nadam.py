@@ -43,7 +43,7 @@ class NAdam(Elementwise):
     >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = torch.optim.NAdam([w], lr=0.1)
     >>> (w * w).sum().backward(); optimizer.step(); w
-    tensor([0.8611, 1.8611], requires_grad=True)
+    tensor([0.8944, 1.8944], requires_grad=True)
     """
 
     def __init__(

@@ -297,8 +297,8 @@ class Optimizer:
         start = 0
         groups = []
         for group in self.param_groups:
-            for i, p in enumerate(group["params"], start):
-                numbers.setdefault(id(p), i)
+            # A parameter listed twice has the number of its last place.
+            numbers |= {id(p): i for i, p in enumerate(group["params"], start) if id(p) not in numbers}
             start += len(group["params"])
             packed = {key: value for key, value in group.items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})

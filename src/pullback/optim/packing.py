@@ -63,8 +63,8 @@ class Packs:
         loose = defaultdict(list)
         for p in params:
             if self._of.get(p) not in fitting:
-                known = {name: number(state[p].get(name, start)) for name, start in counters.items()}
-                loose[p._array.dtype, *known.values()].append(p)
+                known = [state[p].get(name, start) for name, start in counters.items()]
+                loose[p._array.dtype, *map(_type, known), *map(number, known)].append(p)
         for together in loose.values():
             pack = Pack(together, group, state, counters, memory)
             self._of.update(dict.fromkeys(together, pack))
@@ -92,7 +92,10 @@ class Pack:
         self.params, self.group, self.names = params, group, list(memory)
         dtype = params[0]._array.dtype
         self.size = size = sum(p._array.size for p in params)
-        self.counters = {name: np.full(len(params), start, counting()) for name, start in counters.items()}
+        known = state[params[0]]
+        self.counters = {
+            name: np.full(len(params), start, _type(known.get(name))) for name, start in counters.items()
+        }
         flats = {name: np.empty(size, dtype) for name in memory}
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
         first = 0
@@ -176,8 +179,8 @@ class Block:
         self.grad, self.value, self.update = (real(s[: last - first]) for s in scratch)
         self.pieces = []
         for param, rows, shape, start, stop in cut:
-            views = (s[start - first : stop - first].reshape(shape) for s in scratch)
-            self.pieces.append((param, rows, *views))
+            grad, value, update = (s[start - first : stop - first].reshape(shape) for s in scratch)
+            self.pieces.append((param, rows, grad, value, update))
 
     def gradients(self) -> np.ndarray:
         """The parameters' gradients, to read."""
@@ -240,6 +243,11 @@ class Slab(Block):
 def real(array: np.ndarray) -> np.ndarray:
     """Complex numbers as pairs of real ones, in the same memory: the methods treat both parts alike."""
     return array.view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
+def _type(counter: Any) -> Any:
+    """The type of a counter: that in which it was loaded, or the usual one."""
+    return counter._array.dtype if isinstance(counter, Tensor) else np.dtype(counting())
 
 
 def work_type(dtype: np.dtype) -> np.dtype:

@@ -39,9 +39,9 @@ class RMSprop(Elementwise):
 
     >>> import pullback as torch
     >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = torch.optim.RMSprop([w], lr=0.1)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.1, alpha=0.75)
     >>> (w * w).sum().backward(); optimizer.step(); w
-    tensor([1.1921e-07, 1.0000e+00], requires_grad=True)
+    tensor([0.8000, 1.8000], requires_grad=True)
     """
 
     def __init__(

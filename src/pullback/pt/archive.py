@@ -73,7 +73,7 @@ class Reader:
         self._file.seek(start)
         if size and self._file.readinto(data) != size:
             raise LoadError(f"{FAILED}: it ends inside {name}")
-        if zlib.crc32(data) != self._entries[name].crc:
+        if zlib.crc32(data.data) != self._entries[name].crc:
             raise LoadError(f"{FAILED}: {name} does not have the checksum that was stored with it")
         return data
 

@@ -52,7 +52,7 @@ class Pickler(pickle._Pickler):
     """Pickles one object; afterwards ``kept`` are the storages to be stored beside it."""
 
     def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, protocol=2)  # type: ignore[call-arg]
+        super().__init__(file, protocol=2)
         self.kept: dict[int, Kept] = {}
         self._alive: list[Any] = []  # so that no id is taken twice
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = ["PyTree", "TreeSpec", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only",
@@ -75,28 +75,26 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     [1, 2, 3]
     """
     leaves: list[Any] = []
-
-    def walk(node: Any) -> TreeSpec:
-        found = None if is_leaf is not None and is_leaf(node) else _children(node)
-        if found is None:
-            leaves.append(node)
-            return LEAF
-        return TreeSpec(type(node), found[1], tuple([walk(c) for c in found[0]]))
-
-    spec = walk(tree)
-    return leaves, spec
+    return leaves, _walk(tree, is_leaf, leaves)
 
 
-def tree_unflatten(leaves: Any, spec: TreeSpec) -> Any:
+def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -> TreeSpec:
+    found = None if is_leaf is not None and is_leaf(node) else _children(node)
+    if found is None:
+        leaves.append(node)
+        return LEAF
+    return TreeSpec(type(node), found[1], tuple([_walk(c, is_leaf, leaves) for c in found[0]]))
+
+
+def tree_unflatten(leaves: Any, spec: Any) -> Any:
     """The nest of that structure with these leaves."""
     if not isinstance(spec, TreeSpec):  # some versions take them the other way round
         leaves, spec = spec, leaves
-    rest = iter(leaves)
+    return _built(spec, iter(leaves))
 
-    def build(s: TreeSpec) -> Any:
-        return next(rest) if s.type is None else _rebuilt(s, [build(c) for c in s.children])
 
-    return build(spec)
+def _built(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
+    return next(leaves) if spec.type is None else _rebuilt(spec, [_built(c, leaves) for c in spec.children])
 
 
 def tree_map(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

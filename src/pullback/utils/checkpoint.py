@@ -10,7 +10,9 @@ The older re-entrant variant runs the call without recording, and in backward on
 
 from __future__ import annotations
 
+import functools
 import itertools
+import sys
 import threading
 import warnings
 import weakref
@@ -270,8 +272,6 @@ class Log(Layer):
             yield
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        import sys
-
         frame = user_frame(sys._getframe(1))
         where = "" if frame is None else f"  at {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
         shapes = ", ".join(f"{v.dtype}{list(v.shape)}" for v in values if isinstance(v, np.ndarray))
@@ -336,13 +336,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     if not modes.is_grad_enabled():
         return function(*args, **kwargs)
     state = get_rng_state() if preserve else None
+    casting = _autocast_now()
     log = Log() if debug else None
 
     def again(*inputs: Any) -> None:
         with fork_rng(enabled=preserve):
-            if preserve:
+            if state is not None:
                 set_rng_state(state)
-            with nullcontext() if log is None else log.one_run(), second_context:
+            with nullcontext() if log is None else log.one_run(), casting(), second_context:
                 function(*inputs, **kwargs)
 
     region = Region(again, early_stop, determinism_check == "default", log)
@@ -354,6 +355,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     return result
 
 
+def _autocast_now() -> Callable[[], Any]:
+    """Makes contexts in which autocast is as it is now; of none if nobody uses it."""
+    amp = sys.modules.get("pullback.amp.autocast_mode")
+    if amp is None:
+        return nullcontext
+    return functools.partial(amp.autocast, "cpu", dtype=amp.get_autocast_dtype("cpu"), enabled=amp.is_autocast_enabled("cpu"))
+
+
 class CheckpointFunction(Function):
     """The re-entrant variant of :func:`checkpoint`."""
 
@@ -362,6 +371,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.function, ctx.preserve = function, preserve
         ctx.state = get_rng_state() if preserve else None
+        ctx.casting = _autocast_now()
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
@@ -382,7 +392,7 @@ class CheckpointFunction(Function):
         with fork_rng(enabled=ctx.preserve):
             if ctx.preserve:
                 set_rng_state(ctx.state)
-            with modes.enable_grad():
+            with modes.enable_grad(), ctx.casting():
                 outputs = ctx.function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]

@@ -8,7 +8,7 @@ const explanation = JSON.parse(document.getElementById("data").textContent);
 const steps = explanation.steps, leaves = explanation.leaves, roots = explanation.roots;
 for (const step of steps) for (const d of step.downstream) d.rule = explanation.rules[d.rule];
 const MOST = 80; // items that a group may hold; beyond, they are put in runs
-const START = 90; // items to show at first, at most
+const START = steps.length > 500 ? 45 : 90; // items to show at first, at most: of a large graph fewer, to open quickly
 
 const items = new Map(); // by id
 const top = { id: "", kind: "group", label: "", parent: null, items: [] };
@@ -40,15 +40,16 @@ function buildTree() {
 
 function chunk(parent) {
   for (const item of parent.items) if (item.kind === "group") chunk(item);
-  if (parent.items.length <= MOST) return;
-  const single = parent.items.filter((i) => i.kind === "step" || i.kind === "leaf");
-  const order = (i) => (i.kind === "step" ? i.step.number : Math.max(0, ...i.leaf.uses.map((u) => u.step)));
-  single.sort((a, b) => order(a) - order(b));
-  const size = Math.max(30, Math.ceil(single.length / 40));
-  parent.items = parent.items.filter((i) => i.kind !== "step" && i.kind !== "leaf");
-  for (let k = 0; k < single.length; k += size) {
-    const part = single.slice(k, k + size), from = order(part[0]), to = order(part[part.length - 1]);
-    const run = add({ id: `r:${parent.id}:${k}`, kind: "group", label: `steps ${from} to ${to}`, items: [] }, parent);
+  const rest = parent.items.filter((i) => i.kind === "output"), many = parent.items.filter((i) => i.kind !== "output");
+  if (many.length <= MOST) return;
+  const order = (i) => (i.kind === "leaf" ? Math.max(0, ...i.leaf.uses.map((u) => u.step)) : stepsIn(i)[0] ?? 0);
+  const name = (i) => (i.kind === "group" ? i.label : i.kind === "step" ? "step " + i.step.number : i.leaf.name);
+  many.sort((a, b) => order(a) - order(b));
+  parent.items = rest;
+  const size = Math.max(25, Math.ceil(many.length / 40));
+  for (let k = 0; k < many.length; k += size) {
+    const part = many.slice(k, k + size);
+    const run = add({ id: `r:${parent.id}:${k}`, kind: "group", label: `${name(part[0])} to ${name(part[part.length - 1])}`, items: [] }, parent);
     for (const item of part) add(item, run);
     chunk(run);
   }
@@ -122,4 +123,3 @@ const fileName = (path) => (path || "").replaceAll("\\", "/").split("/").pop();
 
 buildTree();
 buildLinks();
-openAsFits(START);

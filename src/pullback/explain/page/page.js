@@ -62,6 +62,27 @@ function openAll(open) {
   mark();
 }
 
+// The first picture: as many modules opened as can still be read; where even few are too many, the end at the output.
+function start() {
+  let before = null;
+  for (const limit of [START, 45, 25, 12]) {
+    opened.clear();
+    opened.add("");
+    openAsFits(limit);
+    draw();
+    if (before && drawn.nodes.size < 8) {
+      before.forEach((id) => opened.add(id));
+      draw();
+      fit();
+      break;
+    }
+    fit();
+    before = [...opened];
+    if (view.scale >= 0.45) break;
+  }
+  if (view.scale < 0.45 && roots.length) reveal("o0");
+}
+
 // --- searching
 
 let matches = [], at = 0;
@@ -150,7 +171,6 @@ buildCode();
 buildFindings();
 buildSeed();
 buildLeaves();
-draw();
-fit();
+start();
 go(0, true);
-document.documentElement.dataset.ready = Math.round(performance.now());
+document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds since the page was asked for

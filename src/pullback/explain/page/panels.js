@@ -97,7 +97,7 @@ function buildCode() {
   const panel = document.getElementById("code"), byLine = new Map();
   for (const s of steps) if (s.line) byLine.set(`${s.file}:${s.line}`, [...(byLine.get(`${s.file}:${s.line}`) || []), s.number]);
   for (const [file, lines] of Object.entries(explanation.sources)) {
-    panel.append(make("h3", {}, file));
+    panel.append(make("h3", { title: file }, file.replaceAll("\\", "/").split("/").slice(-2).join("/")));
     lines.forEach((text, i) => {
       const key = `${file}:${i + 1}`, numbersOf = byLine.get(key);
       const content = [make("span", { class: "number" }, String(i + 1)), make("span", {}, text || " ")];

@@ -240,10 +240,11 @@ def random_split(
         for i, fraction in enumerate(lengths):
             if not 0 <= fraction <= 1:
                 raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-        lengths = [math.floor(size * fraction) for fraction in lengths]
-        for i in range(size - sum(lengths)):
-            lengths[i % len(lengths)] += 1
-        for i, length in enumerate(lengths):
+        sizes = [math.floor(size * fraction) for fraction in lengths]
+        for i in range(size - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        lengths = sizes
+        for i, length in enumerate(sizes):
             if length == 0:
                 warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
     if sum(lengths) != size:
@@ -251,4 +252,4 @@ def random_split(
                          f"  It is {sum(lengths)}, and the dataset has {size} samples.")  # fmt: skip
     order = (generator or default_generator).randperm(size).tolist()
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]  # type: ignore[misc]
+    return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

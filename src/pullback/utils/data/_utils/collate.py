@@ -91,7 +91,7 @@ def _sequence_like(original: Any, elements: list[Any]) -> Any:
         return elements
     try:
         if not isinstance(original, MutableSequence):
-            return type(original)(elements)  # type: ignore[call-arg]
+            return type(original)(elements)
         clone = copy(original)
         for i, element in enumerate(elements):
             clone[i] = element

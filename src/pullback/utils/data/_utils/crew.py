@@ -55,10 +55,10 @@ class Crew:
             RuntimeError: if one of them is no longer alive.
         """
         deadline = time.monotonic() + timeout if timeout else None
-        voices = {self.pipes[w]: w for w in workers} | {self.processes[w].sentinel: w for w in workers}
+        voices: dict[Any, int] = {self.pipes[w]: w for w in workers} | {self.processes[w].sentinel: w for w in workers}
         while True:
             left = CHECK if deadline is None else max(0.0, deadline - time.monotonic())
-            ready = wait(list(voices), min(CHECK, left))
+            ready: list[Any] = wait(list(voices), min(CHECK, left))
             for pipe in ready:
                 if not isinstance(pipe, int):  # an answer, or the end of the pipe
                     try:

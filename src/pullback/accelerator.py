@@ -1,0 +1,34 @@
+"""``torch.accelerator`` where there is none: ``current_accelerator()`` is None, and what needs one is refused.
+
+>>> import pullback as torch
+>>> torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+'cpu'
+"""
+
+from __future__ import annotations
+
+from .absent import refusing
+from .device import device
+
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
+           "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+           "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]  # fmt: skip
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+def current_accelerator(check_available: bool = False) -> device | None:
+    """None."""
+    return None
+
+
+globals().update({n: refusing(n, lambda: RuntimeError("Cannot access accelerator device when none is available."))
+                  for n in __all__ if n not in globals()})  # fmt: skip

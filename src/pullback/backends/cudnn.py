@@ -1,0 +1,27 @@
+"""``torch.backends.cudnn``: not there. ``cudnn.benchmark = True`` and the like are accepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import flags as _flags
+
+enabled, benchmark, deterministic, allow_tf32 = True, False, False, True
+benchmark_limit: int | None = None
+CUDNN_TENSOR_DTYPES: dict[Any, int] = {}
+set_flags, flags = _flags.of(globals(), "enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def version() -> int | None:
+    """None."""
+    return None
+
+
+def is_acceptable(tensor: Any) -> bool:
+    """False."""
+    return False

@@ -1,0 +1,11 @@
+"""``torch.backends.mkldnn``: oneDNN, which is not used. Its switches are accepted."""
+
+from . import flags as _flags
+
+enabled, deterministic, allow_tf32 = True, False, True
+set_flags, flags = _flags.of(globals(), "enabled", "deterministic", "allow_tf32")
+
+
+def is_available() -> bool:
+    """False."""
+    return False

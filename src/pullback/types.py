@@ -1,0 +1,39 @@
+"""``torch.types``: names for what functions take, for annotations; and :func:`typename`."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Sequence
+from typing import IO, Any
+
+from .device import device as _device
+from .dtypes import dtype as _dtype
+from .shape import Size
+from .tensor import Tensor
+
+__all__ = ["Device", "FileLike", "Number", "Storage", "typename"]
+
+Number = int | float | bool
+Device = _device | str | int | None
+FileLike = str | os.PathLike[str] | IO[bytes]
+Storage = Any
+_TensorOrTensors = Tensor | Sequence[Tensor]
+_int, _float, _bool, _complex = builtins.int, builtins.float, builtins.bool, builtins.complex
+_size = Size | list[int] | tuple[int, ...]
+
+
+def typename(obj: Any, /) -> str:
+    """What PyTorch calls the type of ``obj``: for a tensor its old name, else its class, or its own name if it has one.
+
+    >>> import pullback as torch
+    >>> torch.typename(torch.tensor([1])), torch.typename(torch.nn.Linear(1, 1))
+    ('torch.LongTensor', 'torch.nn.modules.linear.Linear')
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if getattr(obj, "__module__", None) and hasattr(obj, "__qualname__") else type(obj)
+    module, name = named.__module__, named.__qualname__
+    if module.partition(".")[0] == "pullback":
+        module = "torch" + module.removeprefix("pullback")
+    return name if module in ("", "builtins") else f"{module}.{name}"

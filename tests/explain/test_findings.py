@@ -1,0 +1,171 @@
+"""Every finding, found where it is and not found where it is not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import pullback as torch
+from pullback import nn
+
+F = nn.functional
+
+
+def kinds(e):
+    return [f.kind for f in e.findings]
+
+
+def here():
+    return sys._getframe(1).f_lineno
+
+
+def test_a_sound_network_has_none():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
+    with torch.explain() as e:
+        F.cross_entropy(net(torch.randn(32, 8)), torch.arange(32) % 3).backward()
+    assert e.findings == []
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head, self.spare, self.quiet = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(2, 2), nn.Linear(3, 4)
+        self.detach_line = 0
+
+    def forward(self, x):
+        h = self.encoder(x).detach()
+        self.detach_line = here() - 1
+        with torch.no_grad():
+            q = self.quiet(x)
+        return self.head(h + q)
+
+
+def test_parameters_without_gradient_and_why():
+    net = Net()
+    with torch.explain() as e:
+        net(torch.randn(5, 3)).sum().backward()
+    cut, spare, quiet = [f for f in e.findings if f.kind == "no-gradient"]
+    assert cut.leaves == ["net.encoder.weight", "net.encoder.bias"] and cut.severity == "error"
+    assert "cut by .detach()" in cut.text and (cut.file, cut.line) == (__file__, net.detach_line)
+    assert spare.leaves == ["net.spare.weight", "net.spare.bias"] and "not called" in spare.text
+    assert quiet.leaves == ["net.quiet.weight", "net.quiet.bias"] and "no_grad()" in quiet.text
+    del cut, spare, quiet
+    (found,) = net(torch.randn(5, 3)).sum().explain().findings  # without the forward pass nobody knows why
+    assert len(found.leaves) == 6 and "does not depend on it" in found.text
+
+
+def test_detach_for_a_log_is_no_cut():
+    net = nn.Linear(2, 1)
+    with torch.explain() as e:
+        loss = net(torch.ones(3, 2)).sum()
+        loss.detach()
+        loss.backward()
+    assert e.findings == []
+
+
+def test_frozen_parameters_and_other_models_are_no_finding():
+    net, other = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), nn.Linear(2, 2)
+    net[0].requires_grad_(False)
+    with torch.explain() as e:
+        net(torch.ones(3, 2)).sum().backward()
+    assert e.findings == [] and other.weight.grad is None
+
+
+def test_vanishing():
+    torch.manual_seed(0)
+    deep = nn.Sequential(*[m for _ in range(10) for m in (nn.Linear(8, 8), nn.Sigmoid())])
+    (found,) = deep(torch.randn(4, 8)).sum().explain().findings
+    assert found.kind == "vanishing" and "over 10 layers" in found.text and len(found.steps) == 10
+
+
+def test_exploding():
+    torch.manual_seed(0)
+    deep = nn.Sequential(*[nn.Linear(8, 8, bias=False) for _ in range(8)])
+    for layer in deep:
+        layer.weight.data *= 20
+    assert kinds(deep(torch.randn(4, 8)).sum().explain()) == ["exploding"]
+
+
+def test_dead_relus():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    with torch.no_grad():
+        net[0].bias[:5] = -100
+    (found,) = net(torch.randn(32, 4)).sum().explain().findings
+    assert found.kind == "dead-relu" and "5 of 8 units are 0 for all 32 rows" in found.text
+
+
+def test_dead_channels():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU())
+    with torch.no_grad():
+        net[0].bias[:3] = -100
+    assert "3 of 4 channels" in net(torch.randn(2, 1, 8, 8)).sum().explain().findings[0].text
+
+
+@pytest.mark.parametrize("f", [torch.sigmoid, torch.tanh, lambda x: torch.softmax(x, 1)])
+def test_saturated(f):
+    x = (torch.arange(20.0).reshape(4, 5) - 10).requires_grad_()
+    assert kinds((f(x * 50)).sum().explain()) == ["saturated"]
+    assert kinds((f(x * 0.01)).sum().explain()) == []
+
+
+def test_nan_made_by_the_backward_pass():
+    x = torch.tensor([4.0, 0.0], requires_grad=True)
+    with torch.explain() as e:
+        y = torch.sqrt(x)
+        line = here() - 1
+        y.backward(torch.tensor([1.0, 0.0]))
+    (found,) = e.findings
+    assert (found.kind, found.severity, found.line) == ("nan", "error", line)
+    assert "makes nan first in Sqrt" in found.text and "element (1,)" in found.text and "g = 0, out = 0" in found.text
+
+
+def test_infinity_made_by_the_forward_pass():
+    x = torch.tensor([1.0, 0.0], requires_grad=True)
+    with torch.explain() as e:
+        h = torch.log(x)
+        line = here() - 1
+        (h * x).sum().backward()
+    (found,) = e.findings
+    assert "forward pass makes -inf first in Log" in found.text and "input = 0" in found.text and found.line == line
+
+
+def test_broadcast_of_both():
+    a, b = torch.ones(6, 1, requires_grad=True), torch.ones(6, requires_grad=True)
+    (found,) = (a * b).sum().explain().findings
+    assert found.kind == "broadcast" and "[6, 1] and [6]" in found.text
+
+
+def test_broadcast_of_a_prediction_against_targets():
+    pred, target = torch.ones(6, 1, requires_grad=True), torch.ones(6)
+    (found,) = ((pred - target) ** 2).mean().explain().findings
+    assert found.kind == "broadcast" and "a sum of 6 terms" in found.text
+
+
+def test_a_bias_is_no_such_broadcast():
+    x, b, scale = torch.ones(6, 4, requires_grad=True), torch.ones(4, requires_grad=True), torch.ones((), requires_grad=True)
+    assert ((x + b) * scale / x.sum(1, keepdim=True)).sum().explain().findings == []
+
+
+def test_accumulated_gradients():
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with torch.explain() as e:
+        for _ in range(2):
+            net(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+    (found,) = e.findings
+    assert found.kind == "accumulated" and found.severity == "warning" and "zero_grad() is missing" in found.text
+    assert e.passes[0].findings == []
+    with torch.explain() as e:
+        net(torch.ones(2, 3)).sum().backward()
+    assert [f.severity for f in e.findings] == ["note"]  # it may be meant
+    with torch.explain() as e:
+        for _ in range(2):
+            optimizer.zero_grad(set_to_none=False)
+            net(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+    assert e.findings == []

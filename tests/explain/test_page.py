@@ -1,0 +1,230 @@
+"""The page in a real browser: needs playwright and a Chromium."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import pullback as torch
+
+from .models import MODELS
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested where playwright and a Chromium are installed")
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+READY = "html[data-ready]"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as p:
+        b = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield b
+        b.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    made = {}
+
+    def get(name):
+        if name not in made:
+            torch.manual_seed(0)
+            made[name] = tmp_path_factory.mktemp("pages") / f"{name}.html"
+            MODELS[name]().save(made[name])
+        return made[name]
+
+    return get
+
+
+@pytest.fixture
+def visit(browser, pages):
+    opened = []
+
+    def go(name, **options):
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, **options)
+        page.problems = []
+        page.on("console", lambda m: page.problems.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else page.problems.append(r.url))
+        page.goto(pages(name).as_uri())
+        page.wait_for_selector(READY, state="attached")
+        opened.append(page)
+        return page
+
+    yield go
+    for page in opened:
+        assert page.problems == []
+        page.close()
+
+
+@pytest.mark.parametrize("name", ["seed", "mlp", "cnn", "transformer", "lstm"])
+def test_opens_and_steps_to_the_end_without_complaints(visit, name):
+    page = visit(name)
+    steps = int(page.text_content("#position").split("/")[1])
+    assert page.text_content("#position") == f"0 / {steps}"
+    for n in range(1, min(steps, 8) + 1):
+        page.keyboard.press("ArrowRight")
+        assert page.text_content("#position") == f"{n} / {steps}"
+        assert page.locator(".node.current, .node.closed.current").count() == 1
+        assert page.text_content("#step .step-head").startswith(f"{n} ")
+        assert page.locator("#step .formula").count() >= 2
+    page.keyboard.press("End")
+    assert page.text_content("#position") == f"{steps} / {steps}"
+    assert page.locator(".edge.gradient:not(.done)").count() == 0
+    page.keyboard.press("Home")
+    assert page.locator(".edge.gradient.done").count() == len(page.query_selector_all(".node.output"))
+
+
+def test_a_step_shows_the_formula_the_numbers_and_the_line(visit):
+    page = visit("seed")
+    page.keyboard.press("ArrowRight")
+    text = page.inner_text("#step")
+    assert "da = g · b" in text and "1.118" in text and "0.5" in text
+    assert page.inner_text("#code .line.current").strip().endswith("y = x * x")
+    assert page.locator("#seed .equation").count() == 1 and "Jacobian J, 2×2" in page.inner_text("#seed")
+    assert "Step 1 of 1: Mul. da = g · b" in page.text_content("#announce")
+
+
+def test_slider_and_buttons(visit):
+    page = visit("mlp")
+    page.locator("#slider").fill("3")
+    assert page.text_content("#position") == "3 / 6"
+    page.click("#previous")
+    assert page.text_content("#position") == "2 / 6"
+    page.click("#last")
+    page.click("#first")
+    assert page.text_content("#position") == "0 / 6"
+    page.click("#play")
+    page.wait_for_function("document.getElementById('position').textContent === '1 / 6'")
+    page.click("#play")
+
+
+def test_clicking_a_node_goes_to_its_line_and_back(visit):
+    page = visit("lstm")
+    page.keyboard.press("ArrowRight")
+    page.click('.node[data-id="s1"]')
+    assert page.text_content("#step .step-head").startswith("1 ")
+    line = page.locator("#code .line[data-steps]", has_text="torch.sigmoid(o) * torch.tanh(c)")
+    line.click()
+    first = page.text_content("#position")
+    assert "current" in line.get_attribute("class")
+    line.click()  # the line made several nodes: the next one
+    assert page.text_content("#position") != first
+
+
+def test_clicking_a_leaf(visit):
+    page = visit("mlp")
+    page.click('.node[data-id="l:net.4.bias"]')
+    assert page.text_content("#step .step-head") == "net.4.bias"
+    page.click("#leaves button >> text=net.0.weight")
+    assert page.text_content("#step .step-head") == "net.0.weight"
+
+
+def test_searching(visit):
+    page = visit("transformer")
+    page.keyboard.press("/")
+    page.keyboard.type("softmax")
+    assert page.locator("#results li").count() >= 2
+    assert page.locator(".node.found").count() >= 1
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert "Softmax" in page.text_content("#step .step-head")
+    assert page.locator(".node.current").count() == 1
+    page.locator("#search").fill("no such thing")
+    assert page.text_content("#results") == "nothing found"
+
+
+def test_closing_and_opening_modules(visit):
+    page = visit("mlp")
+    everything = page.locator(".node").count()
+    page.click("#close-all")
+    assert page.locator(".node.closed").count() == 1 and page.locator(".node").count() < everything
+    page.click(".node.closed")
+    page.keyboard.press("Escape")
+    page.click("#open-all")
+    assert page.locator(".node").count() == everything
+    page.click(".cluster .label >> text=net")
+    assert page.locator(".node.closed").count() == 1
+
+
+def test_keyboard_and_names(visit):
+    page = visit("mlp")
+    page.focus('.node[data-id="s3"]')
+    page.keyboard.press("Enter")
+    assert page.text_content("#position") == "3 / 6"
+    nameless = page.evaluate("""[...document.querySelectorAll("button, input, [role=button]")]
+        .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)""")
+    assert nameless == []
+    assert page.locator("#picture").aria_snapshot().count("button") >= 13
+
+
+def test_zoom_and_pan(visit):
+    page = visit("mlp")
+    where = lambda: page.get_attribute("#world", "transform")  # noqa: E731
+    before = where()
+    page.mouse.move(300, 400)
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(f"document.getElementById('world').getAttribute('transform') !== {before!r}")
+    zoomed = where()
+    page.mouse.move(60, 700)
+    page.mouse.down()
+    page.mouse.move(160, 650, steps=4)
+    page.mouse.up()
+    assert where() != zoomed
+    page.keyboard.press("0")
+    assert where() == before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(visit, scheme):
+    page = visit("seed", color_scheme=scheme)
+    brightness = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")  # noqa: E731
+    assert (sum(brightness()) > 380) == (scheme == "light")
+    page.click("#theme")
+    assert (sum(brightness()) > 380) == (scheme == "dark")
+
+
+def test_prints(visit):
+    page = visit("mlp")
+    page.emulate_media(media="print")
+    assert not page.is_visible(".controls") and page.is_visible("#picture") and page.is_visible("#code")
+    assert len(page.pdf()) > 10_000
+
+
+def test_narrow_windows(visit):
+    page = visit("mlp")
+    page.set_viewport_size({"width": 420, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 421
+
+
+def test_five_thousand_nodes(visit):
+    page = visit("deep")
+    assert int(page.get_attribute("html", "data-ready")) < 4000  # about 1300 ms on an idle machine
+    assert page.locator(".node").count() < 120
+    page.click(".node.closed")
+    assert 2 <= page.locator(".node").count() < 700
+    page.keyboard.press("End")
+    assert page.text_content("#position") == "5001 / 5001"
+    page.keyboard.press("/")
+    page.keyboard.type("model.500.3")
+    page.keyboard.press("Enter")
+    assert page.locator('.cluster[data-id="m:model.500"], .cluster[data-id="m:model.500.3"]').count() >= 1
+
+
+def test_training_page(browser, tmp_path):
+    from .test_training import network, train
+
+    net = network()
+    with torch.watch(net, every=1, on_finding=lambda f: None) as w:
+        train(net, 30, lr=1e-4, scale=lambda k: 1e6 if k == 20 else 1.0)
+    w.save(tmp_path / "w.html")
+    page, problems = browser.new_page(), []
+    page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((tmp_path / "w.html").as_uri())
+    page.wait_for_selector(READY, state="attached")
+    assert page.locator(".uplot canvas").count() == 3 and page.locator("#findings li").count() >= 1
+    assert problems == []
+    page.close()

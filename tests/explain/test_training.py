@@ -1,0 +1,150 @@
+"""`watch` and `summary`."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import pytest
+
+import pullback as torch
+from pullback import nn
+from pullback.explain.summary import Summary
+from pullback.optim import optimizer as optimizers
+
+
+def train(net, steps, lr=0.05, scale=lambda k: 1.0):
+    torch.manual_seed(1)
+    x, y = torch.randn(16, 4), torch.randn(16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for k in range(steps):
+        optimizer.zero_grad()
+        ((net(x) - y) ** 2).mean().mul(scale(k)).backward()
+        optimizer.step()
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def test_records():
+    net = network()
+    with torch.watch(net, every=2) as w:
+        train(net, 5)
+    assert [r.step for r in w.records] == [1, 3, 5] and w.steps == 5
+    last = w.records[-1]
+    norm = math.sqrt(sum(float(p.grad.square().sum()) for p in net[0].parameters()))
+    assert last.gradients["0"] == pytest.approx(norm) and last.updates["0"] == pytest.approx(0.05 * norm, rel=1e-3)
+    assert set(last.values) == {"0", "2"}
+    assert not optimizers._global_optimizer_pre_hooks and not optimizers._global_optimizer_post_hooks
+    train(net, 1)
+    assert w.steps == 5
+    assert "update / value" in str(w) and json.dumps(w.to_dict())
+
+
+def test_other_optimizers_are_not_counted():
+    net, other = network(), network()
+    with torch.watch(net) as w:
+        train(other, 3)
+    assert w.steps == 0 and w.records == []
+
+
+def test_findings_as_they_appear():
+    net, found = network(), []
+    with torch.watch(net, every=1, on_finding=found.append) as w:
+        train(net, 25, lr=1e-4, scale=lambda k: 1e6 if k == 20 else 1.0)
+    assert {f.kind for f in found} == {"exploding"} and "at step 21" in found[0].text and found == w.findings
+
+
+def test_nan_stalled_and_unused_layers():
+    net = network()
+    net.add_module("spare", nn.Identity())
+    net.spare.weight = nn.Parameter(torch.ones(3))
+    with torch.watch(net, every=1, on_finding=lambda f: None) as w:
+        train(net, 12, lr=1e-12)
+        train(net, 1, scale=lambda k: math.nan)
+    kinds = {(f.kind, f.leaves[0]) for f in w.findings}
+    assert {("no-gradient", "spare"), ("stalled", "0"), ("nan", "0"), ("nan", "2")} <= kinds
+
+
+def test_findings_are_warnings_by_default():
+    net = network()
+    with pytest.warns(UserWarning, match="not finite at step 1"), torch.watch(net, every=1):
+        train(net, 1, scale=lambda k: math.inf)
+
+
+def test_a_writer_is_told():
+    told = []
+
+    class Writer:
+        def add_scalar(self, tag, value, step):
+            told.append((tag, step))
+
+    net = network()
+    with torch.watch(net, every=1, writer=Writer()):
+        train(net, 1)
+    assert told == [("gradients/0", 1), ("gradients/2", 1), ("updates/0", 1), ("updates/2", 1)]
+
+
+def test_it_records_as_often_as_it_can_afford(monkeypatch):
+    clock = [0.0]
+
+    def tick():
+        clock[0] += 1
+        return clock[0]
+
+    def work(k):
+        clock[0] += 20
+        return 1.0
+
+    monkeypatch.setattr("pullback.explain.watch.perf_counter", tick)
+    net = network()
+    with torch.watch(net) as w:
+        train(net, 400, scale=work)
+    assert 0.03 < w._spent / clock[0] < 0.05 and 100 < len(w.records) < 400
+
+
+def test_the_page_and_the_notebook():
+    net = network()
+    with torch.watch(net) as w:
+        train(net, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "<svg" not in w.to_html() and w._repr_html_().startswith("<iframe")
+
+
+# --- summary
+
+
+def test_layers_parameters_and_operations():
+    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 5))
+    s = torch.summary(net, torch.zeros(2, 2, 6, 6))
+    rows = {r.path: r for r in s.rows}
+    assert rows["0"].outputs == [(2, 3, 4, 4)] and rows[""].outputs == [(2, 5)]
+    assert (rows["0"].parameters, rows["3"].parameters, s.parameters) == (57, 245, 302)
+    assert rows["0"].forward == 2 * (2 * 3 * 9) * (2 * 4 * 4) and rows["0"].backward == 2 * rows["0"].forward
+    assert rows["1"].forward == 96 and rows["2"].forward == 0
+    assert rows["3"].forward == 2 * 2 * 48 * 5 + 10
+    assert rows["1"].kept == 96 * 4
+    assert isinstance(s, Summary) and "Conv2d" in str(s) and max(map(len, str(s).splitlines())) <= 80
+
+
+def test_the_model_is_left_as_it_was():
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    net[0].requires_grad_(False)
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    x = torch.randn(5, 3)
+    s = torch.summary(net, x)
+    assert s.trainable == 8 and s.parameters == 24 and not x.requires_grad
+    assert all(p.grad is None for p in net.parameters())
+    for k, v in net.state_dict().items():
+        assert torch.equal(v, before[k]), k
+
+
+def test_shared_modules_are_counted_by_call():
+    layer = nn.Linear(4, 4, bias=False)
+    s = torch.summary(nn.Sequential(layer, layer), torch.zeros(2, 4))
+    row = next(r for r in s.rows if r.path == "0")
+    assert row.calls == 2 and row.forward == 2 * 2 * 2 * 16 and s.parameters == 16

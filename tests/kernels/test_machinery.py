@@ -1,0 +1,257 @@
+"""What kernels stand on: the cache on disk, threads, memory, and doing without all of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import kernels
+
+pytest.importorskip("llvmlite")
+
+from pullback.kernels import cache, elementwise, memory, native, threads  # noqa: E402
+
+from . import using  # noqa: E402
+
+
+def program(text: str, **environment: str) -> str:
+    """What a program prints, in a process of its own."""
+    ran = subprocess.run([sys.executable, "-c", text], env=os.environ | environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+SIGMOID = """
+import sys
+import numpy as np
+import pullback as torch
+assert "llvmlite" not in sys.modules
+x = torch.linspace(-4, 4, 10001, requires_grad=True)
+torch.sigmoid(torch.sigmoid(x)).sum().backward()
+print(float(x.grad.sum()), torch.kernels.info()["compiled"], torch.kernels.info()["running"])
+"""
+
+
+# --- doing without ----------------------------------------------------------------------------------------------
+
+
+def test_small_arrays_load_nothing() -> None:
+    assert program("import sys, pullback as t; x = t.rand(9, requires_grad=True); (t.sigmoid(x) * x).sum().backward();"
+                   "print('llvmlite' in sys.modules, 'pullback.kernels.native' in sys.modules)") == "False False"  # fmt: skip
+
+
+def test_results_do_not_depend_on_kernels(tmp_path: Path) -> None:
+    """The same gradient with kernels, without, and where llvmlite can't be imported."""
+    blocked = "import sys; sys.modules['llvmlite'] = None\n" + SIGMOID.replace('assert "llvmlite" not in sys.modules', "")
+    on, off = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)), program(SIGMOID, PULLBACK_KERNELS="off")
+    without = program(blocked, PULLBACK_KERNELS="on")
+    assert on.split()[2] == "True" and off.split()[2] == without.split()[2] == "False"
+    for other in (off, without):
+        assert abs(float(on.split()[0]) - float(other.split()[0])) < 1e-3
+
+
+def test_a_mode_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(AssertionError, match="must be on, off or always"):
+        program("import pullback", PULLBACK_KERNELS="maybe")
+
+
+def test_info() -> None:
+    info = kernels.info()
+    assert info["running"] and info["reason"] == "" and info["vector"] in (16, 32, 64) and info["threads"] >= 1
+
+
+# --- cache ------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    first = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)).split()
+    second = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)).split()
+    assert int(first[1]) > 0 and second[1] == "0" and first[0] == second[0]
+    assert int(program(SIGMOID, PULLBACK_CACHE="off").split()[1]) == int(first[1])
+
+
+def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
+    """Cut short, changed in one byte, empty, or something else altogether."""
+    first = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)).split()
+    files = sorted(tmp_path.iterdir())
+    for i, path in enumerate(files):
+        data = path.read_bytes()
+        path.write_bytes([data[: len(data) // 2], data[:-1] + bytes([data[-1] ^ 1]), b"", b"not machine code"][i % 4])
+    again = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)).split()
+    assert again == first and len(files) == int(first[1])
+    assert program(SIGMOID, PULLBACK_CACHE=str(tmp_path)).split()[1] == "0"
+
+
+def test_several_processes_at_once(tmp_path: Path) -> None:
+    environment = os.environ | {"PULLBACK_CACHE": str(tmp_path)}
+    running = [subprocess.Popen([sys.executable, "-c", SIGMOID], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    results = {p.communicate(timeout=120)[0].split()[0] for p in running}
+    assert len(results) == 1 and all(p.returncode == 0 for p in running)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".new-")]
+
+
+def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that have not been used for longest go."""
+    monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "LIMIT", 3500)
+    for i in range(6):
+        cache.write(f"file{i}", bytes([i]) * 1000)
+        os.utime(tmp_path / f"file{i}", (i, i))
+    assert cache.read("file0") is None and cache.read("file5") == bytes([5]) * 1000
+    assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 3500
+
+
+def test_a_folder_that_can_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path / "file" / "folder"))
+    cache.write("name", b"data")
+    assert cache.read("name") is None
+
+
+# --- threads ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counted() -> Any:
+    """Any number of threads, and afterwards as many as before."""
+    before = threads.count()
+    yield threads.set_count
+    threads.set_count(before)
+
+
+RNG = np.random.default_rng(0)
+INPUT, WEIGHT = RNG.standard_normal((16, 3, 40, 40)).astype(np.float32), RNG.standard_normal((6, 3, 3, 3)).astype(np.float32)
+
+
+@pytest.fixture
+def always() -> Any:
+    with using("always"):
+        yield
+
+
+def work() -> list[np.ndarray]:
+    """Results of kernels that share their work: elementwise, in rows, a convolution with its gradients."""
+    x, w = (torch.from_numpy(a.copy()).requires_grad_() for a in (INPUT, WEIGHT))
+    y = torch.nn.functional.layer_norm(torch.conv2d(x, w, padding=1), (40,))
+    torch.softmax(torch.nn.functional.gelu(y), -1).square().sum().backward()
+    return [y.detach().numpy(), x.grad.numpy(), w.grad.numpy()]
+
+
+def test_results_do_not_depend_on_the_number_of_threads(counted: Any, always: None) -> None:
+    counted(1)
+    alone = work()
+    for n in (2, 3, 5):
+        counted(n)
+        assert threads.count() == n
+        for a, b in zip(alone, work()):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_several_python_threads(counted: Any, always: None) -> None:
+    """They share the pool; who finds it busy works alone."""
+    counted(3)
+    expected, failures = work(), []
+
+    def check() -> None:
+        for _ in range(3):
+            for a, b in zip(expected, work()):
+                if not np.array_equal(a, b):
+                    failures.append(1)
+
+    running = [threading.Thread(target=check) for _ in range(4)]
+    [t.start() for t in running]
+    [t.join() for t in running]
+    assert not failures
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_after_fork(counted: Any, always: None) -> None:
+    """A child has no workers, starts its own, and computes the same."""
+    counted(3)
+    expected = work()
+    child = os.fork()
+    if child == 0:
+        try:
+            same = all(np.array_equal(a, b) for a, b in zip(expected, work())) and threads.count() == 3
+            os._exit(0 if same else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for a, b in zip(expected, work()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_number_of_threads() -> None:
+    before = kernels.get_num_threads()
+    kernels.set_num_threads(2)
+    assert kernels.get_num_threads() == 2
+    kernels.set_num_threads(before)
+    with pytest.raises(RuntimeError, match="positive integer"):
+        kernels.set_num_threads(0)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------
+
+
+def test_large_arrays_are_reused() -> None:
+    memory.empty()
+    _, before = memory.held()
+    first = np.empty(1 << 20, np.uint8)
+    address = first.ctypes.data
+    assert address % 64 == 0
+    del first
+    assert memory.held()[0] >= 1 << 20
+    second = np.empty((1 << 20) - 100, np.uint8)
+    assert second.ctypes.data == address and memory.held()[1] == before + 1
+    del second
+    memory.empty()
+    assert memory.held()[0] == 0
+
+
+def test_arrays_of_all_sizes_hold_what_is_put_in() -> None:
+    """Around the bounds of the size classes; grown and shrunk in place; zeros where zeros are asked for."""
+    for n in (1, 1000, *[(4 + k) << s for k in range(4) for s in (14, 15, 18)], 3 << 20):
+        for size in (n - 1, n, n + 1):
+            a = np.full(size, 7, np.uint8)
+            assert a.sum(dtype=np.int64) == 7 * size
+            del a
+            z = np.zeros(size, np.uint8)
+            assert not z.any()
+            z.resize(size * 2, refcheck=False)
+            z[:] = 3
+            z.resize(size // 2, refcheck=False)
+            assert (z == 3).all()
+
+
+def test_what_is_kept_is_bounded() -> None:
+    memory.empty()
+    many = [np.empty(16 << 20, np.uint8) for _ in range(20)]
+    del many
+    assert memory.held()[0] <= memory.LIMIT
+    memory.empty()
+
+
+# --- machine code -----------------------------------------------------------------------------------------------
+
+
+def test_the_last_argument_comes_back_and_counts() -> None:
+    """A kernel returns its result's array itself, whose references are counted right."""
+    kernel = elementwise.Kernels("test_neg", [np.negative], np.negative, even_plain=True)
+    x = np.arange(70, dtype=np.float32)
+    for _ in range(3):
+        y = kernel(x)
+        assert sys.getrefcount(y) == 2 and sys.getrefcount(x) == 2
+        np.testing.assert_array_equal(y, -x)
+
+
+def test_assembly_can_be_read() -> None:
+    text = "define float @twice(float %x) #0 {\n  %y = fadd float %x, %x\n  ret float %y\n}\n"
+    assert "twice" in native.assembly(text)

@@ -1,0 +1,239 @@
+"""Kernels written by hand against NumPy's way: values and gradients, over shapes that do not fit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import kernels
+
+pytest.importorskip("llvmlite")
+
+from . import using  # noqa: E402
+
+F = torch.nn.functional
+TYPES = (torch.float32, torch.float64)
+
+
+def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "") -> None:
+    """Values and gradients of a function of random tensors are the same with kernels and without.
+
+    Args:
+        uses: ``module.function`` of a kernel that has to take part.
+    """
+    rng, results, ran = np.random.default_rng(0), [], []
+    arrays = [rng.standard_normal(s) if isinstance(s, tuple) else s for s in shapes]
+    plain = kernels.run
+
+    def noting(kind: str, name: str, size: int, *args: Any) -> Any:
+        out = plain(kind, name, size, *args)
+        if out is not None:
+            ran.append(f"{kind}.{name}")
+        return out
+
+    for mode in ("off", "always"):
+        with using(mode), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "run", noting)
+            leaves = [torch.from_numpy(a.astype(dtype.numpy)).requires_grad_() if isinstance(s, tuple) else s for a, s in zip(arrays, shapes)]
+            given = [x.permute(permute) if permute and x is leaves[0] else x for x in leaves]
+            out = f(*given)
+            seed = torch.from_numpy(np.random.default_rng(1).standard_normal(tuple(out.shape)).astype(dtype.numpy))
+            out.backward(seed)
+            results.append([out.detach().numpy(), *[x.grad.numpy() for x in leaves if isinstance(x, torch.Tensor) and x.grad is not None]])
+    for got, expected in zip(*results[::-1], strict=True):
+        assert got.dtype == expected.dtype
+        scale = max(1.0, float(np.abs(expected).max(initial=0)))
+        np.testing.assert_allclose(got, expected, rtol=0, atol=scale * (3e-5 if dtype is torch.float32 else 1e-12))
+    for name in uses.split():
+        assert name in ran, f"{name} did not run, but {set(ran)}"
+
+
+# --- rows -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 8), (5, 33), (2, 3, 130), (1, 1000), (200, 17), (70, 64)])
+def test_rows(shape: tuple[int, ...], dtype: Any) -> None:
+    n = shape[-1:]
+    compare(lambda x, w, b: F.layer_norm(x, n, w, b), shape, n, n, dtype=dtype, uses="rows.standardize rows.standardize_backward")
+    compare(lambda x: F.layer_norm(x, n), shape, dtype=dtype, uses="rows.standardize")
+    compare(lambda x, w: F.rms_norm(x, n, w), shape, n, dtype=dtype, uses="rows.standardize_backward")
+    compare(lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="rows.softmax rows.softmax_backward")
+    compare(lambda x: torch.log_softmax(x * 30, -1), shape, dtype=dtype, uses="rows.softmax rows.softmax_backward")
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(4, 6, 9), (3, 6, 5, 7), (2, 6, 3, 4, 5), (1, 12, 16, 16)])
+def test_normalization_of_channels(shape: tuple[int, ...], dtype: Any) -> None:
+    c = shape[1:2]
+    both = "rows.standardize rows.standardize_backward"
+    compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), shape, c, c, dtype=dtype, uses=both)
+    compare(lambda x: F.batch_norm(x, None, None, training=True), shape, dtype=dtype, uses=both)
+    compare(lambda x, w, b: F.group_norm(x, 3, w, b), shape, c, c, dtype=dtype, uses=both)
+    compare(lambda x, w, b: F.instance_norm(x, None, None, w, b), shape, c, c, dtype=dtype, uses=both)
+
+
+def test_order_of_memory() -> None:
+    """Rows that do not lie together."""
+    compare(lambda x: torch.softmax(x, -1), (40, 9), dtype=torch.float64, permute=(1, 0), uses="rows.softmax")
+    compare(lambda x: F.layer_norm(x, (40,)), (40, 9), dtype=torch.float64, permute=(1, 0), uses="rows.standardize")
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_unusual_rows(dtype: Any) -> None:
+    """NaN makes a row NaN; infinities and large numbers do what they do in NumPy."""
+    rows = np.zeros((7, 21))
+    rows[1, 3], rows[2, 20], rows[3], rows[4, 0], rows[5] = np.nan, np.inf, -np.inf, -np.inf, 1e30
+    rows[6] = np.linspace(-500, 500, 21)
+    for f in (torch.softmax, torch.log_softmax):
+        results = []
+        for mode in ("off", "always"):
+            with using(mode):
+                results.append(f(torch.from_numpy(rows.astype(dtype.numpy)), -1).numpy())
+        np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
+def test_cross_entropy(reduction: str, dtype: Any) -> None:
+    target = torch.tensor([0, 64, 3, 9, -100, 1, 2])
+    uses = "rows.cross_entropy rows.cross_entropy_backward"
+    compare(lambda x: F.cross_entropy(x * 20, target, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
+    weight = torch.linspace(0.5, 2, 65, dtype=dtype)
+    compare(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
+
+
+# --- convolution and pooling ------------------------------------------------------------------------------------
+
+CONVOLUTIONS = [  # input, weight, options
+    ((2, 3, 9, 11), (4, 3, 3, 3), {"padding": 1}),
+    ((2, 3, 9, 11), (4, 3, 3, 3), {"stride": 2, "padding": 1}),
+    ((1, 3, 40, 37), (17, 3, 5, 5), {"padding": 2}),
+    ((2, 4, 12, 9), (6, 2, 3, 2), {"groups": 2, "dilation": (2, 1), "stride": (1, 3), "padding": (2, 0)}),
+    ((2, 5, 8, 8), (5, 1, 3, 3), {"groups": 5, "padding": 1}),
+    ((2, 3, 9, 8), (4, 3, 1, 1), {"stride": 2}),
+    ((3, 2, 31), (4, 2, 5), {"stride": 3, "padding": 4, "dilation": 2}),
+    ((2, 2, 5, 6, 7), (3, 2, 2, 3, 2), {"stride": (1, 2, 1), "padding": (1, 0, 1)}),
+    ((1, 2, 3, 3), (2, 2, 3, 3), {"padding": 3}),
+    ((2, 3, 7, 7), (4, 3, 2, 2), {"stride": 4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolution(case: Any, dtype: Any) -> None:
+    x, w, options = case
+    f = {3: torch.conv1d, 4: torch.conv2d, 5: torch.conv3d}[len(x)]
+    uses = "convolution.correlate convolution.spread convolution.correlate_weight"
+    compare(lambda x, w, b: f(x, w, b, **options), x, w, w[:1], dtype=dtype, uses=uses)
+    compare(lambda x, w: f(x, w, **options), x, w, dtype=dtype, uses=uses)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("stride, padding, more, dilation, groups", [(1, 0, 0, 1, 1), (2, 1, 1, 1, 1), (3, 2, 2, 2, 2), (2, 0, 0, 3, 1)])
+def test_transposed_convolution(stride: int, padding: int, more: int, dilation: int, groups: int, dtype: Any) -> None:
+    f = lambda x, w: torch.conv_transpose2d(x, w, None, stride, padding, more, groups, dilation)  # noqa: E731
+    compare(f, (2, 4, 6, 5), (4, 3, 3, 2), dtype=dtype, uses="convolution.spread convolution.correlate convolution.correlate_weight")
+
+
+def test_convolution_of_permuted_input() -> None:
+    compare(lambda x, w: torch.conv2d(x, w, padding=1), (2, 9, 8, 3), (4, 3, 3, 3), dtype=torch.float64, permute=(0, 3, 1, 2),
+            uses="convolution.correlate")  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("options", [{"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1}, {"kernel_size": 3, "stride": 1},
+                                     {"kernel_size": 2, "dilation": 2}, {"kernel_size": 3, "ceil_mode": True}, {"kernel_size": 2, "stride": 3}],
+                         ids=str)  # fmt: skip
+def test_max_pool(options: dict[str, Any], dtype: Any) -> None:
+    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima pool.place")
+    compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="pool.maxima")
+    compare(lambda x: F.max_pool3d(x, **options), (1, 2, 7, 8, 9), dtype=dtype, uses="pool.maxima")
+
+
+def test_maxima_among_equals_and_nan() -> None:
+    """The first of equal ones, the last of several NaN, and never the padding."""
+    x = np.zeros((1, 1, 8, 8), np.float32)
+    x[0, 0, :2, 2:4], x[0, 0, 0, 4], x[0, 0, 1, 5], x[0, 0, 4:] = 1, np.nan, np.nan, -np.inf
+    results = []
+    for mode in ("off", "always"):
+        with using(mode):
+            values, indices = F.max_pool2d(torch.from_numpy(x), 2, return_indices=True)
+            padded, where = F.max_pool2d(torch.from_numpy(x), 3, 2, 1, return_indices=True)
+            results.append([t.numpy() for t in (values, indices, padded, where)])
+    for a, b in zip(*results):
+        np.testing.assert_array_equal(a, b)
+
+
+# --- products, attention, recurrence ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (5, 3, 7), (13, 17, 33), (200, 5, 70), (9, 260, 65), (400, 1, 3)])
+def test_linear(m: int, k: int, n: int, dtype: Any) -> None:
+    compare(lambda x, w, b: F.linear(x, w, b), (m, k), (n, k), (n,), dtype=dtype, uses="matmul.product")
+    compare(lambda x, w: F.linear(x, w), (2, m, k), (n, k), dtype=dtype, uses="matmul.product")
+    compare(lambda x, y: x @ y, (m, k), (k, n), dtype=dtype, uses="matmul.product")
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("q, k, v", [((2, 3, 12, 8), (2, 3, 12, 8), (2, 3, 12, 8)), ((3, 37, 5), (3, 20, 5), (3, 20, 9)),
+                                     ((13, 70), (40, 70), (40, 33)), ((1, 2, 7, 16), (1, 2, 50, 16), (1, 2, 50, 16))])  # fmt: skip
+@pytest.mark.parametrize("causal", (False, True))
+def test_attention(q: Any, k: Any, v: Any, causal: bool, dtype: Any) -> None:
+    f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+    compare(f, q, k, v, dtype=dtype, uses="attention.attend attention.attend_backward")
+
+
+def test_attention_of_permuted_heads() -> None:
+    f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3)  # noqa: E731
+    compare(f, (2, 9, 3, 8), (2, 3, 9, 8), (2, 3, 9, 8), dtype=torch.float64, permute=(0, 2, 1, 3), uses="attention.attend_backward")
+
+
+def test_attention_twice_differentiable() -> None:
+    with using("always"):
+        x = [torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+        f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
+        assert torch.autograd.gradcheck(f, tuple(x)) and torch.autograd.gradgradcheck(f, tuple(x))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("steps, batch, size", [(5, 1, 3), (3, 9, 21), (2, 6, 32)])
+@pytest.mark.parametrize("both_ways", (False, True))
+def test_lstm(steps: int, batch: int, size: int, both_ways: bool, dtype: Any) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.LSTM(5, size, bidirectional=both_ways).to(dtype)
+    compare(lambda x: layer(x)[0], (steps, batch, 5), dtype=dtype, uses="recurrent.lstm recurrent.lstm_backward")
+    grads = []
+    for mode in ("off", "always"):
+        with using(mode):
+            layer.zero_grad()
+            out, (h, c) = layer(torch.linspace(-1, 1, steps * batch * 5, dtype=dtype).reshape(steps, batch, 5))
+            (out.sum() + (h * c).sum()).backward()
+            grads.append([p.grad.numpy().copy() for p in layer.parameters()])
+    for a, b in zip(*grads):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 if dtype is torch.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("name, options", [("Adam", {}), ("AdamW", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
+                                           ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+                                           ("SGD", {"momentum": 0.5, "dampening": 0.1})], ids=str)  # fmt: skip
+def test_optimizer_steps_are_the_same_to_the_last_bit(name: str, options: dict[str, Any]) -> None:
+    results = []
+    for mode in ("off", "always"):
+        with using(mode):
+            torch.manual_seed(0)
+            params = [torch.randn(7, 11, requires_grad=True), torch.randn(5, requires_grad=True)]
+            optimizer = getattr(torch.optim, name)(params, lr=0.1, **options)
+            for i in range(4):
+                for p in params:
+                    p.grad = torch.randn(*p.shape)
+                optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)
+                optimizer.step()
+            results.append([p.detach().numpy() for p in params])
+    for a, b in zip(*results):
+        np.testing.assert_array_equal(a, b)
