@@ -201,11 +201,11 @@ def scaled(torch, gradients, **options):
 
 
 STORIES = [
-    dict(gradients=[1.0, 0.5, 2.0]),
-    dict(gradients=[1.0, float("inf"), 2.0, float("nan"), 1.0]),
-    dict(gradients=[1.0] * 5, growth_interval=2, growth_factor=3.0),
-    dict(gradients=[float("inf")] * 3, backoff_factor=0.25),
-    dict(gradients=[1.0, 2.0], enabled=False),
+    {"gradients": [1.0, 0.5, 2.0]},
+    {"gradients": [1.0, float("inf"), 2.0, float("nan"), 1.0]},
+    {"gradients": [1.0] * 5, "growth_interval": 2, "growth_factor": 3.0},
+    {"gradients": [float("inf")] * 3, "backoff_factor": 0.25},
+    {"gradients": [1.0, 2.0], "enabled": False},
 ]
 
 

@@ -163,12 +163,12 @@ def test_the_default_type_by_its_old_name():
 
 def test_tensors_where_numbers_go():
     x = torch.tensor(2.5)
-    assert "%d %.2f %s" % (x, x, torch.tensor(1)) == "2 2.50 tensor(1)"
-    assert f"{x:.3f} {x:>5} {torch.tensor(7):03d}" == "2.500   2.5 007" and "{:.1e}".format(x) == "2.5e+00"
+    assert "%d %.2f %s" % (x, x, torch.tensor(1)) == "2 2.50 tensor(1)"  # noqa: UP031  (it is what is tested)
+    assert f"{x:.3f} {x:>5} {torch.tensor(7):03d}" == "2.500   2.5 007" and format(x, ".1e") == "2.5e+00"
     assert sum([torch.ones(2), torch.ones(2)]).tolist() == [2, 2] and max([torch.tensor(1), torch.tensor(3)]) == 3
     assert list(range(torch.tensor(3))) == [0, 1, 2] and [10, 20, 30][torch.tensor(1)] == 20
     with pytest.raises(TypeError):
-        "{:.1f}".format(torch.ones(2))
+        format(torch.ones(2), ".1f")
 
 
 def test_numpys_spellings():
@@ -327,3 +327,97 @@ print("done")
 """
     got = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60)
     assert got.stdout == "done\n", got.stderr
+
+
+def test_futures():
+    futures = importlib.import_module("pullback.futures")
+    first, second = futures.Future(), futures.Future()
+    both, log = futures.collect_all([first, second]), []
+    doubled = first.then(lambda f: f.wait() * 2)
+    broken = first.then(lambda f: 1 / 0)
+    second.add_done_callback(lambda f: log.append(f.value()))
+    with pytest.raises(RuntimeError, match="there is no result yet"):
+        first.value()
+    first.set_result(3)
+    assert doubled.wait() == 6 and not both.done()
+    second.set_result(4)
+    assert [f.wait() for f in both.wait()] == futures.wait_all([first, second]) == [3, 4] and log == [4]
+    with pytest.raises(ZeroDivisionError):
+        broken.wait()
+    with pytest.raises(RuntimeError, match="Future can only be marked completed once"):
+        first.set_result(1)
+
+
+def test_benchmark():
+    benchmark = importlib.import_module("pullback.utils.benchmark")
+    timer = benchmark.Timer("y = x + k", "k = 2", globals={"x": torch.ones(1)}, label="add", description="small")
+    once = timer.timeit(10)
+    assert once.number_per_run == 10 and 0 < once.mean == once.median and "add" in repr(once)
+    found = timer.blocked_autorange(min_run_time=0.01)
+    assert sum(found.raw_times) >= 0.01 and found.median > 0 and timer.adaptive_autorange(max_run_time=0.02).times
+    assert "small" in str(benchmark.Compare([once, found]))
+
+
+def test_gradients_of_convolutions_as_functions():
+    grad = importlib.import_module("pullback.nn.grad")
+    x, w = torch.randn(1, 2, 5, 5, requires_grad=True), torch.randn(3, 2, 2, 2, requires_grad=True)
+    out = torch.nn.functional.conv2d(x, w, stride=2, padding=1)
+    g = torch.randn_like(out)
+    out.backward(g)
+    assert torch.equal(grad.conv2d_input(x.shape, w.detach(), g, stride=2, padding=1), x.grad)
+    assert torch.equal(grad.conv2d_weight(x.detach(), w.shape, g, stride=2, padding=1), w.grad)
+
+
+def test_one_way_to_compute_attention():
+    attention = importlib.import_module("pullback.nn.attention")
+    with attention.sdpa_kernel([attention.SDPBackend.MATH]):
+        pass
+    with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"), attention.sdpa_kernel("math"):
+        pass
+
+
+# --- quasirandom numbers and test cases ---------------------------------------------------------------------
+
+
+def test_sobol_points():
+    engine = torch.quasirandom.SobolEngine(3)
+    points = engine.draw(8)
+    assert points[1:4].tolist() == [[0.5, 0.5, 0.5], [0.75, 0.25, 0.25], [0.25, 0.75, 0.75]]
+    assert torch.equal(engine.reset().fast_forward(3).draw(5), points[3:]) and engine.num_generated == 8
+    assert torch.equal(engine.reset().draw_base2(2, dtype=torch.float64).float(), points[:4])
+    with pytest.raises(ValueError, match="require n to be a power of 2"):
+        engine.draw_base2(3)
+    with pytest.raises(ValueError, match="Supported range of dimensionality"):
+        torch.quasirandom.SobolEngine(0)
+    out = torch.empty(2, 3)
+    assert engine.reset().draw(2, out=out) is out and torch.equal(out, points[:2])
+    scrambled = torch.quasirandom.SobolEngine(2, scramble=True, seed=3).draw(64)
+    counts = torch.zeros(8, 8)
+    counts.index_put_(((scrambled[:, 0] * 8).long(), (scrambled[:, 1] * 8).long()), torch.ones(64), accumulate=True)
+    assert (counts == 1).all()  # one point in each of 64 squares
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("scramble, seed", [(False, None), (True, 5), (True, None)])
+def test_sobol_points_are_pytorchs(scramble, seed):
+    judge = pytest.importorskip("torch")
+    drawn = []
+    for library in (torch, judge):
+        library.manual_seed(1)
+        engine = library.quasirandom.SobolEngine(17, scramble, seed)
+        drawn.append([engine.draw(5).tolist(), engine.fast_forward(6).draw(4).tolist(), library.rand(2).tolist(), repr(engine)])
+    assert drawn[0] == drawn[1]
+
+
+def test_the_test_case():
+    case = importlib.import_module("pullback.testing._internal.common_utils").TestCase()
+    case.setUp()
+    first = torch.rand(2)
+    case.setUp()
+    case.assertEqual(first, torch.rand(2))
+    case.assertEqual(torch.ones(2), 1.0)
+    case.assertEqual([torch.ones(1), "a"][1], "a")
+    case.assertNotEqual(torch.ones(2), torch.zeros(2))
+    with pytest.raises(AssertionError, match="Tensor-likes are not close"):
+        case.assertEqual(torch.ones(2), torch.ones(2) + 1e-3)
+    case.assertEqual(torch.ones(2), torch.ones(2) + 1e-3, atol=1e-2, rtol=0)

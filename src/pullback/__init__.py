@@ -74,6 +74,7 @@ from .ops.statistics import *
 from .ops.order import *
 from .ops.scan import *
 from .ops.matmul import *
+from .ops.sparse import *
 from .ops.contract import *
 from .ops.distance import *
 from .ops.activation import *
@@ -110,8 +111,8 @@ globals().update(_NAMES)  # the short names too: float, double, long, ...
 newaxis = None
 
 _SUBMODULES = frozenset("""
-    _C _utils accelerator amp backends cpu cuda distributions explain fft func hub jit legacy linalg masked mps
-    multiprocessing nn optim overrides profiler random return_types serialization settings signal special testing
+    _C _utils accelerator amp backends compiler cpu cuda distributions explain fft func futures hub jit legacy linalg masked mps
+    multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special testing
     torch_version types utils version xpu
 """.split())
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
@@ -122,6 +123,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
         set_autocast_enabled set_autocast_gpu_dtype""",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
+    "compiler": "compile",
     "cuda": "OutOfMemoryError",
     "explain.summary": "summary",
     "explain.watch": "watch",

@@ -10,9 +10,13 @@ from __future__ import annotations
 from .absent import refusing
 from .device import device
 
-__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
-           "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
-           "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]  # fmt: skip
+_REFUSED = """
+    current_device_idx current_device_index current_stream device_index empty_cache get_memory_info
+    max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats
+    reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx set_device_index set_stream synchronize
+""".split()
+__all__ = ["current_accelerator", "device_count", "is_available"]
+__all__ += _REFUSED
 
 
 def is_available() -> bool:
@@ -30,5 +34,4 @@ def current_accelerator(check_available: bool = False) -> device | None:
     return None
 
 
-globals().update({n: refusing(n, lambda: RuntimeError("Cannot access accelerator device when none is available."))
-                  for n in __all__ if n not in globals()})  # fmt: skip
+globals().update({n: refusing(n, lambda: RuntimeError("Cannot access accelerator device when none is available.")) for n in _REFUSED})

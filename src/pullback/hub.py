@@ -132,8 +132,9 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         length = source.headers.get("Content-Length")
         part = tempfile.NamedTemporaryFile(dir=folder, delete=False)
         try:
-            with part, wrap_file(source, int(length or 0), description=os.path.basename(dst), disable=not progress or not sys.stderr.isatty()) as bytes:
-                while chunk := bytes.read(1 << 17):
+            shown: dict[str, Any] = {"description": os.path.basename(dst), "disable": not progress or not sys.stderr.isatty()}
+            with part, wrap_file(source, int(length or 0), **shown) as stream:
+                while chunk := stream.read(1 << 17):
                     part.write(chunk)
                     digest.update(chunk)
             if hash_prefix and not digest.hexdigest().startswith(hash_prefix):

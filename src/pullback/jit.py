@@ -9,6 +9,7 @@ import inspect
 from builtins import isinstance as _isinstance
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import dedent
 from typing import Any, Final, NoReturn, TypeVar
 
 from .complaint import noted
@@ -204,7 +205,7 @@ class CompilationUnit:
         import pullback
 
         self._space |= {"torch": pullback, "Tensor": pullback.Tensor} | {n: getattr(typing, n) for n in ("List", "Dict", "Tuple", "Optional")}
-        exec(inspect.cleandoc(lang), self._space)
+        exec(dedent(lang), self._space)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._space:

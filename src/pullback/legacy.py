@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import NAMES, dtype
+from . import dtypes
+from .dtypes import NAMES
 from .op import TYPE_NAMES, wrap
 from .shape import Size
 from .tensor import Tensor
@@ -20,11 +21,11 @@ __all__ = [f"{name}Tensor" for name in TYPE_NAMES.values() if not name.startswit
 class TensorType(type):
     """The class of these types."""
 
-    dtype: dtype
+    dtype: dtypes.dtype
     is_cuda: bool
 
     @property
-    def _legacy_dtype(cls) -> dtype:
+    def _legacy_dtype(cls) -> dtypes.dtype:
         """For ``x.type(torch.LongTensor)``."""
         if cls.is_cuda:
             raise _unavailable(cls)

@@ -21,6 +21,9 @@ import numpy as np
 
 from .autograd import modes
 from .autograd.graph import Node, clock, made_here
+from .device import Layout, strided
+from .dtypes import OF_NUMPY, get_default_dtype
+from .printing import format_tensor
 from .tensor import Tensor
 
 new = object.__new__
@@ -76,6 +79,10 @@ class Level:
         """An array, which is to be written into, as a value of this level."""
         raise NotImplementedError
 
+    def detached(self, value: Any) -> Any:
+        """A value of this level without tangents."""
+        return value
+
     def leave(self, x: Tensor) -> Tensor:
         """A cotangent for something outside of the level, from one marked ``outer``."""
         raise NotImplementedError
@@ -96,6 +103,8 @@ class Lifted:
 
     __slots__ = ("level", "value", "outer", "__weakref__")
     __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
+    is_sparse = False
+    layout: Layout = strided
     level: Any
     value: Any
     outer: bool
@@ -146,6 +155,9 @@ class Lifted:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def numpy(self) -> np.ndarray:
+        return self.__array__()
+
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} is not an array")
 
@@ -171,6 +183,23 @@ class Lifted:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Overwrite everything (``key`` is an Ellipsis)."""
         raise NotImplementedError
+
+    @property
+    def depth(self) -> int:
+        """How many levels this value is lifted by."""
+        return 1 + getattr(self.value, "depth", 0)
+
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        """The text of a tensor that holds this value, for ``repr``."""
+        return f"tensor(..., size={self.shape})"
+
+
+def shown(value: Any, made_by: str | None = None, requires_grad: bool = False, extra: tuple[str, ...] = ()) -> str:
+    """The text of an array or a lifted value as a tensor."""
+    if isinstance(value, Lifted):
+        return value.shown(made_by, requires_grad, extra)
+    return format_tensor(value, dtype=OF_NUMPY[value.dtype].name, default_dtype=get_default_dtype().name, requires_grad=requires_grad,
+                         grad_fn=made_by, extra=extra)  # fmt: skip
 
 
 def held(value: Any) -> Tensor:
@@ -203,7 +232,7 @@ def apply(op: Any, args: Sequence[Any]) -> Tensor:
             d = v.dtype
         elif v.__class__ is not float and v.__class__ is not int:
             return op.call(*args)
-    return held(np.asarray(op.impl(*values)))
+    return held(np.asarray(op.impl(*[np.asarray(v, d) for v in values])))
 
 
 def holds_lifted(g: Any) -> bool:
@@ -255,17 +284,59 @@ def writable(x: Tensor, value: Any) -> None:
         return
     if isinstance(x._array, Lifted):
         raise RuntimeError("writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a copy, x.clone()")
+    level.track(x)
     base = None if x._view is None else x._view[0]
     if base is None or not isinstance(base._array, np.ndarray):
         x._array = level.raised(x._array)
     else:
         x._array = level.raised_view(base, x._array)
+        level.track(base)
 
 
-def bottom(value: Any) -> np.ndarray:
-    """All numbers of a value, of every example, for looking at them (not for computing)."""
+def without_tangents(x: Tensor) -> Tensor:
+    """Let a tensor forget its tangents of every level. Returns it."""
+    if isinstance(x._array, Lifted):
+        x._array = x._array.level.detached(x._array)
+        if isinstance(x._array, Lifted):
+            x._array.level.track(x)
+    return x
+
+
+def one_each(x: Tensor, result: Tensor) -> Tensor:
+    """A new tensor, as one for each example if ``x`` differs from example to example."""
+    value, levels = x._array, []
     while isinstance(value, Lifted):
+        levels += [value.level] if value.level.batches else []
         value = value.value
+    if levels:
+        a = result._array
+        result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
+        for level in reversed(levels):
+            result._array = level.lifted(result._array)
+    return result
+
+
+def unbatched(words: str, *tensors: Any) -> None:
+    """Refuse what ``vmap`` cannot do.
+
+    Raises:
+        RuntimeError: with these words, if any of the tensors differs from example to example.
+    """
+    level = topmost([t._array for t in tensors if isinstance(t, Tensor)])
+    if level is not None and level.batches:
+        raise RuntimeError(words)
+
+
+def bottom(value: Any, check: bool = False) -> np.ndarray:
+    """All numbers of a value, of every example, for looking at them (not for computing).
+
+    Args:
+        check: whether only an error depends on them: then a compiled function checks its first call.
+    """
+    while isinstance(value, Lifted):
+        if value.level is modes._local.trace and not check:
+            value.level.refuse_value()
+        value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
     return value
 
 
@@ -280,6 +351,24 @@ def drawn(make: Callable[[], np.ndarray]) -> Any:
     """Random numbers, which a compiled function draws anew whenever it is called."""
     trace = modes._local.trace
     return make() if trace is None else trace.drawn(make)
+
+
+def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+    """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
+    if not modes._local.batches:
+        return drawn(lambda: draw(shape))
+    from .func.randomness import sampled
+
+    return sampled(shape, draw)
+
+
+def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+    """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
+    if not modes._local.batches:
+        return draw(*map(bottom, parameters))
+    from .func.randomness import sampled_by
+
+    return sampled_by(parameters, draw)
 
 
 def by_example(fn: Callable) -> Callable:
@@ -312,6 +401,10 @@ class Crossing(Node):
     __slots__ = ("back",)
     back: Callable[[Tensor], Sequence[Tensor | None]]
 
+    @classmethod
+    def name(cls) -> str:
+        return "Identity"
+
     def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         return self.back(held(g))
 
@@ -333,15 +426,20 @@ def lifting(pull: Callable) -> Callable:
     """A node's rule where values may be lifted: on tensors without history, for it cannot run on arrays."""
 
     def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        trace = modes._local.trace
+        whole = trace is not None and trace.takes_whole(node, g, saved)
         g, saved = tensors(g), saved_tensors(node, saved)
+        if whole:
+            return trace.pull(pull, node, g, saved, edges)
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
             level = topmost([v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)])
-            if level is None:
+            if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
             return level.pull(pull, node, g, saved, edges)
 
+    pulled.on_arrays = getattr(pull, "on_arrays", pull)  # type: ignore[attr-defined]
     return pulled
 
 

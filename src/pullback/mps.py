@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from .absent import dummy, refusing
 
-__all__ = ["Event", "current_allocated_memory", "device_count", "driver_allocated_memory", "empty_cache", "get_rng_state", "is_available",
-           "manual_seed", "recommended_max_memory", "seed", "set_per_process_memory_fraction", "set_rng_state", "synchronize"]  # fmt: skip
+_REFUSED = """
+    current_allocated_memory driver_allocated_memory empty_cache get_rng_state recommended_max_memory seed
+    set_per_process_memory_fraction set_rng_state synchronize
+""".split()
+__all__ = ["Event", "device_count", "is_available", "manual_seed"]
+__all__ += _REFUSED
 
 Event = dummy("Event", "torch.mps")
 
@@ -25,4 +29,4 @@ def manual_seed(seed: int) -> None:
     int(seed)
 
 
-globals().update({n: refusing(n, lambda: RuntimeError("Cannot execute this function without MPS backend.")) for n in __all__ if n not in globals()})
+globals().update({n: refusing(n, lambda: RuntimeError("Cannot execute this function without MPS backend.")) for n in _REFUSED})

@@ -59,6 +59,7 @@ class Op:
         self.kind, self.to = kind, to
         self.rules: dict[str, Callable] = {}
         self.fused: list[Callable] | None = None  # the rules as kernels, once asked for
+        self.halves: Callable | None = None  # the operation as a kernel of half precision, likewise
         linear, _, added = linear.partition(",")  # arguments it is linear in, one by one; terms that are merely added
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
@@ -66,7 +67,7 @@ class Op:
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
         self.positional = code.co_argcount
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if kind == "elementwise" and not isinstance(by, np.ufunc):  # one NumPy function is hard to beat, several are not
+        if kind == "elementwise" and not isinstance(by, np.ufunc) or self.name == "between":  # one NumPy function is hard to beat, several are not
             self.impl = kernels.for_large(self.name, self.impl, len(self.params))
         self.required = self.positional - len(given)
         self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
@@ -206,6 +207,10 @@ class Op:
             if value is EMPTY:
                 raise TypeError(f"{self.name}() missing 1 required positional arguments: \"{params[i]}\"")
         return tuple(values)
+
+    def failure(self, arrays: Sequence[Any], error: Exception) -> Exception:
+        """The error to raise when the forward function failed."""
+        return explained(self, arrays, error)
 
     def raw(self, *args: Any, **kwargs: Any) -> Any:
         """The operation on arrays, recording nothing."""
@@ -413,8 +418,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     for i in op.tensors:
         a = args[i]
         if isinstance(a, Tensor):
-            values[i] = a._array
             edges.append(storage.edge_of(a))
+            values[i] = a._array  # after the edge: a view may just have caught up with its base
             recording = recording or edges[-1] is not None
             continue
         edges.append(None)
@@ -432,13 +437,15 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
         d = dtypes.get_default_dtype() if op.to == FLOATING else d
     half = d.is_floating_point and d.itemsize == 2
     compute = FLOAT32 if half else d.numpy
-    for i in op.tensors:
+    value = kernels.of_half(op, values, d.numpy) if half and not modes.special else None
+    for i in op.tensors if value is None else ():
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
     if modes.special and modes._local.packing and recording and not half and d.category >= FLOATING:
         pack_inputs(op, args, edges, values)
     try:
-        value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
+        if value is None:
+            value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
     except Exception as failure:
         raise explained(op, operands, failure) from None
     if half and value.dtype == FLOAT32:
@@ -644,8 +651,8 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
     for i in op.tensors:
         a = args[i]
         if isinstance(a, Tensor):
-            values[i], found = a._array, True
             edges.append(storage.edge_of(a))
+            values[i], found = a._array, True
             continue
         edges.append(None)
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
@@ -685,7 +692,12 @@ def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: An
                 storage.refuse_inference(args, result._fn)
         elif modes.silent and modes._local.made is not None:
             storage.mark(result, next((e for e in edges if e is not None), None), *args)
-    return result if out is None else write_out(out, result)
+    if out is None:
+        return result
+    if value.__class__ is not ndarray and hasattr(value, "tangent"):
+        raise noted(NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"),
+                    "Leave out= away.")  # fmt: skip
+    return write_out(out, result)
 
 
 def as_value(value: Any) -> Any:
@@ -780,7 +792,7 @@ def unsaved(node: Node, name: str) -> Any:
 
     raw, name = name.startswith("_raw_saved_"), name.partition("saved_")[2]
     names = node._op.saved_names if node._op is not None else ()
-    public = PUBLIC_NAMES.get(name, name)
+    public = name if name in names else PUBLIC_NAMES.get(name, name)
     if public not in names and public.endswith("_sym_sizes"):
         public = PUBLIC_NAMES.get(name[:-10], name[:-10]) + "_shape"
     if public not in names:
@@ -790,10 +802,13 @@ def unsaved(node: Node, name: str) -> Any:
     if node._saved is graph.FREED:
         raise errors.second_time(node)
     value = engine.with_history(node)[names.index(public)]
+    if public == "at":
+        return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])
     return wrap(value) if isinstance(value, ndarray) else value
 
 
-PUBLIC_NAMES = {"self": "input", "result": "out"}  # PyTorch's names for what nodes saved
+# PyTorch's names for what nodes saved
+PUBLIC_NAMES = {"self": "input", "result": "out", "mat2": "other", "vec": "other", "indices": "at"}
 
 
 # --- in place, out=, errors -------------------------------------------------------------------------------------
@@ -803,6 +818,12 @@ def inplace_call(op: Op) -> Callable:
     """``x.op_(...)``: the operation, whose result becomes x's value and history."""
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if modes.intercepted or modes.overridden:
+            from .overrides import NOT_OVERRIDDEN, dispatch
+
+            result = dispatch(call, (input, *args), kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
         return assign(input, op.name + "_", op.call(input, *args, **kwargs))
 
     call.__name__ = call.__qualname__ = op.name + "_"

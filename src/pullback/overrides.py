@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .autograd import modes
+from .dtypes import OF_NUMPY
 from .tensor import Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
@@ -94,8 +95,27 @@ def overriding(args: Iterable[Any]) -> list[Any]:
     return found
 
 
+def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The public function that stands for an operation which programs do not call themselves, with its arguments."""
+    from . import ops
+
+    name = fn.__name__
+    if name in ("sum_all", "sum_dims"):
+        *args_, dtype = args
+        return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
+    if name in ("max_all", "min_all"):
+        return getattr(ops.extreme, name[:3]), args, kwargs
+    if name == "basic_part":
+        return Tensor.__getitem__, args[:2], kwargs
+    if name == "cast":
+        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
+    return fn, args, kwargs
+
+
 def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
+    called = fn, args, kwargs
+    fn, args, kwargs = _as_called(*called)
     outer = _local.modes
     if outer:
         _local.modes = outer[:-1]
@@ -114,7 +134,7 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if candidates:
         raise TypeError(f"no implementation found for '{fn.__name__}' on types that implement __torch_function__: "
                         f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
-    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
+    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(*called)
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

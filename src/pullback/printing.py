@@ -155,6 +155,41 @@ def format_tensor(
     return _append(text, [*suffixes, *extra], indent=len(prefix)) + ")"
 
 
+def format_sparse(
+    indices: np.ndarray,
+    values: np.ndarray,
+    size: tuple[int, ...],
+    *,
+    dtype: str,
+    default_dtype: str = "float32",
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+) -> str:
+    """The text of a sparse tensor, with the options of :func:`format_tensor`.
+
+    >>> import numpy as np
+    >>> from pullback.printing import format_sparse
+    >>> print(format_sparse(np.array([[0, 2]]), np.array([1.0, 2.5]), (3,), dtype="float32"))
+    tensor(indices=tensor([[0, 2]]),
+           values=tensor([1.0000, 2.5000]),
+           size=(3,), nnz=2, layout=torch.sparse_coo)
+    """
+    indent = len("tensor(")
+    parts = []
+    for name, array, kind in (("indices", indices, "int64"), ("values", values, dtype)):
+        empty = f", size={array.shape}" if array.size == 0 else ""
+        parts.append(f"{name}=tensor({_elements(array, kind, indent + len(f'{name}=tensor('))}{empty})")
+    suffixes = [f"size={tuple(size)}", f"nnz={indices.shape[1]}"]
+    if dtype not in (default_dtype, "complex128" if default_dtype == "float64" else "complex64", "int64", "bool"):
+        suffixes.append(f"dtype=torch.{dtype}")
+    suffixes.append("layout=torch.sparse_coo")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn={grad_fn}")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=True) + ")"
+
+
 def format_value(owner: object, array: np.ndarray, spec: str) -> str:
     """What ``format(owner, spec)`` gives for the tensor ``owner`` with the elements ``array``.
 
@@ -254,12 +289,12 @@ def _scientific(smallest: float, largest: float) -> bool:
     return largest / smallest > 1000.0 or largest > 1e8 or smallest < 1e-4
 
 
-def _append(text: str, suffixes: list[str], indent: int) -> str:
-    """``text`` with each suffix after a comma, on a new line where the last one would grow too long."""
+def _append(text: str, suffixes: list[str], indent: int, newline: bool = False) -> str:
+    """``text`` with each suffix after a comma, on a new line where the last one would grow too long (or ``newline`` says so)."""
     # PyTorch counts two columns too many on the line where the elements end, so that line breaks early.
-    column = len(text) - (text.rfind("\n") + 1) + 2
+    column = math.inf if newline else len(text) - (text.rfind("\n") + 1) + 2
     for suffix in suffixes:
-        if column + len(", ") + len(suffix) > PRINT_OPTS.linewidth:
+        if column == math.inf or column + len(", ") + len(suffix) > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + suffix
             column = indent + len(suffix)
         else:

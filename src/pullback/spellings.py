@@ -17,7 +17,7 @@ from .tensor import Tensor
 
 def accepting(fn: Callable) -> Callable:
     """The function, which also takes its arguments by NumPy's names."""
-    names = fn.__code__.co_varnames  # type: ignore[attr-defined]
+    names = fn.__code__.co_varnames
     others = {numpys: ours for numpys, ours in SPELLINGS.items() if ours in names and numpys not in names}
 
     @functools.wraps(fn)

@@ -187,6 +187,8 @@ def catch_up(view: Any) -> None:
     if write_since(view._array, view._view[1]) is None:
         return
     e = edge_of(base)
+    if base._array.__class__ is not view._array.__class__ and isinstance(view._array, np.ndarray):  # written by forward mode
+        view._array = base._array.level.raised_view(base, view._array)
     if kind not in (ORDINARY, ONE_OF_SEVERAL) and e is not None:
         if modes.is_grad_enabled():
             raise forbidden(view, "its base or another view of its base has been")
@@ -299,7 +301,7 @@ def adopt(x: Any, result: Any) -> Any:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
         owner = owner_of(target)
-        e._saved = tuple(target if s is source and shared else s.copy() if hasattr(s, "strides") and owner_of(s) is owner else s
+        e._saved = tuple(target if s is source and shared else s.copy() if hasattr(s, "strides") and hasattr(s, "flags") and owner_of(s) is owner else s
                          for s in e._saved)  # fmt: skip
     if before_write and isinstance(e, Node) and e._packs:
         for s in e._saved:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes, storage
-from .autograd import modes
+from .autograd import graph, modes
 from .autograd.graph import LEAF, Node, Output, leaf_hooks
 from .complaint import noted
 from .device import CPU, Layout, check_device, device, strided
@@ -48,7 +48,9 @@ class Tensor:
     _hooks: Any
     __array_priority__ = 1000  # ndarray * tensor asks the tensor
     __hash__ = object.__hash__
-    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    is_cuda = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
+    is_cpu = True
     names: tuple[None, ...] = ()
 
     if TYPE_CHECKING:  # operations become methods where they are declared
@@ -171,7 +173,12 @@ class Tensor:
 
     @property
     def layout(self) -> Layout:
-        return strided
+        return strided if self._array.__class__ is np.ndarray else self._array.layout
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some elements are stored; see :func:`torch.sparse_coo_tensor`."""
+        return self._array.__class__ is not np.ndarray and self._array.is_sparse
 
     @property
     def ndim(self) -> int:
@@ -214,6 +221,11 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set :attr:`requires_grad`, and return this tensor."""
+        if requires_grad and modes._local.transforms:
+            raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+                               "a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
+                               "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
+                               "function being transformed instead.")  # fmt: skip
         self.requires_grad = requires_grad
         return self
 
@@ -285,17 +297,43 @@ class Tensor:
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._array.dtype != self._array.dtype:
-                raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype '{self.dtype}'. "
-                                   "The gradient must match the tensor's dtype.")  # fmt: skip
+            wanted = self.__dict__.get("_grad_dtype", self.dtype)
+            if wanted is not None and value.dtype is not wanted:
+                raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
+                                   + (f"dtype '{self.dtype}'. The gradient must match the tensor's dtype." if wanted is self.dtype else
+                                      f"grad_dtype '{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                                      "dtype)."))  # fmt: skip
             if value._array.shape != self._array.shape:
                 raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                                    "Please ensure that the gradient and the tensor are the same size")  # fmt: skip
+        elif modes._local.trace is not None:
+            modes._local.trace.clear(self)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> dtype | None:
+        """The type in which :attr:`grad` of this leaf accumulates; None for whatever arrives."""
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return self.__dict__.get("_grad_dtype", self.dtype)
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: dtype | None) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and self._grad is not None and self._grad.dtype is not value:
+            from .op import type_name
+
+            raise RuntimeError(f"Cannot set grad_dtype to '{type_name(value)}' because there is already a gradient with dtype "
+                               f"'{self._grad.dtype.name.replace('float32', 'float').replace('float64', 'double')}'. Please clear the gradient "
+                               "(.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the existing gradient's "
+                               "dtype.")  # fmt: skip
+        graph.grad_dtypes = True
+        self.__dict__["_grad_dtype"] = value
 
     @property
     def retains_grad(self) -> bool:
@@ -360,6 +398,8 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory without history. Writes through it are not noticed by autograd; prefer :meth:`detach`."""
+        if hasattr(self._array, "truth"):
+            raise noted(RuntimeError("accessing `data` under vmap transform is not allowed"), "Say detach().")
         t = self.detach()
         t.__dict__["_unnoticed"] = True
         return t
@@ -382,6 +422,10 @@ class Tensor:
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
+        if t._array.__class__ is not np.ndarray:
+            from .lift import without_tangents
+
+            without_tangents(t)
         t._view = storage.INFERENCE_TENSOR if self._view is storage.INFERENCE_TENSOR else None
         return t
 
@@ -392,6 +436,10 @@ class Tensor:
                                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                                "detach_() cannot be called on these gradients.")  # fmt: skip
         self._fn = self._hooks = None
+        if self._array.__class__ is not np.ndarray:
+            from .lift import without_tangents
+
+            without_tangents(self)
         return self
 
     @property
@@ -441,7 +489,7 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
-        return self._array
+        return self._array if isinstance(self._array, np.ndarray) else self._array.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if modes.is_grad_enabled() and self.requires_grad:
@@ -462,6 +510,8 @@ class Tensor:
         return self._array.__dlpack_device__()
 
     def __bool__(self) -> bool:
+        if hasattr(self._array, "truth"):
+            return self._array.truth()
         if self._array.size != 1:
             what = "no value" if self._array.size == 0 else "more than one value"
             raise noted(RuntimeError(f"Boolean value of Tensor with {what} is ambiguous"),
@@ -516,6 +566,10 @@ class Tensor:
             made_by = None if node is None else f"<{node.name()}>"
         except RuntimeError:  # a view that cannot follow its base
             made_by = "<Invalid>"
+        if self._array.__class__ is not np.ndarray:
+            shown = getattr(self._array, "shown", None)
+            if shown is not None:
+                return shown(made_by, made_by is None and self.requires_grad)
         return format_tensor(self._array, dtype=self.dtype.name, default_dtype=dtypes.get_default_dtype().name,
                              requires_grad=made_by is None and self.requires_grad, grad_fn=made_by)  # fmt: skip
 
@@ -563,6 +617,8 @@ PLAIN.add(Tensor)
 
 def _shared_copy(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     """A copy of an array; arrays that share memory share it in the copy, too."""
+    if not isinstance(array, np.ndarray):
+        return array.copy()
     owner = storage.owner_of(array)
     if owner is array or not owner.flags.c_contiguous:
         key = id(array)

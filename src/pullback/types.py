@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from .device import device as _device
-from .dtypes import dtype as _dtype
+from .dtypes import dtype as _dtype  # noqa: F401  (what programs annotate with)
 from .shape import Size
 from .tensor import Tensor
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -72,6 +74,33 @@ def test_watching_changes_nothing():
     with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
     assert [s.module for s in e.steps] == [None, None, "net.2", "net.1", "net.0"]
+
+
+def test_blocks_that_overlap_in_any_order():
+    net, before = network(), (nn.Module.__call__, torch.Tensor.detach)
+    first, second = torch.explain(), torch.explain()
+    first.__enter__()
+    net(torch.randn(2, 4)).sum().backward()
+    second.__enter__()
+    net(torch.randn(2, 4)).sum().backward()
+    first.__exit__(None, None, None)
+    net(torch.randn(2, 4)).sum().backward()
+    second.__exit__(None, None, None)
+    assert [p.number for p in first.passes] == [p.number for p in second.passes] == [1, 2]
+    assert [s.module for s in second.steps] == [None, "net.2", "net.1", "net.0"]
+    assert (nn.Module.__call__, torch.Tensor.detach) == before
+
+
+def test_nothing_is_loaded_when_not_used():
+    program = """
+import sys
+import pullback as torch
+net = torch.nn.Linear(2, 1)
+net(torch.ones(1, 2)).sum().backward()
+loaded = [m for m in sys.modules if m.startswith("pullback.explain") or m == "rich"]
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_what_is_watched_is_let_go():

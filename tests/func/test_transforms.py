@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -258,8 +259,8 @@ def test_the_cost_of_levels_ends_with_them() -> None:
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda f, a: f.grad(lambda v: v)(a), RuntimeError, "Expected the output of the function passed to grad to return a scalar"),
-    (lambda f, a: f.grad(lambda v: 1.0)(a), RuntimeError, "Expected the output of the function passed to grad to be a Tensor"),
+    (lambda f, a: f.grad(lambda v: v)(a), RuntimeError, "Expected f(*args) to return a scalar Tensor"),
+    (lambda f, a: f.grad(lambda v: 1.0)(a), RuntimeError, "Expected f(*args) to return a Tensor"),
     (lambda f, a: f.grad(lambda v: v.sum(), argnums=1)(a), RuntimeError, "Got argnum=1, but only 1 positional inputs"),
     (lambda f, a: f.jvp(lambda v: v, a, a), RuntimeError, "Expected primals to be a tuple"),
     (lambda f, a: f.vmap(lambda v: v)(), ValueError, "got no inputs"),
@@ -271,5 +272,5 @@ def test_the_cost_of_levels_ends_with_them() -> None:
     (lambda f, a: f.vmap(pullback.sin, randomness="any")(a), RuntimeError, "Only allowed values for randomness"),
 ])  # fmt: skip
 def test_refused(call: Callable, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words.replace("(", r"\(")):
+    with pytest.raises(error, match=re.escape(words)):
         call(pullback.func, pullback.tensor(x))

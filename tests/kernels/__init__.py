@@ -12,11 +12,11 @@ from pullback import kernels
 def using(mode: str) -> Iterator[None]:
     """Compute with kernels ``always``, or with them ``off``."""
     before = kernels.MODE, kernels.LARGE
-    if mode == "always":
-        assert kernels.start(), kernels.info()["reason"]
     kernels.MODE = mode
     kernels._set_sizes(mode)
     try:
+        if mode == "always":
+            assert kernels.start(), kernels.info()["reason"]
         yield
     finally:
         kernels.MODE, kernels.LARGE = before

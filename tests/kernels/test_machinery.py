@@ -24,7 +24,8 @@ from . import using  # noqa: E402
 
 def program(text: str, **environment: str) -> str:
     """What a program prints, in a process of its own."""
-    ran = subprocess.run([sys.executable, "-c", text], env=os.environ | environment, capture_output=True, text=True, timeout=120)
+    environment = os.environ | {"PULLBACK_KERNELS": "on"} | environment
+    ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
@@ -64,8 +65,29 @@ def test_a_mode_that_does_not_exist_is_refused() -> None:
 
 
 def test_info() -> None:
-    info = kernels.info()
+    with using("always"):
+        info = kernels.info()
     assert info["running"] and info["reason"] == "" and info["vector"] in (16, 32, 64) and info["threads"] >= 1
+
+
+EVERYTHING = """
+import numpy as np, pullback as torch
+rng = np.random.default_rng(0)
+x, w, q = (torch.from_numpy(rng.standard_normal(s)).requires_grad_() for s in ((2, 3, 19, 17), (5, 3, 3, 3), (2, 13, 7)))
+y = torch.nn.functional.max_pool2d(torch.nn.functional.gelu(torch.conv2d(x, w, padding=1)), 2)
+z = torch.softmax(torch.nn.functional.layer_norm(y, y.shape[-1:]), -1) @ torch.linspace(-1, 1, y.shape[-1], dtype=torch.float64)
+a = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).cumsum(1)
+(z.sin().sum() + (a * a).sum()).backward()
+print(*[float(t.sum()) for t in (x.grad.abs(), w.grad.abs(), q.grad.abs())])
+"""
+
+
+@pytest.mark.parametrize("width", ("16", "32", "64"))
+def test_narrower_vectors(width: str) -> None:
+    """What other processors have, as far as this one can do it too."""
+    expected = program(EVERYTHING, PULLBACK_KERNELS="off").split()
+    got = program(EVERYTHING, PULLBACK_KERNELS="always", PULLBACK_VECTOR=width).split()
+    np.testing.assert_allclose([float(v) for v in got], [float(v) for v in expected], rtol=1e-10)
 
 
 # --- cache ------------------------------------------------------------------------------------------------------
@@ -91,7 +113,7 @@ def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
 
 
 def test_several_processes_at_once(tmp_path: Path) -> None:
-    environment = os.environ | {"PULLBACK_CACHE": str(tmp_path)}
+    environment = os.environ | {"PULLBACK_CACHE": str(tmp_path), "PULLBACK_KERNELS": "on"}
     running = [subprocess.Popen([sys.executable, "-c", SIGMOID], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     results = {p.communicate(timeout=120)[0].split()[0] for p in running}
     assert len(results) == 1 and all(p.returncode == 0 for p in running)
@@ -189,7 +211,7 @@ def test_after_fork(counted: Any, always: None) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_number_of_threads() -> None:
+def test_the_number_of_threads(always: None) -> None:
     before = kernels.get_num_threads()
     kernels.set_num_threads(2)
     assert kernels.get_num_threads() == 2

@@ -84,6 +84,25 @@ def test_order_of_memory() -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape, dim", [((3, 40), 1), ((17, 9), 1), ((4, 5, 21), 1), ((30, 3), 0), ((2, 3, 4, 5), -1)])
+def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
+    compare(lambda x: torch.cumsum(x, dim), shape, dtype=dtype, uses="scan.accumulate")
+    compare(lambda x: torch.cumprod(x, dim), shape, dtype=dtype, uses="scan.accumulate")
+    compare(lambda x: torch.cummax(x, dim).values, shape, dtype=dtype, uses="scan.extremes")
+    compare(lambda x: torch.prod(x, dim), shape, dtype=dtype, uses="scan.products" if dim in (-1, len(shape) - 1) else "")
+    x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype.numpy)
+    x.ravel()[5::7] = np.nan
+    for f in (torch.cummax, torch.cummin, torch.cumsum, torch.cumprod):
+        results = []
+        for mode in ("off", "always"):
+            with using(mode):
+                out = f(torch.from_numpy(x), dim)
+                results.append([t.numpy() for t in (out if isinstance(out, tuple) else (out,))])
+        for a, b in zip(*results):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_unusual_rows(dtype: Any) -> None:
     """NaN makes a row NaN; infinities and large numbers do what they do in NumPy."""
     rows = np.zeros((7, 21))
@@ -105,6 +124,21 @@ def test_cross_entropy(reduction: str, dtype: Any) -> None:
     compare(lambda x: F.cross_entropy(x * 20, target, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
     weight = torch.linspace(0.5, 2, 65, dtype=dtype)
     compare(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16), ids=str)
+def test_half_precision(dtype: Any) -> None:
+    """Elementwise operations and their gradients in 16 bits: within a rounding or two of NumPy's way."""
+    results = []
+    for mode in ("off", "always"):
+        with using(mode):
+            x, y = (torch.linspace(a, b, 99).to(dtype).requires_grad_() for a, b in ((-2, 2), (0.5, 3)))
+            z = torch.sigmoid(x * y) + F.gelu(x) / y - torch.tanh(x) * 0.5 + y.sqrt()
+            z.sum().backward()
+            assert z.dtype is x.grad.dtype is dtype
+            results.append([t.detach().float().numpy() for t in (z, x.grad, y.grad)])
+    for a, b in zip(*results):
+        np.testing.assert_allclose(b, a, rtol=0, atol=0.05 if dtype is torch.bfloat16 else 5e-3)
 
 
 # --- convolution and pooling ------------------------------------------------------------------------------------

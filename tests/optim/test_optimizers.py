@@ -1,4 +1,4 @@
-"""Optimizers: the programs of ``golden/record_optimizers.py``, and what PyTorch leaves open."""
+"""Optimizers: the programs of ``golden/record_optimizers.py`` and ``record_methods.py``, and what PyTorch leaves open."""
 
 import gc
 import sys
@@ -15,9 +15,14 @@ from pullback.optim import packing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 from programs import differences, run  # noqa: E402
+from record_methods import programs as of_methods  # noqa: E402
 from record_optimizers import backward, numbers, parameters, programs  # noqa: E402
 
-CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
+CASES = [
+    pytest.param(table[name], answers, id=name)
+    for table in (programs, of_methods)
+    for name, answers in table.recorded.items()
+]
 METHODS = {
     "sgd": lambda ps: optim.SGD(ps, lr=0.1),
     "momentum": lambda ps: optim.SGD(ps, lr=0.1, momentum=0.9, weight_decay=0.1),
@@ -49,6 +54,7 @@ def test_the_recording_is_what_pytorch_says(program, recorded):
 
 def test_every_program_is_recorded():
     assert list(programs) == list(programs.recorded)
+    assert list(of_methods) == list(of_methods.recorded)
 
 
 # --- one parameter at a time --------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def _cast(value: Any, to: dtype) -> Any:
     """A value with its tensors of other floating types than float64 in another type; lists, tuples and dicts, too."""
     if isinstance(value, Tensor):
         return value.to(to) if value.is_floating_point() and value.dtype not in (float64, to) else value
-    if isinstance(value, list | tuple) and not isinstance(value, str):
+    if isinstance(value, list | tuple):
         parts = [_cast(v, to) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, Mapping):
@@ -198,7 +198,7 @@ def autocast_decrement_nesting() -> int:
 
 def _of_cpu(fn: Callable) -> Callable:
     call = functools.partial(fn, "cpu")
-    call.__doc__ = f":func:`{fn.__name__}` for the CPU."  # type: ignore[method-assign]
+    call.__doc__ = f":func:`{fn.__name__}` for the CPU."
     return call
 
 

@@ -63,6 +63,9 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     """
     if modes._local.nested > DEEP:
         return in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
+    trace = modes._local.trace
+    if trace is not None and not create:  # constants among the seeds must be seen, too
+        roots = [(e, trace.known(g) if g.__class__ is ndarray else g) for e, g in roots]
     extras: dict[str, Any] = {}  # what :mod:`pullback.autograd.running` notes about this backward
     heap: list[int] = []  # the nodes that wait, by falling sequence number,
     nodes: dict[int, Node] = {}
@@ -455,9 +458,17 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
     with accumulating:
         old = leaf._grad
+        if graph.grad_dtypes and leaf.__dict__.get("_grad_dtype") is not None:
+            g, owned = ops.convert.cast(g, leaf.__dict__["_grad_dtype"].numpy), False
         if create or isinstance(g, lift.Lifted) or old is not None and isinstance(old._array, lift.Lifted):
-            g = as_tensor(g if create else lift.settled(g))
-            leaf._grad = g if old is None else old + g
+            g = as_tensor(g) if create else lift.without_tangents(as_tensor(lift.settled(g)))
+            if modes._local.trace is not None and not create:
+                modes._local.trace.accumulate(leaf, g._array)
+                return
+            if old is not None and g.is_sparse and not create:
+                old.add_(g)  # in place, as below
+            else:
+                leaf._grad = g if old is None else old + g
         elif old is None:
             if g.ndim > 1 and g.strides != leaf._array.strides:
                 g, owned = laid_like(g, leaf._array, owned)

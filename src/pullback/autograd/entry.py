@@ -44,6 +44,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         result = dispatch(backward, (tensors, grad_tensors), given)
         if result is not NOT_OVERRIDDEN:
             return
+    if modes._local.transforms:
+        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+                           "instead or call backward() outside of functorch transforms.")  # fmt: skip
     outputs = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets is not None and not targets:
@@ -120,7 +123,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             g = zeros(t._array.shape, t._array.dtype, create_graph)
             if create_graph:
-                g.requires_grad_()
+                g.requires_grad = True
         elif g is None and not allow_unused and not materialize_grads:
             raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                      "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
@@ -259,7 +262,7 @@ def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bo
             seed = gradient._array
             if seed.__class__ is not a.__class__ or seed.__class__ is not np.ndarray or seed.shape != a.shape or seed.dtype != a.dtype:
                 seed = None
-        if seed is not None:
+        if seed is not None and not modes._local.transforms:
             run(((e, seed),), retain=bool(retain_graph), create=False)
             return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)

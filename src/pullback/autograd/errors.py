@@ -42,7 +42,7 @@ def check_saved(node: Node) -> None:
     """
     for position, value in enumerate(node._saved):
         for array in value if value.__class__ is list else (value,):
-            if isinstance(array, np.ndarray):
+            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array, or what stands for one
                 write = storage.write_since(array, node._seq)
                 if write is not None:
                     if modes.anomaly:

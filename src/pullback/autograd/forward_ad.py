@@ -19,7 +19,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, held, saved_tensors
+from ..lift import Level, Lifted, apply, crossing, held, saved_tensors, shown
 from ..tensor import Tensor
 from . import engine, modes
 from .graph import LEAF, Output
@@ -37,6 +37,11 @@ class Dual(Lifted):
     def item(self) -> Any:
         return self.value.item()
 
+    def numpy(self) -> np.ndarray:
+        if self.level is not _current:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+        return self.value if isinstance(self.value, np.ndarray) else self.value.numpy()
+
     def tolist(self) -> Any:
         return self.value.tolist()
 
@@ -45,9 +50,16 @@ class Dual(Lifted):
         if isinstance(value, Dual) and value.level is self.level:
             value, tangent = value.value, value.tangent
         self.value[...] = value
+        self.let_write()
+        self.tangent[...] = tangent
+
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        return shown(self.value, made_by, requires_grad, (f"tangent={shown(self.tangent)}", *extra))
+
+    def let_write(self) -> None:
+        """See to it that the tangent can be written into."""
         if isinstance(self.tangent, np.ndarray) and not self.tangent.flags.writeable:
             self.tangent = self.tangent.copy()
-        self.tangent[...] = tangent
 
 
 class Forward(Level):
@@ -57,6 +69,8 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if not modes._local.tangents:
+            return self._without_tangents(op, values)
         if op.kind == "elementwise" and op.shared is None:
             complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, Lifted))])
             if not complex_ or op.holomorphic:
@@ -82,6 +96,17 @@ class Forward(Level):
             along = self._tangents(op, args, outputs, node, tangents)
         results = [Dual(self, o._array, t._array, outer) if t is not None else o._array for o, t in zip(outputs, along)]
         return results if several else results[0]
+
+    def _without_tangents(self, op: Any, values: Sequence[Any]) -> Any:
+        def primal(v: Any) -> Any:
+            if v.__class__ is list:
+                return [primal(w) for w in v]
+            v = v.value if isinstance(v, Dual) and v.level is self else v
+            return held(v) if isinstance(v, (np.ndarray, Lifted)) else v
+
+        with modes.no_grad():
+            out = op.call(*map(primal, values))
+        return [o._array for o in out] if isinstance(out, (tuple, list)) else out._array
 
     def _elementwise(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         """The Jacobian is diagonal: what a rule does to gradients it does to tangents."""
@@ -128,7 +153,7 @@ class Forward(Level):
                 if t is None:
                     continue
                 if op.params[i] in op.linear:
-                    there = [None if op.params[j] in op.added else a.detach() if isinstance(a, Tensor) else a for j, a in enumerate(args)]
+                    there = [None if op.params[j] in op.added else held(a._array) if isinstance(a, Tensor) else a for j, a in enumerate(args)]
                     there[i] = t
                     total = plus(total, op.call(*there))
                 else:
@@ -141,6 +166,9 @@ class Forward(Level):
         rest = transposed(node, outputs, tangents)
         return rest if total is None else [plus(total, rest[0])]
 
+    def detached(self, value: Any) -> Any:
+        return value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value
+
     def raised(self, array: np.ndarray) -> Dual:
         return Dual(self, array, np.zeros_like(array))
 
@@ -151,7 +179,8 @@ class Forward(Level):
         where = window(base._array, view)
         if not isinstance(where, Window):
             raise RuntimeError("a value with a tangent can't be written into this view in place: write into a copy, x.clone()")
-        base._array = self.raised(base._array)
+        if not isinstance(base._array, Dual):
+            base._array = self.raised(base._array)
         tangent = base._array.tangent
         return Dual(self, view, where.of(tangent if where.order is None else tangent.transpose(where.order)))
 
@@ -195,6 +224,18 @@ class Forward(Level):
             return self.part(g, True), self.part(g, False)
 
         return self.track(crossing(Dual(self, p._array, t._array, True), (storage.edge_of(p), storage.edge_of(t)), back))
+
+
+def check_size(x: Tensor, tangent: Tensor) -> None:
+    """Refuse a tangent of another shape.
+
+    Raises:
+        RuntimeError: with both shapes.
+    """
+    if x._array.shape != tangent._array.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                           f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.shape)}.")  # fmt: skip
 
 
 def plus(a: Any, b: Any) -> Any:
@@ -251,6 +292,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
 # --- PyTorch's interface ----------------------------------------------------------------------------------------
 
 _current: Forward | None = None
+_current_level = -1  # as PyTorch numbers it: 0 inside of a dual level
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -280,46 +322,83 @@ class dual_level:
 
 def enter_dual_level() -> int:
     """Begin a scope; returns its number, 0."""
-    global _current
+    global _current, _current_level
     if _current is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _current = Forward()
     _current.__enter__()
+    _current_level = 0
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the scope: tensors lose their tangents."""
-    global _current
-    if _current is None or level not in (None, 0):
+    global _current, _current_level
+    if _current is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _current.__exit__()
-    _current = None
+    _current, _current_level = None, -1
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """``tensor`` with a tangent: the direction in which derivatives are taken.
 
+    The tangent keeps its memory if it lies there as the tensor does, and is copied otherwise.
+
     Raises:
-        RuntimeError: outside of :class:`dual_level`, or if shapes differ.
+        RuntimeError: outside of :class:`dual_level`, if shapes differ, or if either has a tangent already.
         ValueError: if either is not floating point.
     """
-    if _current is None:
+    if _current is None or level is not None and level < 0:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for name, x in (("Primal", tensor), ("Tangent", tangent)):
         if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
             raise ValueError(f"Expected {name.lower()} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}")
-    if tensor._array.shape != tangent._array.shape:
-        raise noted(RuntimeError(f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                                 f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-                                 f"{list(tangent.shape)}."))  # fmt: skip
-    if isinstance(tensor._array, Dual) and tensor._array.level is _current:
-        tensor = _current.part(tensor, False)
-    return _current.make(tensor, tangent)
+    if not modes._local.tangents:
+        return tensor.view_as(tensor)
+    check_size(tensor, tangent)
+    p, t = tensor._array, tangent._array
+    if isinstance(p, Dual) and p.level is _current:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    if isinstance(t, Dual) and t.level is _current:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    if t.dtype.kind == "c" and p.dtype.kind != "c":
+        raise noted(RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part.")
+    dual = _current.make(tensor, tangent)
+    a = dual._array
+    if isinstance(p, np.ndarray) and isinstance(a.tangent, np.ndarray) and a.tangent.strides != p.strides:
+        a.tangent = np.empty_like(p)
+        a.tangent[...] = t
+    return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value and the tangent of a tensor; the tangent is None if it carries none."""
-    if _current is None or not (isinstance(tensor._array, Dual) and tensor._array.level is _current):
+    """The value and the tangent of a tensor, as views; the tangent is None if it carries none."""
+    if level is not None and level < 0 or _current is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_current.part(tensor, False), _current.part(tensor, True))
+    storage.edge_of(tensor)  # a view may have to catch up with its base
+    a = tensor._array
+    if not (isinstance(a, Dual) and a.level is _current):
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(_current.part(tensor, False), _current.part(tensor, True) if modes._local.tangents else None)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are computed in this thread."""
+    return modes._local.tangents
+
+
+class _set_fwd_grad_enabled(modes.Mode):
+    """Compute tangents, or do not, inside of a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = modes._local.tangents, mode
+        modes._local.tangents = mode
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.tangents = self.before
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return _set_fwd_grad_enabled(self.mode)

@@ -361,6 +361,12 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
+        if modes.special:
+            from . import function_levels
+
+            output = function_levels.apply(cls, args, kwargs)
+            if output is not function_levels.ORDINARY:
+                return output
         node = cls._backward_cls()
         edges: list[Any] = []
         where: list[int] | None = None

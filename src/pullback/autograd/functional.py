@@ -41,7 +41,7 @@ def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complai
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(complaint)
-        return tuple(wrap(np.ones_like(x._array)) for x in like)
+        return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
     _, values = _tuple(v, "v", function)
     if len(values) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}." if several else
@@ -60,7 +60,7 @@ def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, crea
         if g is None:
             if strict:
                 raise _independent(i)
-            g = wrap(np.zeros_like(x._array))
+            g = wrap(np.zeros(x._array.shape, x._array.dtype))
         elif strict and create_graph and not g.requires_grad:
             raise RuntimeError(f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode "
                                "when create_graph=True.")  # fmt: skip
@@ -136,7 +136,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
                           "Tensor with a single element.")  # fmt: skip
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check_outputs(outputs, strict)
-        probes = tuple(wrap(np.zeros_like(o._array)).requires_grad_(True) for o in outputs)
+        probes = tuple(wrap(np.zeros(o._array.shape, o._array.dtype)).requires_grad_(True) for o in outputs)
         pulled = _pull(outputs, xs, probes, True)
         for i, g in enumerate(pulled):
             if strict and g is None:
@@ -155,22 +155,65 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     """The Jacobian: a tensor of shape ``(*output.shape, *input.shape)`` for each output and input (nested tuples for tuples).
 
     Args:
-        vectorize, strategy: accepted; one pullback per output element in any case.
+        vectorize: all rows (or columns) at once, by ``vmap``, instead of one after the other.
+        strategy: ``"reverse-mode"``: a pullback for each output element; ``"forward-mode"``: a pushforward for each input element.
+
+    Raises:
+        NotImplementedError: for forward mode without ``vectorize``, or with ``create_graph``.
 
     >>> import pullback as torch
     >>> torch.autograd.functional.jacobian(lambda x: x ** 2, torch.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _check_strategy("strategy", strategy, strict, vectorize)
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+                             'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')  # fmt: skip
+    if strategy == "forward-mode":
+        return _jacobian_forward(func, inputs, create_graph, strict, vectorize)
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
+                           "set `strict=False` or `vectorize=False`.")  # fmt: skip
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jacobian")
         xs = _fresh(given, create_graph)
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
         _check_outputs(outputs, strict)
-        rows = [_jacobian_of(o, i, xs, create_graph, strict) for i, o in enumerate(outputs)]
+        rows = [_rows_at_once(o, xs, create_graph) if vectorize else _jacobian_of(o, i, xs, create_graph, strict)
+                for i, o in enumerate(outputs)]  # fmt: skip
     shaped = tuple(row if is_tuple else row[0] for row in rows)
     return shaped if out_tuple else shaped[0]
+
+
+def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
+    """The Jacobian by columns, all at once."""
+    for given, name in ((strict, "strict"), (create_graph, "create_graph")):
+        if given:
+            raise NotImplementedError(f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported together '
+                                      f'(yet). Please either set `{name}=False` or `strategy="reverse-mode"`.')  # fmt: skip
+    if not vectorize:
+        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.")
+    from ..func.transforms import jacfwd
+
+    is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
+
+    def checked(*xs: Tensor) -> Any:
+        outputs = func(*xs)
+        return outputs if not _tuple(outputs, "outputs of the user-provided function", "jacobian")[0] else tuple(outputs)
+
+    return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
+
+
+def _rows_at_once(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
+    """What :func:`_jacobian_of` gives, by one backward with a batch of seeds."""
+    a = o._array
+    if o.requires_grad and a.size:
+        seeds = wrap(np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape))
+        found = grad([o], xs, [seeds], create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True)
+    else:
+        found = (None,) * len(xs)
+    return tuple([wrap(np.zeros((*a.shape, *x._array.shape), x._array.dtype)) if g is None else g.reshape((*a.shape, *x._array.shape))
+                  for g, x in zip(found, xs)])  # fmt: skip
 
 
 def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
@@ -187,7 +230,7 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
             if strict and create_graph and not g.requires_grad:
                 raise RuntimeError("The jacobian of the user-provided function is independent of "
                                    f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
-            columns[j].append(wrap(np.zeros_like(x._array)) if g is None else g)
+            columns[j].append(wrap(np.zeros(x._array.shape, x._array.dtype)) if g is None else g)
     shaped: list[Any] = []
     for c, x in zip(columns, xs):
         shape = o._array.shape + x._array.shape
@@ -206,28 +249,23 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
             [ 0., 12.]])
     """
     is_tuple, _ = _tuple(inputs, "inputs", "hessian")
-    _check_strategy("strategy", outer_jacobian_strategy, strict, vectorize)
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def gradient(*xs: Tensor) -> Any:
+        for x in xs:
+            if not x.requires_grad:  # in forward mode
+                x.requires_grad = True
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "hessian")
         _check_scalar(out_tuple, outputs, "hessian")
         _check_outputs(outputs, strict)
-        grads = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
+        grads = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
         if strict:
             _check_jacobian(grads)
         return _results(grads, xs, True, True, False)
 
-    result = jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
+    result = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return result if is_tuple else result[0]
-
-
-def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool) -> None:
-    if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(f'Expected {name} to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
-                             'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')  # fmt: skip
-    if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
-                           "set `strict=False` or `vectorize=False`.")  # fmt: skip
 
 
 def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
@@ -256,7 +294,7 @@ def _vector_hessian(name: str, func: Callable, inputs: Any, v: Any, create_graph
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", name)
         _check_scalar(out_tuple, outputs, name)
         _check_outputs(outputs, strict)
-        first = _pull(outputs, xs, [wrap(np.ones_like(o._array)) for o in outputs], True)
+        first = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
         for i, g in enumerate(first):
             if strict and g is None:
                 raise _independent(i)

@@ -18,6 +18,7 @@ import numpy as np
 from ..op import wrap
 from ..tensor import Tensor
 from .entry import grad
+from .function import BackwardNode
 from .modes import enable_grad
 
 ndarray = np.ndarray
@@ -40,7 +41,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         eps: the step. atol, rtol: how close numerical and analytical derivatives have to be.
         raise_exception: raise instead of returning False.
         nondet_tol: how much two backward passes may differ.
-        check_undefined_grad: accepted: a node that no gradient reaches does not run here, so there is nothing to check.
+        check_undefined_grad: a custom Function that does not materialize gradients has to accept None for each of them, and to
+            return None or zeros if all are.
         check_grad_dtypes: gradients have to be of their inputs' types.
         check_batched_grad, check_batched_forward_grad: compare derivatives for a batch of seeds with those one by one.
         check_forward_ad, check_backward_ad: check forward mode, backward mode.
@@ -68,6 +70,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
                 if check_batched_grad:
                     check.batched()
                 check.zero_seed()
+                if check_undefined_grad:
+                    check.undefined_seeds()
             if check_forward_ad:
                 check.forward(check_batched_forward_grad)
     except GradcheckError:
@@ -281,6 +285,25 @@ class _Check:
                 raise GradcheckError("grad is incorrect size")
             if g is not None and np.any(g._array != 0):
                 raise GradcheckError("backward not multiplied by grad_output")
+
+    def undefined_seeds(self) -> None:
+        """What custom Functions do with None for gradients."""
+        for node in {id(n): n for n in [getattr(o._fn, "node", o._fn) for _, o in self.tracked]}.values():
+            if not isinstance(node, BackwardNode) or node.materialize_grads:
+                continue
+            shapes, types = (node._shape, node._dtype) if node._shape.__class__ is list else ([node._shape], [node._dtype])
+            zeros = [None if s is None else wrap(np.zeros(s, d)) for s, d in zip(shapes, types)]
+            seeds = [[None] * len(zeros), *[[None if i == k else z for i, z in enumerate(zeros)] for k in range(len(zeros)) if len(zeros) > 1]]
+            for given in seeds:
+                try:
+                    grads = node._function._backward_of()(node, *given)
+                except RuntimeError as error:
+                    raise GradcheckError("Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "
+                                         f"output gradients' in tools/autograd/derivatives.yaml\n{error}") from error  # fmt: skip
+                for g in grads if isinstance(grads, tuple) else (grads,):
+                    if isinstance(g, Tensor) and np.any(g._array != 0):
+                        raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                                             "Please look at 'Notes about undefined output gradients' in tools/autograd/derivatives.yaml")
 
     def batched(self) -> None:
         for j, o in self.tracked:

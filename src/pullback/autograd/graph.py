@@ -144,7 +144,12 @@ class Node:
         return self._own_hooks().metadata
 
     def _sequence_nr(self) -> int:
-        return self._seq
+        """The node's number, by which the engine orders nodes, or what :meth:`_set_sequence_nr` made of it."""
+        return self._seq if self._hooks is None else self._hooks.metadata.get("sequence_nr", self._seq)
+
+    def _set_sequence_nr(self, number: int) -> None:
+        """Let :meth:`_sequence_nr` say another number; the order of the engine stays."""
+        self._own_hooks().metadata["sequence_nr"] = number
 
     def _own_hooks(self) -> Hooks:
         if self._hooks is None:
@@ -259,6 +264,7 @@ class AccumulateGrad(Node):
         return leaf_hooks(self.variable)
 
 
+grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
 hooked_leaves = False  # set once any leaf has a hook: from then on the engine visits leaves in PyTorch's order
 
 

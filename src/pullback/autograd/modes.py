@@ -29,6 +29,7 @@ _lock = threading.Lock()
 class _PerThread(threading.local):
     grad = True
     inference = False
+    tangents = True  # whether forward mode computes them
     zeros_win = False  # whether 0 * inf in backward is 0
     nested = 0  # how deep backward runs inside of backward
     layers: tuple[Any, ...] = ()  # see :mod:`pullback.layers`
@@ -38,6 +39,8 @@ class _PerThread(threading.local):
     made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
     multithreading = True
     overrides = True
+    transforms = 0  # how many of ``torch.func``'s are running
+    batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
 
 
@@ -199,12 +202,13 @@ class inference_mode(Mode):
     def __enter__(self) -> None:
         global inferred
         inferred = True
-        self.before = _local.grad, _local.inference
+        self.before = _local.grad, _local.inference, _local.tangents
         self._turn(self.mode)
+        _local.tangents = not self.mode
         switch(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        grad, inference = self.before
+        grad, inference, _local.tangents = self.before
         self._turn(inference)
         switch(grad)
 

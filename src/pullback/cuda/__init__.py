@@ -132,7 +132,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_
 def set_rng_state_all(new_states: Any) -> None:
     """Does nothing for an empty list, which is what :func:`get_rng_state_all` gives."""
     if len(new_states):
-        set_rng_state(new_states[0])
+        globals()["set_rng_state"](new_states[0])
 
 
 def set_sync_debug_mode(debug_mode: Any) -> None:

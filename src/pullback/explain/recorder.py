@@ -208,12 +208,7 @@ class Recorder:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what this process does inside the block."""
-        from ..nn import Module
-
-        with ExitStack() as undo:
-            undo.enter_context(observe(self._note, self._begin))
-            undo.enter_context(replaced(Module, "__call__", self._noting_calls(Module.__call__)))
-            undo.enter_context(replaced(Tensor, "detach", self._noting_cuts(Tensor.detach)))
+        with observe(self._note, self._begin), listening(self):
             yield
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> Callable[[], None]:
@@ -238,32 +233,76 @@ class Recorder:
         if stack and stack[-1] is not None:
             stack[-1].note(node, received, handed)
 
-    def _noting_calls(self, original: Callable) -> Callable:
-        @wraps(original)
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            local = self._running.__dict__
-            outer, frame = local.get("call"), user_frame(sys._getframe(1))
-            call = Call(module, outer, None if frame is None else line_of(frame.f_code, frame.f_lasti))
-            self.calls.append(call)
-            local["call"] = call
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                local["call"] = outer
-                call.end = clock()
+    def enter(self, module: Any, place: Place) -> Call:
+        """A module's call begins; :meth:`leave` ends it."""
+        local = self._running.__dict__
+        call = Call(module, local.get("call"), place)
+        self.calls.append(call)
+        local["call"] = call
+        return call
 
-        return __call__
+    def leave(self, call: Call) -> None:
+        self._running.__dict__["call"] = call.outer
+        call.end = clock()
 
-    def _noting_cuts(self, original: Callable) -> Callable:
-        @wraps(original)
-        def detach(tensor: Tensor) -> Tensor:
-            edge = edge_of(tensor)
-            if edge is not None:
-                frame = user_frame(sys._getframe(1))
-                self.cuts.append(Cut(edge, None if frame is None else line_of(frame.f_code, frame.f_lasti)))
-            return original(tensor)
 
-        return detach
+# --- the forward pass -----------------------------------------------------------------------------------------------
+
+_listening: list[Recorder] = []
+_lock = threading.Lock()
+_undo = ExitStack()
+
+
+@contextmanager
+def listening(recorder: Recorder) -> Iterator[None]:
+    """Tell a recorder of every call of a module and every ``detach()``. Blocks may overlap in any order, in several threads."""
+    from ..nn import Module
+
+    with _lock:
+        if not _listening:
+            _undo.enter_context(replaced(Module, "__call__", noting_calls(Module.__call__)))
+            _undo.enter_context(replaced(Tensor, "detach", noting_cuts(Tensor.detach)))
+        _listening.append(recorder)
+    try:
+        yield
+    finally:
+        with _lock:
+            _listening.remove(recorder)
+            if not _listening:
+                _undo.close()
+
+
+def noting_calls(original: Callable) -> Callable:
+    @wraps(original)
+    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        place = line_here(sys._getframe(1))
+        open_calls = [(recorder, recorder.enter(module, place)) for recorder in tuple(_listening)]
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            for recorder, call in open_calls:
+                recorder.leave(call)
+
+    return __call__
+
+
+def noting_cuts(original: Callable) -> Callable:
+    @wraps(original)
+    def detach(tensor: Tensor) -> Tensor:
+        edge = edge_of(tensor)
+        if edge is not None:
+            cut = Cut(edge, line_here(sys._getframe(1)))
+            for recorder in tuple(_listening):
+                recorder.cuts.append(cut)
+        return original(tensor)
+
+    return detach
+
+
+def line_here(frame: FrameType | None) -> Place:
+    """The program's line that a frame belongs to."""
+    frame = user_frame(frame)
+    return None if frame is None else line_of(frame.f_code, frame.f_lasti)
 
 
 @contextmanager

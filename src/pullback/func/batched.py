@@ -13,18 +13,23 @@ import numpy as np
 
 from .. import dtypes, storage
 from ..autograd import modes
-from ..lift import Level, Lifted, crossing, held
+from ..lift import Level, Lifted, crossing, held, shown
 from ..tensor import Tensor
 from . import batching
 
 
 class Batched(Lifted):
-    """One value for each example: ``value`` has the batch as its first dimension."""
+    """One value for each example: ``value`` has the batch as its first dimension.
 
-    __slots__ = ()
+    Attributes:
+        dim: where the batch stood in the tensor that was handed to ``vmap``, which a custom Function may want to know.
+    """
 
-    def __init__(self, level: Level, value: Any, outer: bool = False) -> None:
-        self.level, self.value, self.outer = level, value, outer
+    __slots__ = ("dim",)
+    dim: int
+
+    def __init__(self, level: Level, value: Any, outer: bool = False, dim: int = 0) -> None:
+        self.level, self.value, self.outer, self.dim = level, value, outer, dim
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -34,14 +39,27 @@ class Batched(Lifted):
     def strides(self) -> tuple[int, ...]:
         return self.value.strides[1:]
 
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        value = self.value if not self.dim else held(self.value).movedim(0, self.dim)._array
+        inside = "\n".join("    " + line if line else line for line in shown(value, made_by, requires_grad, extra).split("\n"))
+        return f"BatchedTensor(lvl={self.depth}, bdim={self.dim}, value=\n{inside}\n)"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return self.item()
+
+    def truth(self) -> bool:
+        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+                           "yet, please file an issue at https://github.com/pytorch/pytorch/issues .")  # fmt: skip
+
     def item(self) -> Any:
         raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
                            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
                            "inside PyTorch internals, please file a bug report.")  # fmt: skip
 
-    def tolist(self) -> Any:
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor's values as Python numbers, which differ from "
-                           "example to example.")  # fmt: skip
+    def numpy(self) -> np.ndarray:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = numpy
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, Batched) and value.level is self.level:
@@ -64,11 +82,26 @@ class Batch(Level):
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
 
+    def __enter__(self) -> Batch:
+        super().__enter__()
+        modes._local.batches += (self,)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.batches = modes._local.batches[:-1]
+        super().__exit__(*exc)
+
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if op.kind == "elementwise":
             arrays = self._plain(values)
             if arrays is not None:
-                return Batched(self, np.asarray(op.impl(*arrays)), outer)
+                try:
+                    return Batched(self, np.asarray(op.impl(*arrays)), outer)
+                except ValueError as error:
+                    raise op.failure([v for v in values if hasattr(v, "shape")], error) from None
+        refused = batching.REFUSED.get(op.name)
+        if refused is not None:
+            raise RuntimeError(refused)
         args: list[Any] = []
         batched: list[Any] = []
         for i, v in enumerate(values):
@@ -86,6 +119,8 @@ class Batch(Level):
                 rule = batching.RULES.get(op.name)
                 try:
                     out = NotImplemented if rule is None else rule(op, self.size, batched, *args)
+                except batching.Refused as refusal:
+                    raise RuntimeError(str(refusal)) from None
                 except Exception:  # each example alone gives the result, or an error of an example's own shapes
                     out = NotImplemented
                 if out is NotImplemented:
@@ -115,7 +150,7 @@ class Batch(Level):
             elif a.dtype is not d:
                 return None
             ndim = max(ndim, n)
-        return [v if not isinstance(v, Lifted) else v.value if len(v.shape) == ndim
+        return [np.asarray(v, d) if not isinstance(v, Lifted) else v.value if len(v.shape) == ndim
                 else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape) for v in values]  # fmt: skip
 
     def _holds(self, v: Any) -> bool:
@@ -135,9 +170,9 @@ class Batch(Level):
                 args[i] = a.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
         out = op.call(*args)
         if len({v.dtype for v in values if isinstance(v, (np.ndarray, Lifted))}) > 1:  # 0-d examples give way to others
-            d = dtypes.result_type_of([np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v for v in values])
-            wide = dtypes.result_type_of([a._array if isinstance(a, Tensor) and isinstance(a._array, np.ndarray) else
-                                          np.empty((1,) * min(len(a.shape), 1), a._array.dtype) if isinstance(a, Tensor) else a for a in args])  # fmt: skip
+            like = lambda v: np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v  # noqa: E731
+            d = dtypes.result_type_of(map(like, values))
+            wide = dtypes.result_type_of([like(a._array) if isinstance(a, Tensor) else a for a in args])
             if d is not wide and out.dtype is wide:
                 out = out.to(d)
         return out
@@ -154,10 +189,17 @@ class Batch(Level):
             return [stack(column) for column in zip(*rows)]
         return stack(rows)
 
+    def lifted(self, value: Any) -> Batched:
+        return Batched(self, value)
+
+    def detached(self, value: Any) -> Any:
+        inside = value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value
+        return value if inside is value.value else Batched(self, inside, value.outer, value.dim)
+
     def raised(self, array: np.ndarray) -> Any:
         raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
                            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-                           "vmapped over at level 1. Please try to use out-of-place operators instead of inplace arithmetic.")  # fmt: skip
+                           "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")  # fmt: skip
 
     def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
         return self.raised(view)
@@ -209,7 +251,7 @@ class Batch(Level):
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
-        return self.track(crossing(Batched(self, x._array, outer), (storage.edge_of(x),), back))
+        return self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""

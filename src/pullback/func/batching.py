@@ -14,6 +14,16 @@ from typing import Any
 import numpy as np
 
 RULES: dict[str, Callable[..., Any]] = {}
+AT = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+REFUSED = {  # what would give results of different shapes
+    "unique_values": f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::_unique2. {AT}",
+    "unique_consecutive_values": "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                                 f"aten::unique_consecutive. {AT}",
+}  # fmt: skip
+
+
+class Refused(RuntimeError):
+    """What is refused for a whole batch, though it might work for each example."""
 
 
 def rule(*names: str) -> Callable[[Callable], Callable]:
@@ -247,7 +257,7 @@ def linear(op: Any, size: int, batched: list[Any], x: Any, weight: Any, bias: An
 
 @rule("mse_loss", "smooth_l1_loss", "huber_loss")
 def elementwise_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, *options: Any) -> Any:
-    *options, reduction = options
+    reduction, options = options[-1], options[:-1]
     x, target = everywhere(x, batched[0], size), everywhere(target, batched[1], size)
     if x.shape != target.shape:
         return NotImplemented
@@ -280,6 +290,10 @@ def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shar
     return outs if isinstance(out, tuple) else outs[0]
 
 
+BATCHED_MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean "
+                "mask.")  # fmt: skip
+
+
 # --- advanced indices -------------------------------------------------------------------------------------------
 
 
@@ -299,6 +313,8 @@ def with_batch(at: list[Any], batched: list[bool], size: int) -> list[Any] | Non
 
 @rule("index")
 def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any) -> Any:
+    if any(b and i.__class__ is not slice and i.dtype.kind == "b" for i, b in zip(at, batched[1])):
+        raise Refused(BATCHED_MASK)
     if not batched[0] and not any(i.__class__ is slice for i in at):
         masks = any(i.dtype.kind == "b" for i in at)
         ndim = max(i.ndim - b for i, b in zip(at, batched[1]))

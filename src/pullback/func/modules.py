@@ -52,14 +52,14 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     if len({type(m) for m in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
-    def stacked(tensors: list[Tensor]) -> Tensor:
+    def stacked(name: str, tensors: list[Tensor]) -> Tensor:
         wanted = tensors[0].requires_grad
         if any(t.requires_grad != wanted for t in tensors):
-            raise RuntimeError("Expected parameters from each model to have the same .requires_grad")
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         if wanted and all(t.is_leaf for t in tensors):
             return stack(tensors).detach().requires_grad_()
         return stack(tensors)
 
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
-    return ({k: stacked([p[k] for p in parameters]) for k in parameters[0]}, {k: stacked([b[k] for b in buffers]) for k in buffers[0]})
+    return ({k: stacked(k, [p[k] for p in parameters]) for k in parameters[0]}, {k: stacked(k, [b[k] for b in buffers]) for k in buffers[0]})

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import storage
 from ..autograd import engine, modes
-from ..autograd.forward_ad import Forward
+from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
 from ..autograd.graph import Output
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
@@ -23,11 +23,28 @@ __all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacr
 
 
 def fresh(x: Any) -> Any:
-    """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients."""
-    if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
-        return x
+    """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients.
+
+    Raises:
+        ValueError: for what is no tensor.
+        RuntimeError: for integers.
+    """
+    if not isinstance(x, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    if OF_NUMPY[x._array.dtype].category < FLOATING:
+        raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
     return crossing(x._array, (_NOWHERE if e is None else e,), lambda g: (None if e is None else g,))
+
+
+class transforming:
+    """While the function that a transform was given runs."""
+
+    def __enter__(self) -> None:
+        modes._local.transforms += 1
+
+    def __exit__(self, *exc: object) -> None:
+        modes._local.transforms -= 1
 
 
 class Inputs:
@@ -38,16 +55,14 @@ class Inputs:
         self.specs = [spec for _, spec in flats]
         self.flat = [[fresh(x) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
-        tensors = [x for flat in self.flat for x in flat if isinstance(x, Tensor) and x._fn.__class__ is Crossing]
+        tensors = [x for flat in self.flat for x in flat]
         self.edges = [x._fn for x in tensors]
         self.types = [(x._array.shape, x._array.dtype) for x in tensors]
-        self.has_edge = [[isinstance(x, Tensor) and x._fn.__class__ is Crossing for x in flat] for flat in self.flat]
 
     def nests(self, grads: Sequence[Any]) -> list[Any]:
-        """Gradients in the structure of the arguments; what is not differentiable stands for itself."""
+        """Gradients in the structure of the arguments."""
         rest = iter(grads)
-        return [tree_unflatten([next(rest) if has else x for x, has in zip(flat, flags)], spec)
-                for flat, flags, spec in zip(self.flat, self.has_edge, self.specs)]  # fmt: skip
+        return [tree_unflatten([next(rest) for _ in flat], spec) for flat, spec in zip(self.flat, self.specs)]
 
 
 _NOWHERE: Any = held(np.zeros(()))  # a leaf of nobody's, which receives nothing
@@ -94,7 +109,9 @@ def _open(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
 
 
 def _chosen(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
-    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    given = (argnums,) if isinstance(argnums, int) else argnums
     if not given:
         raise RuntimeError("argnums must be non-empty")
     for i in given:
@@ -124,7 +141,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen = _chosen(argnums, args)
-        with modes.enable_grad():
+        with modes.enable_grad(), transforming():
             given = list(args)
             inputs = Inputs([args[i] for i in chosen])
             for i, x in zip(chosen, inputs.given):
@@ -136,11 +153,10 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
                     raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
                 output, aux = output
             if not isinstance(output, Tensor):
-                raise RuntimeError(f"Expected the output of the function passed to grad to be a Tensor but got {type(output)}. The "
-                                   "function to differentiate must return a single tensor")  # fmt: skip
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
             if len(output._array.shape):
-                raise noted(RuntimeError("Expected the output of the function passed to grad to return a scalar tensor, got tensor with "
-                                         f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"))  # fmt: skip
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                                   f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")  # fmt: skip
             results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
         gradient = results[0] if isinstance(argnums, int) else tuple(results)
         value = closed(output)
@@ -154,7 +170,10 @@ def closed(x: Any) -> Any:
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = storage.edge_of(x)
-    return x if e._seq == 0 or _open([(e, None)], ()) else x.detach()
+    if e._seq == 0 or _open([(e, None)], ()):
+        return x
+    y = held(x._array)
+    return y._array.level.track(y) if isinstance(y._array, Lifted) else y
 
 
 def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -181,7 +200,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(torch.tensor([1.0, 2.0]))
     (tensor([1.0000, 1.0806]),)
     """
-    with modes.enable_grad():
+    with modes.enable_grad(), transforming():
         inputs = Inputs(primals)
         output = func(*inputs.given)
         aux = None
@@ -190,24 +209,32 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                 raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
             output, aux = output
     flat_outputs, out_spec = tree_flatten(output)
+    _check_not_empty(flat_outputs, "vjp(f, *primals)")
     for y in flat_outputs:
         if not isinstance(y, Tensor):
-            raise RuntimeError(f"vjp(f, *primals): Expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+            raise RuntimeError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}")
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, seed_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 and not isinstance(output, (tuple, list)) else
                                         cotangents[0] if len(cotangents) == 1 else tuple(cotangents))  # fmt: skip
-        if len(seeds) != len(flat_outputs):
+        if len(seeds) != len(flat_outputs) or len(cotangents) == 1 and seed_spec != out_spec:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                                f"cotangents: {seed_spec}, primal output: {out_spec}")  # fmt: skip
-        for s, y in zip(seeds, flat_outputs):
+        for i, (s, y) in enumerate(zip(seeds, flat_outputs)):
+            if not isinstance(s, Tensor):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(s).__name__}")
             if s._array.shape != y._array.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output has a shape of {s.shape} and output has a shape of {y.shape}.")
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {y.shape}.")
         with modes.enable_grad():
             return tuple(inputs.nests(pulled(flat_outputs, seeds, inputs, retain_graph)))
 
     value = tree_map(closed, output)
     return (value, pull, tree_map(closed, aux)) if has_aux else (value, pull)
+
+
+def _check_not_empty(outputs: list[Any], where: str) -> None:
+    if not outputs or len(outputs) == 1 and outputs[0] is None:
+        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {outputs})")
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -225,23 +252,31 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
                            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
                            f"{spec} and tangents with structure {tangent_spec}")  # fmt: skip
+    for name, values in (("primals", flat), ("tangents", flat_tangents)):
+        if not values:
+            raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to contain at least one Tensor.")
+        for x in values:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(x)}")
     for p, t in zip(flat, flat_tangents):
-        if not isinstance(p, Tensor) or not isinstance(t, Tensor):
-            raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be (nests of) tensors")
-        if p._array.shape != t._array.shape:
-            raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                               f"supported. Tensor is of size {list(p.shape)} while the given forward gradient is of size {list(t.shape)}.")
-    with Forward() as level:
+        check_size(p, t)
+    with Forward() as level, _set_fwd_grad_enabled(True), transforming():
         duals = [level.make(p, t) for p, t in zip(flat, flat_tangents)]
         output = func(*tree_unflatten(duals, spec))
         aux = None
         if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError("jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True")
             output, aux = output
             aux = tree_map(lambda x: level.part(x, False) if isinstance(x, Tensor) else x, aux)
         flat_out, out_spec = tree_flatten(output)
+        _check_not_empty(flat_out, "jvp(f, primals, tangents)")
         for y in flat_out:
             if not isinstance(y, Tensor):
-                raise RuntimeError(f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+                raise RuntimeError(f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+        if strict and not all([isinstance(y._array, Lifted) and y._array.level is level for y in flat_out]):
+            raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                               "strict=True.")  # fmt: skip
         values = [level.part(y, False) for y in flat_out]
         along = [level.part(y, True) for y in flat_out]
     results = tree_unflatten(values, out_spec), tree_unflatten(along, out_spec)
@@ -257,8 +292,17 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     tensor(3.)
     """
     value = tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, func(*primals))
+    flat, spec = tree_flatten(primals)
 
     def push(*tangents: Any) -> Any:
+        flat_tangents, tangent_spec = tree_flatten(tangents)
+        if tangent_spec != spec:
+            raise RuntimeError(f"Expected the tangents {tangent_spec} to have the same argspec as the primals {spec}")
+        for i, (p, t) in enumerate(zip(flat, flat_tangents)):
+            for what, of_p, of_t in (("shape", p.shape, t.shape), ("dtype", p.dtype, t.dtype)):
+                if of_p != of_t:
+                    raise RuntimeError(f"tangent:{i} with {what} {of_t} in flattened pytree doesn't match the {what} {of_p} of the corresponding "
+                                       "primal.")  # fmt: skip
         return jvp(func, primals, tangents)[1]
 
     return value, push
@@ -292,19 +336,18 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         sizes = {x.shape[d] for x, d in zip(flat, dims) if d is not None}
         if len(sizes) != 1:
             if not sizes:
-                raise ValueError(f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): got no tensors to map over")
+                raise ValueError("vmap: Expected at least one Tensor to vmap over")
             raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                              f"{[x.shape[d] for x, d in zip(flat, dims) if d is not None]} for the mapped dimension")  # fmt: skip
         (size,) = sizes
-        keywords = {k: tree_map(lambda x: x, v) for k, v in kwargs.items()}
         if chunk_size is not None and chunk_size < size:
             parts = []
             for start in range(0, size, chunk_size):
                 n = min(chunk_size, size - start)
                 piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
-                parts.append(_run(func, piece, dims, spec, keywords, n, out_dims, randomness))
+                parts.append(_run(func, piece, dims, spec, kwargs, n, out_dims, randomness))
             return _joined(parts, out_dims)
-        return _run(func, flat, dims, spec, keywords, size, out_dims, randomness)
+        return _run(func, flat, dims, spec, kwargs, size, out_dims, randomness)
 
     return wrapper
 
@@ -314,16 +357,19 @@ def name_of(func: Callable) -> str:
 
 
 def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str) -> Any:
-    with Batch(size, randomness) as level:
+    with Batch(size, randomness) as level, transforming():
         given = [x if d is None else level.wrap(x, d % max(len(x.shape), 1)) for x, d in zip(flat, dims)]
-        keywords = {k: tree_map(lambda x: level.wrap(x) if isinstance(x, Tensor) and len(x.shape) else x, v) for k, v in kwargs.items()}
-        output = func(*tree_unflatten(given, spec), **keywords)
+        output = func(*tree_unflatten(given, spec), **kwargs)
         flat_out, out_spec = tree_flatten(output)
         for y in flat_out:
             if not isinstance(y, Tensor):
                 raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did you mean "
                                  "to set out_dims= to None for output?")  # fmt: skip
-        where = _broadcast(out_dims, output)
+        if not all([d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]):
+            raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                             "representing where in the outputs the vmapped dimension should appear.")  # fmt: skip
+        single = isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
+        where = broadcast_dims(out_dims[0] if single else out_dims, output)
         if where is None:
             raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
                              f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}.")  # fmt: skip
@@ -349,19 +395,16 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
     if not args:
         raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
                          "a function with no inputs. The latter is unsupported.")  # fmt: skip
-    dims = _broadcast(in_dims, args)
+    dims = broadcast_dims(in_dims, args)
     if dims is None:
         raise ValueError(f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {tree_flatten(args)[1]}.")  # fmt: skip
-    for i, (x, d) in enumerate(zip(flat, dims)):
+    for x, d in zip(flat, dims):
         if d is None:
             continue
         if not isinstance(d, int):
             raise ValueError(f"{where}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if not isinstance(x, Tensor):
-            if isinstance(in_dims, int):
-                dims[i] = None  # numbers beside tensors are shared
-                continue
             raise ValueError(f"{where}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
                              "arguments, please use None as the respective in_dim")  # fmt: skip
         n = len(x._array.shape)
@@ -371,16 +414,14 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
     return dims
 
 
-def _broadcast(dims: Any, tree: Any) -> list[Any] | None:
+def broadcast_dims(dims: Any, tree: Any) -> list[Any] | None:
     """A dimension for each tensor of ``tree``: one for all of a subtree, or a nest of the same structure."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(tree_flatten(tree)[0])
     if isinstance(tree, (tuple, list)) and isinstance(dims, (tuple, list)) and len(tree) == len(dims):
-        parts = [_broadcast(d, t) for d, t in zip(dims, tree)]
+        parts = [broadcast_dims(d, t) for d, t in zip(dims, tree)]
     elif isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
-        parts = [_broadcast(dims[k], tree[k]) for k in tree]
-    elif isinstance(tree, Tensor) and isinstance(dims, (tuple, list)) and len(dims) == 1:
-        return _broadcast(dims[0], tree)
+        parts = [broadcast_dims(dims[k], tree[k]) for k in tree]
     else:
         return None
     return None if any(p is None for p in parts) else [d for p in parts for d in p]  # type: ignore[union-attr]
@@ -391,7 +432,7 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
 
     flats = [tree_flatten(p)[0] for p in parts]
     spec = tree_flatten(parts[0])[1]
-    where = _broadcast(out_dims, parts[0]) or []
+    where = broadcast_dims(out_dims, parts[0]) or []
     return tree_unflatten([column[0] if d is None else cat(list(column), d) for column, d in zip(zip(*flats), where)], spec)
 
 
@@ -420,6 +461,9 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
             [0.0000, 0.5403]])
     """
 
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen = _chosen(argnums, args)
@@ -433,8 +477,6 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
         made = vjp(of_chosen, *[args[i] for i in chosen], has_aux=has_aux)
         output, pull = made[0], made[1]
         flat_out, out_spec = tree_flatten(output)
-        if not flat_out:
-            raise RuntimeError("jacrev: Expected f to return at least one tensor")
 
         def pull_flat(*seeds: Tensor) -> Any:
             return pull(tree_unflatten(list(seeds), out_spec))
@@ -519,6 +561,6 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """``func`` itself: writes in place are traced as they are."""
     if remove not in ("mutations", "mutations_and_views"):
-        raise RuntimeError("functionalize(f, remove=...): Valid options for 'remove' are 'mutations' and 'mutations_and_views'. "
-                           f"Got {remove}")  # fmt: skip
+        raise RuntimeError(f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n     "
+                           "remove='mutations' and remove='mutations_and_views'")  # fmt: skip
     return func

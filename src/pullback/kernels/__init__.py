@@ -4,8 +4,8 @@
     written kernels    ─►                                     (rows, convolution, pooling, attention, optimizers)
 
 NumPy computes what is small, and everything where llvmlite can't be imported or ``PULLBACK_KERNELS=off``: results agree
-to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size, for testing. Nothing is loaded before the first
-large array comes along.
+to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size and ``PULLBACK_VECTOR=16`` vectors of so many bytes,
+for testing. Nothing is loaded before the first large array comes along.
 
 >>> import pullback as torch
 >>> sorted(torch.kernels.info())
@@ -27,7 +27,7 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "rows": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
+SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
          "attention": 1024, "matmul": 1 << 18, "optimizer": 2048}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
@@ -80,13 +80,14 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
     return function(*args)
 
 
-def beside(name: str, functions: Sequence[Callable], fallback: Callable) -> Callable:
+def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> Callable:
     """A function that computes with elementwise kernels what ``fallback`` computes with NumPy.
 
     Args:
         name: for the machine code; an operation's, if scalars know that by its name.
         functions: of scalars as of arrays, each giving one result.
         fallback: the same on arrays.
+        even_plain: use kernels also where NumPy does as well.
     """
     made: Any = None
 
@@ -96,7 +97,8 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable) -> Call
             made = fallback
             if start():
                 known = import_module(".scalar", __name__).OPERATIONS
-                made = import_module(".elementwise", __name__).Kernels(name, [known.get(name, f) for f in functions], fallback)
+                functions_ = [known.get(name, f) for f in functions]
+                made = import_module(".elementwise", __name__).Kernels(name, functions_, fallback, even_plain)
         return made(*values)
 
     return call
@@ -130,6 +132,20 @@ def for_large(name: str, compute: Callable, count: int) -> Callable:
         return compute(x, *others)
 
     return one if count == 1 else several
+
+
+def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
+    """An elementwise operation on half precision, which is widened and rounded on the way; None if NumPy is to do it.
+
+    Args:
+        d: the type of all the arrays.
+    """
+    if not any(v.__class__ is ndarray and v.size >= LARGE for v in values) or not all(
+            v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values):  # fmt: skip
+        return None
+    if op.halves is None:
+        op.halves = beside(op.name, [op.impl], lambda *values: None, even_plain=True)
+    return op.halves(*values)
 
 
 def fused(op: Any) -> list[Callable]:

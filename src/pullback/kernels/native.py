@@ -63,6 +63,7 @@ if TRIPLE.startswith("x86") and not (_features.get("fma") and _features.get("avx
     raise Unsupported(f"the processor ({CPU}) lacks AVX2 or FMA")
 WIDTH = 64 if _features.get("avx512f") else 32 if TRIPLE.startswith("x86") else 16  # bytes in a vector
 REGISTERS = 32 if WIDTH != 32 else 16
+WIDTH = min(WIDTH, int(os.environ.get("PULLBACK_VECTOR", WIDTH)))  # narrower ones, to test
 VERSIONS = f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {platform.python_version()}"
 _machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, features=FEATURES, opt=3, jit=True)
 _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"'), _machine)

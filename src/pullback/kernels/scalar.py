@@ -264,6 +264,11 @@ def power(a: Any, b: Any) -> Scalar:
     return arithmetic("pow", a, b)
 
 
+def between(x: Scalar, low: Any, high: Any) -> Scalar:
+    x = x if low is None else most(x, low)
+    return x if high is None else least(x, high)
+
+
 def sign(x: Scalar) -> Scalar:
     negative = Scalar("select", (x < 0, number(-1, x.type), number(0, x.type)), x.type)
     return where(x > 0, 1, negative)
@@ -296,7 +301,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 # Operations whose NumPy form is not one to follow.
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "abs": _FUNCTIONS["abs"], "conj": lambda x: x, "erf": _FUNCTIONS["erf"], "erfc": _FUNCTIONS["erfc"],
+    "abs": _FUNCTIONS["abs"], "between": between, "conj": lambda x: x, "erf": _FUNCTIONS["erf"], "erfc": _FUNCTIONS["erfc"],
     "isfinite": UFUNCS[np.isfinite], "isinf": UFUNCS[np.isinf], "isnan": UFUNCS[np.isnan], "keep": keep,
     "ndtr": _FUNCTIONS["ndtr"], "pow": power, "relu": relu, "rsqrt": _FUNCTIONS["rsqrt"], "sgn": sign,
     "sigmoid": _FUNCTIONS["sigmoid"], "sign": sign, "where": where,

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, op
+from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, finfo
-from ..lift import bottom
+from ..lift import bottom, sampled
 from ..tensor import Tensor
 from . import half, pointwise
 from .complex import abs
@@ -240,6 +241,8 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
+    if modes._local.batches:
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     x = bottom(input._array)
     noise = np.ones_like(x)
     negative = x <= 0
@@ -660,10 +663,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([0., 1.])
     """
     d = logits._array.dtype
-    gumbel = op.wrap(-np.log(default_generator.exponential(logits._array.shape, d)))
+    gumbel = op.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
     soft = softmax((logits + gumbel) / tau, dim)
     if not hard:
         return soft
-    chosen = np.zeros_like(soft._array)
-    np.put_along_axis(chosen, soft._array.argmax(dim, keepdims=True), 1, dim)
-    return op.wrap(chosen) - soft.detach() + soft
+    plain = soft.detach()
+    return plain.new_zeros(plain.shape).scatter(dim, plain.argmax(dim, True), 1.0) - plain + soft

@@ -15,6 +15,7 @@ import numpy as np
 from .. import op
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
+from ..lift import bottom, unbatched
 from ..tensor import PLAIN, Tensor
 
 __all__ = [
@@ -441,6 +442,8 @@ def allclose(
     >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.000001]))
     True
     """
+    unbatched("vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+              "this feature.", input, other)  # fmt: skip
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
@@ -454,7 +457,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for name, t in (("'input' (position 1)", input), ("'other' (position 2)", other)):
         if not isinstance(t, Tensor):
             raise TypeError(f"equal(): argument {name} must be Tensor, not {type(t).__name__}")
-    return input._array.shape == other._array.shape and bool(eq(input, other)._array.all())
+    unbatched("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
+    return input._array.shape == other._array.shape and bool(bottom(eq(input, other)._array).all())
 
 
 def isin(

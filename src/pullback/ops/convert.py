@@ -147,7 +147,10 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
         return f"torch.{op.type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
-        dtype = next(NAMES[n] for n, legacy in op.TYPE_NAMES.items() if legacy == name)
+        found = [NAMES[n] for n, legacy in op.TYPE_NAMES.items() if legacy == name]
+        if not found:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = found[0]
     return _to(self, as_dtype(getattr(dtype, "_legacy_dtype", dtype)).numpy)
 
 

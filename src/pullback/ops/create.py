@@ -12,8 +12,9 @@ import numpy as np
 from .. import dtypes, op
 from ..autograd.graph import LEAF
 from ..complaint import noted
-from ..device import check_device
+from ..device import check_device, strided
 from ..dtypes import FLOAT32, FLOATING, as_dtype
+from ..lift import one_each
 from ..op import offer, wrap
 from ..tensor import Tensor
 from .convert import number_as
@@ -28,9 +29,11 @@ __all__ = [
 _range = range
 
 
-def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+def finish(array: np.ndarray, requires_grad: bool = False, layout: Any = strided) -> Tensor:
     """A new leaf around an array."""
     t = wrap(array)
+    if layout is not strided and layout is not None:
+        t = t.to_sparse(layout=layout)
     if requires_grad:
         if dtypes.OF_NUMPY[array.dtype].category < FLOATING:
             raise noted(RuntimeError("Only Tensors of floating point and complex dtype can require gradients"), f"this one is {t.dtype}")
@@ -248,7 +251,7 @@ def _filled(make: Any, doc: str, name: str) -> Any:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
-        t = finish(make(shape_of(args if size is None else (size,)), d), requires_grad)
+        t = finish(make(shape_of(args if size is None else (size,)), d), requires_grad, layout)
         return t if out is None else op.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name
@@ -294,7 +297,8 @@ def _like(name: str, make: Any, what: str) -> Any:
         if device is not None:
             check_device(device)
         a = input._array
-        return finish(make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+        t = finish(make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad, layout or input.layout)
+        return t if a.__class__ is np.ndarray else one_each(input, t)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of ``input``'s shape and type, {what}.
@@ -323,14 +327,16 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
-    return finish(np.full(a.shape, number_as(value, d), d), requires_grad)
+    t = finish(np.full(a.shape, number_as(value, d), d), requires_grad)
+    return t if a.__class__ is np.ndarray else one_each(input, t)
 
 
 def _new(fill: Any) -> Any:
     def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
         check_device(device)
         size = (kwargs["size"],) if "size" in kwargs else size
-        return finish(fill(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+        t = finish(fill(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+        return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
     method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
     return method
@@ -339,7 +345,8 @@ def _new(fill: Any) -> Any:
 def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **kwargs: Any) -> Tensor:  # fmt: skip
     """A new tensor of the given shape, filled with one value, of this tensor's type."""
-    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    t = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
 
 def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

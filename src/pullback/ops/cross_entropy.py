@@ -71,7 +71,7 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
 
 def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> Any:
     """:func:`_shares` by operations, for examples of a batch and for tangents."""
-    t = bottom(target._array)
+    t = bottom(target._array, True)
     wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
     if wrong.any():
         raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
@@ -142,7 +142,7 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
 
 
 def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
-    return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
+    return loss + math.nan if reduction == MEAN and not bottom(shares._array, True).any() else loss
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:

@@ -272,11 +272,11 @@ def parsed_advanced(shape: tuple[int, ...], items: Sequence[Any]) -> tuple[tuple
     for item in items:
         if not (item is None or item is ... or item is True or item is False or isinstance(item, (int, slice, np.integer))):
             item = index_array(item)
-            if item.ndim == 0:
+            if item.ndim == 0 and item.__class__ is ndarray:
                 item = bool(item) if item.dtype.kind == "b" else int(item)
         steps.append(item)
         if not (item is None or item is ... or item is True or item is False):
-            taken += item.ndim if item.__class__ is ndarray and item.dtype.kind == "b" else 1
+            taken += item.ndim if (item.__class__ is ndarray or is_lifted(item)) and item.dtype.kind == "b" else 1
     if taken > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     part: list[Any] = []
@@ -290,7 +290,7 @@ def parsed_advanced(shape: tuple[int, ...], items: Sequence[Any]) -> tuple[tuple
         elif item is True or item is False:
             part.append(None)
             at.append(np.array([item]))
-        elif item.__class__ is ndarray:
+        elif item.__class__ is ndarray or is_lifted(item):
             part += [WHOLE] * (item.ndim if item.dtype.kind == "b" else 1)
             at.append(item)
         else:
@@ -383,6 +383,8 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
 
 def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
+    if modes.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+        return op.assign(x, name, put_at(x, value, at, accumulate, name))
     given, edges = before_writing(x, value)
     storage.refuse_repeats(x._array)
     put_into(x._array, given, at, accumulate)
@@ -413,5 +415,6 @@ def after_writing(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, n
         storage.move_on(x, result._fn)
 
 
+get.__name__ = "__getitem__"
 Tensor.__getitem__ = get  # type: ignore[method-assign]
 Tensor.__setitem__ = put  # type: ignore[method-assign]

@@ -15,7 +15,7 @@ from .. import kernels, op, storage
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
-from ..lift import bottom, by_example
+from ..lift import bottom, by_example, drawn, is_lifted, sampled, unbatched
 from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
 from .half import HALVES
@@ -23,6 +23,7 @@ from .index import index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
 from .pointwise import where
 from .random import default_generator
+from .sparse import place
 from .view import expand, reshape, squeeze, unsqueeze
 
 __all__ = ["embedding_renorm_", "feature_dropout"]
@@ -117,15 +118,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @op.general(name="embedding", method=False, linear="weight")
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False) -> Tensor:
+def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False, sparse: bool = False) -> Tensor:
     if indices.size and not 0 <= indices.min() <= indices.max() < len(weight):
         raise noted(IndexError("index out of range in self"),
                     f"indices lie between {indices.min()} and {indices.max()}; the table has {len(weight)} rows")  # fmt: skip
     return weight.take(indices, 0)
 
 
-def _of_table(g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool) -> Any:
+def _of_table(g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool, sparse: bool) -> Any:
     at = index_array(indices)
+    if sparse:
+        if by_frequency:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        rows, g = at.reshape(1, -1).astype(np.int64), reshape(g, (at.size, weight_shape[1]))
+        counted = rows[0] != padding_idx
+        return place(g, rows, weight_shape) if counted.all() else place(g[counted], rows[:, counted], weight_shape)
     if by_frequency:
         g = g / np.bincount(at.reshape(-1), minlength=weight_shape[0])[at][..., None].astype(np.float32)
     if padding_idx >= 0:
@@ -164,7 +171,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         max_norm: first scale rows of a larger norm down to it, in the table itself, which must be writable.
         norm_type: the exponent of that norm.
         scale_grad_by_freq: divide the gradient of a row by how often it occurs in ``input``.
-        sparse: accepted; gradients are dense.
+        sparse: whether the table's gradient is a sparse tensor, which holds the rows asked for and nothing else.
 
     Returns:
         ``(*input.shape, n)``.
@@ -181,7 +188,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     padding = _row(padding_idx, weight.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, padding, scale_grad_by_freq)
+    return _embedding(weight, input, padding, scale_grad_by_freq, sparse)
 
 
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float = 2.0) -> Tensor:
@@ -246,7 +253,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
                                   f"(got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
     padding = _row(padding_idx, weight.shape[0])
-    rows = _embedding(weight, flat, padding, scale_grad_by_freq)
+    rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     kept = flat._array != padding
     if mode == "max":
         return _largest(rows, bags, kept, count)
@@ -315,7 +322,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    classes = tensor._array
+    if num_classes < 1:
+        unbatched("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.", tensor)
+    classes = bottom(tensor._array, num_classes > 0)
     if classes.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not classes.size and num_classes <= 0:
@@ -326,6 +335,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(classes.max()) + 1
     elif classes.size and classes.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+    if is_lifted(tensor._array):
+        return (tensor.unsqueeze(-1) == op.wrap(np.arange(num_classes))).to(tensor.dtype)
     return op.wrap((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 
 
@@ -353,17 +364,26 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
     else:
         if features and x.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        repeats = 0 in x.strides
-        noise = np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype) if features else np.empty_like(bottom(x), x.dtype, "C" if repeats else "K", shape=x.shape)
-        kept = noise.ravel("K")  # in the order of memory
-        kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
+        order = "C" if 0 in x.strides else "K"
+        like = np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype) if features else np.empty_like(bottom(x, True), x.dtype, order, shape=x.shape)
+
+        def draw() -> np.ndarray:
+            """1 for what stays."""
+            noise = np.empty_like(like)
+            kept = noise.ravel("K")  # in the order of memory
+            kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
+            return noise
+
+        if modes._local.batches:
+            noise = op.wrap(sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype)))
+        else:
+            noise = op.wrap(drawn(draw))
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
             shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p
-            result = input * op.wrap(np.asarray(noise * a, x.dtype)) + op.wrap(np.asarray(shift, x.dtype))
+            result = input * (noise * a) + shift
         else:
-            noise /= 1 - p
-            result = input * op.wrap(noise)
+            result = input * (noise / (1 - p))
     return op.assign(input, name, result) if inplace else result
 
 

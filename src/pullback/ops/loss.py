@@ -409,12 +409,12 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = op.wrap(np.full(input.shape, var, input._array.dtype))
-    elif (bottom(var._array) < 0).any():
+    elif (bottom(var._array, True) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = unsqueeze(var, -1)
-        elif not (input.shape[:-1] == var.shape[:-1] and var.shape[-1] == 1):
+        elif not (len(input.shape) == len(var.shape) and [m for n, m in zip(input.shape, var.shape) if n != m] == [1]):
             raise ValueError("var is of incorrect size")
     if reduction not in (NONE, MEAN, SUM):
         raise ValueError(f"{reduction} is not valid")

@@ -71,7 +71,7 @@ def check_square(x: Any, name: str, kernel: str = "") -> None:
 
 def check_info(info: Any, name: str, message: str, error: type[Exception] = LinAlgError) -> None:
     """Raise if LAPACK failed for some matrix of the batch; the message may mention its code as ``{}``."""
-    codes = bottom(info._array) if isinstance(info, Tensor) else np.asarray(info)
+    codes = bottom(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
     if codes.any():
         first = np.flatnonzero(codes)[0]
         where = f"(Batch element {first}): " if codes.ndim else ""

@@ -15,6 +15,8 @@ from .. import op, storage
 from ..autograd import modes
 from ..autograd.graph import Node
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..dtypes import OF_NUMPY
+from ..lift import unbatched
 from ..tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
@@ -110,9 +112,46 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
     return UntypedStorage(storage.owner_of(input._array))
 
 
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Let this tensor look at the memory of ``source`` (a tensor or its storage) from now on. Returns it.
+
+    Args:
+        source: None for an empty tensor.
+        storage_offset, size, stride: where in the memory, counted in elements; by default as ``source`` lies.
+
+    Raises:
+        RuntimeError: for a leaf that requires grad, and for a source of another type.
+
+    >>> import pullback as torch
+    >>> torch.zeros(1).set_(torch.arange(4.0), 1, (2,))
+    tensor([1., 2.])
+    """
+    storage.check_writable(self)
+    d = self._array.dtype
+    if source is None:
+        array = np.empty(0, d)
+    else:
+        array = source._array if isinstance(source, Tensor) else source._owner.reshape(-1).view(d)
+        if array.dtype != d:
+            raise RuntimeError(f"Could not set tensor of type {op.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
+                               f"{op.type_name(OF_NUMPY[d])}")  # fmt: skip
+        if size is not None:
+            flat = storage.owner_of(array).reshape(-1).view(d)[storage_offset:]
+            steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
+            array = np.lib.stride_tricks.as_strided(flat, tuple(size), tuple([s * d.itemsize for s in steps]))
+    storage.wrote(self)
+    self.__dict__.setdefault("_counter", storage.counter(self._array))  # versions go on counting
+    self._array = array
+    return self
+
+
+op.offer(set_, "set_")
+
+
 @op.composite
 def data_ptr(input: Tensor) -> int:
     """The address of the first element."""
+    unbatched("Cannot access data pointer of Tensor that doesn't have storage", input)
     return address(input._array)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from .. import dtypes, kernels, op, storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import is_lifted
+from ..lift import is_lifted, topmost
 from ..tensor import Tensor
 from . import half
 from .complex import is_complex
@@ -221,6 +221,12 @@ def _track(running: Tensor | None, new: Tensor, factor: float, momentum: float) 
     if running is None:
         return
     if is_lifted((running._array, new._array)):
+        level = topmost([new._array])
+        if level is not None and level.batches and topmost([running._array]) is not level:
+            raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+                               "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+                               "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please see "
+                               "the functorch website for resources on how to patch your module to work with vmap")  # fmt: skip
         running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
         return
     running._array[...] = (1 - momentum) * running._array + momentum * (new._array * factor).reshape(running._array.shape)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import dtypes, op
 from ..dtypes import BOOL, FLOATING, INTEGRAL, OF_NUMPY
+from ..lift import bottom, unbatched
 from ..tensor import Tensor
 from .compare import flat, isfinite, isinf, not_implemented, refusing
 
@@ -67,7 +68,7 @@ exp2.vjp(input=lambda g, out: g * (out * LN2))
 
 @op.elementwise(by=np.expm1, to=FLOATING, inplace=True)
 def expm1(input: Tensor) -> Tensor:
-    """``e ** input - 1``, without the cancellation near 0. Derivative: ``out + 1``.
+    """``e ** input - 1``, without the cancellation near 0. Derivative: ``exp(input)``.
 
     >>> import pullback as torch
     >>> torch.expm1(torch.tensor([0.0, 1e-10]))
@@ -75,7 +76,7 @@ def expm1(input: Tensor) -> Tensor:
     """
 
 
-expm1.vjp(input=lambda g, out: g * (out + 1))
+expm1.vjp(input=lambda g, input: g * exp(input))  # far below 0 nothing is left of that in out + 1
 
 
 @op.elementwise(by=np.log, to=FLOATING, inplace=True)
@@ -597,6 +598,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
     mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
+        unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
+                  "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
+        mask = bottom(mask)
         return tuple(op.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
@@ -604,7 +608,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
         mask = np.not_equal(mask, 0)
-    if out is None:
+    if out is None and mask.__class__ is ndarray:
         if other.__class__ is int and other == 0 and _is_inexact(input):
             return keep(input, mask)
         if input.__class__ is int and input == 0 and _is_inexact(other):

@@ -6,14 +6,15 @@ function takes ``generator=``, by default the one that ``manual_seed`` seeds.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, storage
+from .. import dtypes, lift, op, storage
+from ..autograd import modes
 from ..device import check_device
 from ..dtypes import FLOATING, as_dtype
-from ..lift import bottom
 from ..op import assign, offer, type_name, wrap, write_out
 from ..streams.generator import Generator as Streams
 from ..tensor import Tensor
@@ -93,7 +94,7 @@ def _sampler(name: str, method: str, doc: str) -> Any:
         if d.category < FLOATING:
             raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
         shape = shape_of(args if size is None else (size,))
-        t = finish(getattr(generator or default_generator, method)(shape, d.numpy), requires_grad)
+        t = finish(lift.sampled(shape, lambda shape: getattr(generator or default_generator, method)(shape, d.numpy)), requires_grad)
         return t if out is None else write_out(out, t)
 
     sample.__name__ = sample.__qualname__ = name
@@ -148,7 +149,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Streams 
     low, high = int(number(low)), int(number(high))
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    t = finish((generator or default_generator).random(shape_of((size,)), d.numpy, low, high), requires_grad)
+    t = finish(lift.sampled(shape_of((size,)), lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)), requires_grad)
     return t if out is None else write_out(out, t)
 
 
@@ -168,7 +169,13 @@ def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype
     """
     check_device(device)
     d = dtypes.int64 if dtype is None else as_dtype(dtype)
-    t = finish((generator or default_generator).randperm(n, d.numpy), requires_grad)
+    g = generator or default_generator
+
+    def draw(shape: tuple[int, ...]) -> np.ndarray:
+        rows = [g.randperm(n, d.numpy) for _ in range(prod(shape[:-1]))]
+        return rows[0] if len(shape) == 1 else np.stack(rows).reshape(shape)
+
+    t = finish(lift.sampled((n,), draw), requires_grad)
     return t if out is None else write_out(out, t)
 
 
@@ -183,11 +190,12 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        values = g.normal_around(*(v._array if isinstance(v, Tensor) else v for v in (mean, std)))
-        t = normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
+        values = lift.sampled_by([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
+        batched = isinstance(values, lift.Lifted)
+        t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    t = finish(g.normal(shape_of((size,)), d.numpy, float(mean), float(std)), requires_grad)
+    t = finish(lift.sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std))), requires_grad)
     return t if out is None else write_out(out, t)
 
 
@@ -216,8 +224,9 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    g, a = generator or default_generator, bottom(input._array)
-    t = drawn(input, g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
+    g = generator or default_generator
+    values = lift.sampled_by([input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
+    t = wrap(values) if isinstance(values, lift.Lifted) else drawn(input, values)
     return t if out is None else write_out(out, t)
 
 
@@ -235,18 +244,26 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     >>> torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    t = wrap((generator or default_generator).multinomial(input._array, num_samples, replacement))
+    g = generator or default_generator
+
+    def draw(a: np.ndarray) -> np.ndarray:
+        out = g.multinomial(a if a.ndim < 3 else a.reshape(-1, a.shape[-1]), num_samples, replacement)
+        return out if a.ndim < 3 else out.reshape(*a.shape[:-1], num_samples)
+
+    if len(input._array.shape) > 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    t = wrap(lift.sampled_by([input._array], draw))
     return t if out is None else write_out(out, t)
 
 
 def poisson(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Poisson numbers of the rates in ``input``, in its type."""
-    return wrap((generator or default_generator).poisson(input._array))
+    return wrap(lift.sampled_by([input._array], (generator or default_generator).poisson))
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Streams | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-    return wrap((generator or default_generator).binomial(count._array, prob._array))
+    return wrap(lift.sampled_by([count._array, prob._array], (generator or default_generator).binomial))
 
 
 for _fn in (bernoulli, multinomial):
@@ -262,11 +279,17 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
 
     storage.check_writable(x)
     a = x._array
-    if a.ndim > 1 and not a.flags.c_contiguous:
+    if modes._local.batches:
+        from ..func.randomness import sampled_into
+
+        values = sampled_into(x, draw)
+    elif a.ndim > 1 and not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
-        values = draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order))
+        values = lift.drawn(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
     else:
-        values = draw(a.shape)
+        values = lift.drawn(lambda: draw(a.shape))
+    if x._fn is None and isinstance(values, lift.Lifted):
+        return storage.adopt(x, wrap(values))
     if x._fn is None:
         a[...] = values
         storage.wrote(x)

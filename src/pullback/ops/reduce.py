@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, storage
+from .. import kernels, op, storage
 from ..autograd import modes
 from ..autograd.graph import LEAF, USERS, clock, made_here
 from ..complaint import noted
@@ -412,6 +412,10 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
+    if dims == (x.ndim - 1,) and d == x.dtype:
+        fast = kernels.run("scan", "products", x.size, x)
+        if fast is not None:
+            return fast[..., None] if keepdim else fast
     out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
     return asarray(out).astype(d, copy=False)
 
@@ -522,8 +526,8 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     x = widened(x)
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)
-    if ord == 2:
-        out = np.sqrt(total_of_squares(x, dims, keepdim))
+    if 1 < ord < inf:
+        out = _root_of_powers(x, ord, dims, keepdim)
     elif ord in (inf, -inf):
         out = (np.maximum if ord > 0 else np.minimum).reduce(np.absolute(x), axis=dims, keepdims=keepdim)
     elif ord == 1:
@@ -531,6 +535,23 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     return asarray(out).astype(result, copy=False)
+
+
+def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
+    if ord == 2:
+        out = np.sqrt(total_of_squares(x, dims, keepdim))
+    else:
+        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
+    limits = np.finfo(x.dtype)
+    safe = (out > (float(limits.tiny) / float(limits.eps)) ** (1 / ord)) & (out < inf)
+    if safe.all() or not x.size:
+        return out
+    top = np.maximum.reduce(np.absolute(x), axis=dims, keepdims=True)
+    top = np.where((top > 0) & (top < inf), top, 1).astype(top.dtype)
+    if (top == 1).all():
+        return out
+    return _root_of_powers(x / top, ord, dims, keepdim) * (top if keepdim else top.reshape(out.shape))
 
 
 def _of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
@@ -611,7 +632,9 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     out = where(out == -inf, 0, out)
-    return spread(g, input.shape, dim, keepdim) * exp(input - spread(out, input.shape, dim, keepdim))
+    share = exp(input - spread(out, input.shape, dim, keepdim))
+    whole = sum(share, dim, keepdim)  # 1, but for the rounding of `out`, which matters where that is large
+    return share * spread(g / where(whole > 0, whole, 1), input.shape, dim, keepdim)
 
 
 logsumexp.vjp(input=_of_logsumexp)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import kernels, op
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
 from ..tensor import Tensor
@@ -44,6 +44,9 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
     if not x.ndim:
         return x.astype(result)
+    fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
+    if fast is not None:
+        return fast
     wide = x.astype(inner)
     return ufunc.accumulate(wide, axis=d, out=wide).astype(result, copy=False)
 
@@ -172,6 +175,9 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
     d = one_dim(name, dim, real_only(x, name + "_cpu").ndim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
+    fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
+    if fast is not None:
+        return fast
     values = ufunc.accumulate(x, axis=d)
     place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
     there = (x == values) | (x != x)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..lift import bottom, is_lifted
+from ..lift import bottom, is_lifted, unbatched
 from ..op import type_name
 from ..tensor import Tensor
 from .convert import number_as
@@ -22,6 +22,7 @@ from .cut import check_extent, diagonal_window
 from .index import index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
+from .sparse import place
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
 
 __all__ = [
@@ -75,7 +76,7 @@ UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
-    index = bottom(index)
+    index = bottom(index, True)
     if index.size and np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size:
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -230,12 +231,21 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
     return array, d
 
 
+@op.general(name="gather_sparsely", node="GatherBackward0", method=False, linear="input")
+def _picked(input: Tensor, at: Any, shape: tuple[int, ...]) -> Tensor:
+    return input[tuple(at)].reshape(shape)
+
+
+_picked.vjp(input=lambda g, input_shape, at: place(reshape(g, (-1,)), at, input_shape))
+
+
 @op.composite
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Any = None) -> Tensor:
     """Elements of the input at the places of ``index``, but across ``dim`` where it says: ``input[i, index[i, j]]`` for dim 1.
 
     Args:
         index: int32 or int64, with as many dimensions as the input, and no larger apart from ``dim``.
+        sparse_grad: whether the gradient of the input is a sparse tensor.
 
     Derivative: gradients of elements picked several times add up.
 
@@ -245,7 +255,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
             [4, 3]])
     """
     array, d = _elements(input, dim, index, "gather", "input")
-    if array.size:
+    if sparse_grad and input._array.ndim:
+        result = _picked(input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape)
+    elif array.size:
         result = take_at(input, along(array, d), "GatherBackward0")
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
@@ -501,6 +513,12 @@ def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.n
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
 
 
+BATCHED_MASK = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
+                "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
+BATCHED_NONZERO = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please file "
+                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")  # fmt: skip
+
+
 @op.composite
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements where the mask is True, in one dimension; input and mask broadcast.
@@ -510,6 +528,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     tensor([1, 3])
     """
     _mask(mask, "masked_select: expected BoolTensor for mask")
+    unbatched(BATCHED_MASK, mask)
     if input._array.shape != mask._array.shape:
         input, mask = broadcast_tensors(input, mask)
     result = take_at(input, [mask._array], "MaskedSelectBackward0")
@@ -593,7 +612,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     tensor([[1],
             [3]])
     """
-    array = input._array
+    unbatched(BATCHED_NONZERO, input)
+    array = bottom(input._array)
     if as_tuple:
         return tuple(map(op.wrap, np.atleast_1d(array).nonzero()))
     result = op.wrap(np.argwhere(array).astype(np.int64, copy=False))
@@ -609,7 +629,8 @@ def argwhere(input: Tensor) -> Tensor:
 @op.composite
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
     """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
-    rows = np.argwhere(input._array)[:size]
+    unbatched(BATCHED_NONZERO, input)
+    rows = np.argwhere(bottom(input._array))[:size]
     array = np.full((size, input._array.ndim), fill_value, np.int64)
     array[: len(rows)] = rows
     return op.wrap(array) if out is None else op.write_out(out, op.wrap(array))

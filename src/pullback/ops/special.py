@@ -121,7 +121,9 @@ def erfc(input: Tensor) -> Tensor:
 def erfcx(input: Tensor) -> Tensor:
     """``exp(input ** 2) * erfc(input)``, without overflow for large input.
 
-    Derivative: ``2 * input * out - 2/sqrt(pi)``, which cancels for large input.
+    Derivative: ``2 * input * out - 2/sqrt(pi)``; from 4 on, where that cancels, ``-2 * out`` times the tail of
+    the continued fraction ``out = 1/sqrt(pi) / (input + tail)``, ``tail = 1/2 / (input + 1 / (input + 3/2 / ...))``
+    (DLMF 7.9.1).
 
     >>> import pullback as torch
     >>> torch.special.erfcx(torch.tensor([0.0, 1.0]))
@@ -139,9 +141,18 @@ def erfinv(input: Tensor) -> Tensor:
     """
 
 
+def _of_erfcx(g: Any, input: Any, out: Any) -> Any:
+    far = input >= 4
+    x = where(far, input, 4)
+    tail = 0 * x
+    for k in range(24, 0, -1):
+        tail = k / 2 / (x + tail)
+    return g * where(far, out * tail * -2, where(far, 0, input) * out * 2 - 2 / SQRT_PI)
+
+
 erf.vjp(input=lambda g, input: g * (exp(-(input * input)) * (2 / SQRT_PI)))
 erfc.vjp(input=lambda g, input: g * (exp(-(input * input)) * (-2 / SQRT_PI)))
-erfcx.vjp(input=lambda g, input, out: g * (input * out * 2 - 2 / SQRT_PI))
+erfcx.vjp(input=_of_erfcx)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
@@ -199,7 +210,7 @@ def odds(input: Tensor) -> Tensor:
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
     away = np.log(input / rest)
-    return np.where(np.abs(away) < 1, np.log1p((input - rest) / rest), away)  # the first does not cancel near 1/2
+    return np.where(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))

@@ -195,7 +195,7 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
         raise RuntimeError(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._array.size} != {n}"
         )
-    if (bottom(weights._array) < 0).any():
+    if (bottom(weights._array, True) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
@@ -416,7 +416,7 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if not ((0 <= bottom(q._array)) & (bottom(q._array) <= 1)).all():
+    if not ((0 <= bottom(q._array, True)) & (bottom(q._array, True) <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 

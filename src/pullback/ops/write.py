@@ -122,9 +122,14 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    if len(shape) > 2 and is_lifted(self._array):
+        raise RuntimeError("fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)")
     height, width = shape[:2]
     for row in range(0, height, width + 1) if wrap and len(shape) == 2 else (0,):
         part = self[row : row + width]
+        if is_lifted(self._array):
+            fill_(part.diagonal(), fill_value)
+            continue
         fill_(as_strided(part, (min(height - row, width),), (sum(strides),)), fill_value)
     return self
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import kernels
-from ..autograd.modes import set_grad_enabled
+from ..autograd import modes
+from ..autograd.modes import no_grad, set_grad_enabled
 from ..complaint import noted
 from ..op import wrap
 from ..ops.complex import view_as_real
@@ -84,7 +86,11 @@ class Elementwise(Stepper):
         if group["differentiable"]:
             with set_grad_enabled(True):
                 for p in params:
-                    self._record(p, group)
+                    self._record(p, group, self._advance_alone(p, group))
+            return
+        if modes._local.trace is not None:
+            with no_grad():
+                self._trace(modes._local.trace, params, group)
             return
         o = in_numbers(group)
         for some in _rounds(params):
@@ -108,9 +114,29 @@ class Elementwise(Stepper):
             block.store(update, state, _shrink(o))
         pack.written()
 
-    def _record(self, p: Tensor, o: Options) -> None:
+    def _trace(self, trace: Any, params: list[Tensor], group: Options) -> None:
+        """The same in operations, for a compiled step: each call counts anew."""
+        o = trace.options(self, group)
+        for some in _rounds(params):
+            for pack in self._packs.of(some, group, self.state, self.counters(group), self.memory(group)):
+                coefficients = trace.counting(partial(self._count, pack, group))
+                for p in pack.params:
+                    for name in self.memory(group):
+                        trace.keep_state(self, p, name)
+                    self._record(p, o, coefficients)
+
+    def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
+        """The coefficients of a pack's next step, and what to call once it is taken."""
+        count = {name: array[0] for name, array in pack.counters.items()}
+
+        def taken() -> None:
+            for name, array in pack.counters.items():
+                array[...] = count[name]
+
+        return self._advance(in_numbers(group), count), taken
+
+    def _record(self, p: Tensor, o: Options, coefficients: tuple[Any, ...]) -> None:
         """The same in recorded operations."""
-        coefficients = self._advance_alone(p, o)
         p, g, *own = map(_real, (p, p.grad, *(self.state[p][name] for name in self.memory(o))))
         state = {name: tensor.clone() for name, tensor in zip(self.memory(o), own)}
         update = self._change(o, coefficients, g, state, p.clone)

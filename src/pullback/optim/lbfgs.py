@@ -11,7 +11,7 @@ from ..autograd.modes import enable_grad, no_grad
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_rate, dense
+from .optimizer import Optimizer, ParamsT, check_rate, dense, number
 
 __all__ = ["LBFGS"]
 
@@ -148,14 +148,16 @@ class LBFGS(Optimizer):
                 history.append(new)
             state["H_diag"] = ys / y.dot(y)
         al = state.setdefault("al", [None] * self.param_groups[0]["history_size"])
-        q = g.neg()
-        for i in reversed(range(len(old_y))):
-            al[i] = old_s[i].dot(q) * ro[i]
-            q.add_(old_y[i], alpha=-al[i].item())
-        r = q * state["H_diag"]
-        for i in range(len(old_y)):
-            r.add_(old_s[i], alpha=(al[i] - old_y[i].dot(r) * ro[i]).item())
-        return r
+        steps = [(s._array, y._array, rho._array[()]) for s, y, rho in zip(old_s, old_y, ro)]
+        r = -g._array
+        for i, (s, y, rho) in reversed(list(enumerate(steps))):
+            part = s.dot(r) * rho
+            r -= part * y
+            al[i] = wrap(np.asarray(part))
+        r *= number(state["H_diag"])
+        for (s, y, rho), part in zip(steps, al):
+            r += (part._array - y.dot(r) * rho) * s
+        return wrap(r)
 
     def _line(self, closure: Callable[[], Any], d: Tensor) -> Callable[[Any], Point]:
         """The loss along ``d``, as a function of the distance from here."""

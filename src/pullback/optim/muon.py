@@ -138,7 +138,7 @@ def orthogonal(
 
 def _rounded(x: Any) -> Any:
     """Numbers of bfloat16, in float32."""
-    return x.astype(np.float32).astype(dtypes.bfloat16.numpy).astype(np.float32)
+    return x.astype(np.float32, copy=False).astype(dtypes.bfloat16.numpy).astype(np.float32)
 
 
 def _scale(shape: tuple[int, ...], how: str | None) -> float:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import dtypes
+from ..autograd import modes
 from ..autograd.modes import enable_grad
 from ..complaint import noted
 from ..hooks import RemovableHandle
@@ -196,6 +197,8 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
+                    if modes._local.trace is not None:
+                        modes._local.trace.clear(p)
                     p._grad = None
                 else:
                     reset_grad(p, set_to_none)

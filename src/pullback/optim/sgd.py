@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..autograd.modes import set_grad_enabled
+from ..autograd import modes
+from ..autograd.modes import no_grad, set_grad_enabled
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
@@ -97,6 +98,11 @@ class SGD(Stepper):
                 for param in params:
                     param.sub_(group["lr"] * self._direction(param, param.clone(), param.grad, group))
             return
+        if modes._local.trace is not None:
+            with no_grad():
+                for param in params:
+                    self._trace(modes._local.trace, param, modes._local.trace.options(self, group))
+            return
         lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
         for param in params:
@@ -115,6 +121,19 @@ class SGD(Stepper):
                     g = self._direction(param, p, g, group)
                 np.subtract(p, g * rate, p)
         written(*[param._array for param in params])
+
+    def _trace(self, trace: Any, param: Tensor, o: Options) -> None:
+        """The update in operations, for a compiled step."""
+        state = self.state[param]
+        buffer = state.get("momentum_buffer")
+        if buffer is not None:
+            trace.keep_state(self, param, "momentum_buffer")
+        direction = self._direction(param, param.detach(), param.grad, o)
+        if buffer is not None:
+            state["momentum_buffer"] = buffer.copy_(state["momentum_buffer"])
+        elif state:
+            trace.once = "the first step makes the momentum buffers"
+        param.sub_(o["lr"] * direction)
 
     def _in_one_pass(self, param: Tensor, p: np.ndarray, g: np.ndarray, lr: float, o: Options) -> bool:
         """The update by a kernel, if there can be one. The first step with momentum makes the buffer, in NumPy."""

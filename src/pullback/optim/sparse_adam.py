@@ -30,6 +30,12 @@ class SparseAdam(Stepper):
     Raises:
         ValueError: for a value out of range, or a parameter that is sparse or complex.
         RuntimeError: at a step, for a dense gradient.
+
+    >>> import pullback as torch
+    >>> w = torch.zeros(3, 1, requires_grad=True)
+    >>> w.grad = torch.sparse_coo_tensor([[1]], [[5.0]], (3, 1))
+    >>> torch.optim.SparseAdam([w], lr=0.1).step(); w.squeeze()
+    tensor([ 0.0000, -0.1000,  0.0000], grad_fn=<SqueezeBackward0>)
     """
 
     def __init__(

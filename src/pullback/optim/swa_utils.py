@@ -16,7 +16,7 @@ from ..nn.modules.module import Module
 from ..ops.create import tensor
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, Rate, for_each_group
-from .optimizer import Optimizer
+from .optimizer import Optimizer, number
 
 __all__ = [
     "SWALR",
@@ -89,7 +89,7 @@ def get_swa_multi_avg_fn() -> MultiAverage:
     def swa_update(
         averaged_param_list: list[Tensor], current_param_list: list[Tensor], num_averaged: Any
     ) -> None:
-        _move(averaged_param_list, current_param_list, 1 / (num_averaged + 1))
+        _move(averaged_param_list, current_param_list, 1 / (number(num_averaged) + 1))
 
     return swa_update
 
@@ -99,7 +99,7 @@ def _check_decay(decay: float) -> None:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _move(averages: list[Tensor], current: list[Tensor], weight: Any) -> None:
+def _move(averages: list[Tensor], current: list[Tensor], weight: float) -> None:
     for average, new in zip(averages, current, strict=True):
         if average.is_floating_point() or average.is_complex():
             average.lerp_(new, weight)
@@ -170,17 +170,17 @@ class AveragedModel(Module):
         if self.n_averaged == 0:
             for average, new in zip(averages, current):
                 average.copy_(new)
-        elif self.multi_avg_fn is not None:
+        elif self.avg_fn is None:
+            rule = self.multi_avg_fn or get_swa_multi_avg_fn()
             alike: defaultdict[Any, tuple[list[Tensor], list[Tensor]]] = defaultdict(lambda: ([], []))
             for average, new in zip(averages, current):
                 alike[average.dtype][0].append(average)
                 alike[average.dtype][1].append(new)
             for pair in alike.values():
-                self.multi_avg_fn(*pair, self.n_averaged)
+                rule(*pair, self.n_averaged)
         else:
-            rule = self.avg_fn or get_swa_avg_fn()
             for average, new in zip(averages, current):
-                average.copy_(rule(average, new, self.n_averaged))
+                average.copy_(self.avg_fn(average, new, self.n_averaged))
         if not self.use_buffers:
             for kept, new in zip(self.module.buffers(), model.buffers(), strict=True):
                 kept.detach().copy_(new.detach())

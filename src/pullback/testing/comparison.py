@@ -34,7 +34,8 @@ class Mismatch(Exception):
 
     def __init__(self, kind: type[Exception], text: str) -> None:
         super().__init__(text)
-        self.kind, self.text, self.place = kind, text, ()
+        self.kind, self.text = kind, text
+        self.place: tuple[Any, ...] = ()
 
 
 @dataclass
@@ -203,7 +204,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, how: How) -> None:
         if checked and ours != theirs:
             raise Mismatch(AssertionError, f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
     rtol, atol = how.tolerances(actual.dtype, expected.dtype)
-    actual, expected = actual.detach(), expected.detach()
+    actual, expected = actual.detach().to_dense(), expected.detach().to_dense()
     if actual.dtype is not expected.dtype:
         actual, expected = _alike(actual), _alike(expected)
         common = promote_types(actual.dtype, expected.dtype)

@@ -27,9 +27,13 @@ class TreeSpec(NamedTuple):
         return self.type is None
 
     def __repr__(self) -> str:
+        return self.text(0)
+
+    def text(self, indent: int) -> str:
         if self.type is None:
             return "*"
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{', '.join(map(repr, self.children))}])"
+        separator = ",\n" + " " * (indent + 2)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{separator.join([c.text(indent + 2) for c in self.children])}])"
 
 
 LEAF = TreeSpec(None, None, ())

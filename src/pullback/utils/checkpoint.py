@@ -347,7 +347,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                 function(*inputs, **kwargs)
 
     region = Region(again, early_stop, determinism_check == "default", log)
-    dummy = wrap(np.zeros(0, np.float32)).requires_grad_()
+    dummy = wrap(np.zeros(0, np.float32))
+    dummy.requires_grad = True
     region.inputs = _SaveInputs.apply(dummy, *args).grad_fn
     with saved_tensors_hooks(region.pack, region.unpack), nullcontext() if log is None else log.one_run(), first_context:
         result = function(*args, **kwargs)

@@ -58,7 +58,7 @@ class Embedding(_Table):
         max_norm: rows whose norm is larger are scaled down to it, in place, when they are looked up.
         norm_type: which norm that is.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: accepted; gradients are dense.
+        sparse: whether the gradient of ``weight`` is a sparse tensor.
 
     Shape:
         input ``(*)`` of integers, output ``(*, embedding_dim)``, ``weight`` ``(num_embeddings,

@@ -125,6 +125,4 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**runs - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**runs
         self.last_epoch = math.floor(epoch)
-        with self._within_step():
-            values = self.get_lr()
-        self._set(values)
+        self._set(self.get_lr)

@@ -6,8 +6,7 @@ import functools
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from ...tensor import Tensor
@@ -122,20 +121,15 @@ class LRScheduler:
 
     def _update_lr(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        with self._within_step():
-            closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-            values = (closed or self.get_lr)()
-        self._set(values)
+        closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self._set(closed or self.get_lr)
 
-    @contextmanager
-    def _within_step(self) -> Iterator[None]:
+    def _set(self, get_lr: Callable[[], list[Rate]]) -> None:
         self._get_lr_called_within_step = True
         try:
-            yield
+            values = get_lr()
         finally:
             self._get_lr_called_within_step = False
-
-    def _set(self, values: list[Rate]) -> None:
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
             set_option(group, "lr", value)
         self._last_lr = rates(self.optimizer)

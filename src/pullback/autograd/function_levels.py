@@ -1,0 +1,320 @@
+"""Custom Functions inside levels: their ``jvp`` and ``vmap`` methods.
+
+A level calls the Function once more below itself, on primals or on whole batches: that is recorded as usual. Above, the
+Function is one node whose saved tensors are those of the level. A cotangent from inside of the level is pulled through that
+node; one from outside takes the way below, through the user's ``jvp`` or ``vmap`` as they were recorded. So whichever
+transform is the inner one, the user's own rule for it is what counts, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .. import storage
+from ..dtypes import FLOATING, OF_NUMPY
+from ..func.batched import Batch, Batched
+from ..func.transforms import broadcast_dims
+from ..lift import Lifted, bottom, held, topmost
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from . import modes
+from .forward_ad import Dual, Forward, check_size, zeros_like
+from .function import BackwardNode, Function
+from .graph import clock, made_here
+
+ORDINARY: Any = object()  # no level has to step in: the Function runs on what it is given
+SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` method is told: how many examples there are, and what random operations do."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Function on arguments of which some may be lifted, or ``ORDINARY``.
+
+    Raises:
+        NotImplementedError: without a ``jvp`` method, for tangents.
+        RuntimeError: without a ``vmap`` method, for a batch; if what these methods return does not fit.
+    """
+    values = [t._array for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
+    level = topmost(values)
+    if isinstance(level, Batch):
+        _check_vmap(cls)
+        if not cls.generate_vmap_rule:
+            return _batched(level, cls, args, kwargs)
+        level = next((found for v in values if (found := _forward_in(v)) is not None), None)  # vmap and jvp change places
+    return _pushed(level, cls, args, kwargs) if isinstance(level, Forward) else ORDINARY
+
+
+# --- the node -----------------------------------------------------------------------------------------------------
+
+
+class Twofold:
+    """Mixed into the class of a Function's node: edges behind the first ``_own`` lead to the outputs below the level."""
+
+    _split: Callable[[Any], list[Any]]
+    _level: Any
+    _own: int
+
+    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+        gs = g if g.__class__ is tuple else (g,)
+        if not any([_from_outside(v._array if isinstance(v, Tensor) else v, self._level) for v in gs]):
+            own = super()._pull(g, saved, edges[: self._own])  # type: ignore[misc]
+            return [*own, *[None] * (len(edges) - self._own)]
+        below = [part for v in gs for part in self._split(v if v is None else held(v))]
+        if not any([isinstance(v, Tensor) for v in gs]):
+            below = [v if v is None else v._array for v in below]
+        return [*[None] * self._own, *below]
+
+
+def _from_outside(value: Any, level: Any) -> bool:
+    """Whether a cotangent came into the level from outside."""
+    return isinstance(value, Lifted) and (value.outer if value.level is level else _from_outside(value.value, level))
+
+
+def _record(level: Any, cls: Any, args: tuple[Any, ...], outputs: Sequence[Any], several: bool, below: list[Any], split: Any) -> Any:
+    """Make the outputs the results of one node, whose last edges lead to tensors ``below`` the level."""
+    twofold = cls.__dict__.get("_twofold")
+    if twofold is None:
+        plain = cls._backward_cls
+        twofold = cls._twofold = type(plain.__name__, (Twofold, plain), {"__module__": plain.__module__})
+    node = twofold()
+    edges = [storage.edge_of(a) for a in args if isinstance(a, Tensor)]
+    recording = modes.is_grad_enabled() and any([e is not None for e in edges])
+    number = iter(range(len(edges)))
+    node._where = [next(number) if isinstance(a, Tensor) else -1 for a in args]
+    node._wanted, node._hooks, node._saved, node._edges = edges, None, (), ()
+    node._level, node._own, node._split = level, len(edges), split
+    own = {name: node.__dict__.pop(name) for name in ("_level", "_own", "_split")}
+    local = modes._local
+    made, local.made = local.made, storage.INSIDE if recording and local.made is None else local.made
+    try:
+        with modes.no_grad():
+            cls.setup_context(node, args, tuple(outputs) if several else outputs[0])
+    finally:
+        local.made = made
+    written = [o for o in outputs if any([o is t for t in node.dirty_tensors])]  # which was noted below
+    for o in written:
+        o.__dict__["_unnoticed"] = True
+    try:
+        results = cls._placed(node, args, tuple(outputs), recording)
+    finally:
+        for o in written:
+            del o.__dict__["_unnoticed"]
+    for r in results:
+        if isinstance(r, Tensor) and isinstance(r._array, Lifted):
+            r._array.level.track(r)
+    if recording:
+        cls._keep(node, node.__dict__, args, tuple(outputs))
+        node.__dict__.update(own)
+        node._edges = (*edges, *[None if t is None else storage.edge_of(t) for t in below])
+        made_here(node, sys._getframe(1))
+        node._seq = clock()
+    return tuple(results) if several else results[0]
+
+
+def _show_view(out: Tensor, below: Tensor, given: Sequence[Any], args: Sequence[Any]) -> Tensor:
+    """Let an output be a view of that argument whose counterpart below the level it is a view of."""
+    if below._is_view():
+        for inner, a in zip(given, args):
+            if isinstance(inner, Tensor) and (below._view[0] is inner or inner._is_view() and below._view[0] is inner._view[0]):
+                out._view = (a._view[0] if a._is_view() else a, clock(), storage.ORDINARY)
+                break
+    return out
+
+
+# --- forward mode -------------------------------------------------------------------------------------------------
+
+
+def _forward_in(value: Any) -> Forward | None:
+    """The forward-mode level inside of batches."""
+    while isinstance(value, Batched):
+        value = value.value
+    return value.level if isinstance(value, Dual) else None
+
+
+def _part(x: Tensor, level: Forward, tangent: bool) -> Tensor:
+    """The primal or the tangent of a level, perhaps for each example of a batch."""
+    a = x._array
+    if not isinstance(a, Batched):
+        return level.part(x, tangent)
+    return a.level.inside(x, lambda each: _part(each, level, tangent))
+
+
+def _joined(level: Forward, batches: Sequence[Batch], primal: Tensor, tangent: Tensor) -> Any:
+    """A dual value, perhaps for each example of a batch."""
+    if not batches:
+        return Dual(level, primal._array, tangent._array)
+    batch, *rest = batches
+    return Batched(batch, _joined(level, rest, batch.unwrap(primal), batch.unwrap(tangent)))
+
+
+def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Function on primals, and its ``jvp`` on tangents."""
+    if cls.setup_context is Function.setup_context:
+        cls = _in_new_style(cls)
+    dual = [isinstance(a, Tensor) and _forward_in(a._array) is level for a in args]
+    primals = tuple([_part(a, level, False) if d else a for a, d in zip(args, dual)])
+    results = cls.apply(*primals, **kwargs)
+    several = isinstance(results, tuple)
+    below = list(results) if several else [results]
+    ctx = cls._backward_cls()
+    ctx._where, ctx._wanted = None, [storage.edge_of(p) if isinstance(p, Tensor) else None for p in primals]
+    with modes.no_grad():
+        cls.setup_context(ctx, primals, results)
+    ctx._saved, ctx._plain, ctx._seq, ctx._edges = list(ctx.__dict__.get("saved_for_forward", ())), True, clock(), ()
+    tangents = [_tangent(a, p, level, d, ctx.materialize_grads) for a, p, d in zip(args, primals, dual)]
+    along = cls.jvp(ctx, *tangents)
+    along = list(along) if isinstance(along, tuple) else [along]
+    if len(along) != len(below):
+        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(below)} but got {len(along)})")
+    batches: list[Batch] = []
+    chain = next(a._array for a, d in zip(args, dual) if d)
+    while isinstance(chain, Batched):
+        batches.append(chain.level)
+        chain = chain.value
+    outputs: list[Any] = []
+    for i, (o, t) in enumerate(zip(below, along)):
+        along[i] = t = _fitting(ctx, i, o, t, primals, tangents)
+        k = next((k for k, p in enumerate(primals) if o is p and isinstance(o, Tensor)), None)
+        if k is not None:
+            outputs.append(args[k])
+        elif t is None:
+            outputs.append(held(o._array) if isinstance(o, Tensor) else o)
+        else:
+            outputs.append(_show_view(held(_joined(level, batches, o, t)), o, primals, args))
+
+    def split(g: Any) -> list[Any]:
+        if g is None or not _from_outside(g._array, level):
+            return [g, None]
+        parts = [_part(g, level, True), _part(g, level, False)]  # exchanged, as cotangents from outside are
+        return [p if p._fn is not None or bottom(p._array).any() else None for p in parts]  # nothing: asks for no backward
+
+    ends = [end if isinstance(end, Tensor) else None for pair in zip(below, along) for end in pair]
+    return _record(level, cls, args, outputs, several, ends, split)
+
+
+def _tangent(a: Any, primal: Any, level: Forward, dual: bool, materialize: bool) -> Tensor | None:
+    """What ``jvp`` is handed for an argument."""
+    if not dual:
+        return zeros_like(primal) if materialize and isinstance(a, Tensor) and OF_NUMPY[a._array.dtype].category >= FLOATING else None
+    if isinstance(a._array, Dual):
+        a._array.let_write()
+    return _part(a, level, True)
+
+
+def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangent of output ``i`` that ``jvp`` returned: zeros for None; None if the output has no derivative.
+
+    Raises:
+        RuntimeError: if it does not fit.
+    """
+    if t is not None and not isinstance(t, Tensor):
+        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+    if not isinstance(o, Tensor) or OF_NUMPY[o._array.dtype].category < FLOATING or any([o is n for n in ctx.non_differentiable]):
+        if t is not None:
+            raise RuntimeError(f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a "
+                               "differentiable Tensor.You should return None at that position instead.")  # fmt: skip
+        return None
+    if t is None:
+        return zeros_like(o)
+    check_size(o, t)
+    if any([o is d for d in ctx.dirty_tensors]):
+        if not any([t is given for given in tangents]):
+            raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
+                               "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")  # fmt: skip
+    elif (o._is_view() or any([o is p for p in primals])) and not t._is_view():
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+    return t if t._array.dtype == o._array.dtype else t.to(o.dtype)
+
+
+def _in_new_style(cls: Any) -> Any:
+    """A Function whose ``forward`` takes ``ctx``, as one with ``setup_context``: that copies what ``forward`` left on its ctx."""
+    ran: list[Any] = []
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        ctx = cls._backward_cls()
+        ctx._where = [i if isinstance(a, Tensor) else -1 for i, a in enumerate(args)]
+        ctx._wanted = [storage.edge_of(a) if isinstance(a, Tensor) else None for a in args]
+        output = cls.forward(ctx, *args, **kwargs)
+        ran[:] = ctx.__dict__, (*args, *(output if isinstance(output, tuple) else (output,)))
+        return output
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        attributes, tensors = ran
+        here = {id(a): b for a, b in zip(tensors, (*inputs, *(output if isinstance(output, tuple) else (output,)))) if isinstance(a, Tensor)}
+        ctx.__dict__.update({name: tree_map(lambda v: here.get(id(v), v), value) for name, value in attributes.items()})
+
+    return type(cls.__name__, (cls,), {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "__module__": cls.__module__})
+
+
+# --- batches ------------------------------------------------------------------------------------------------------
+
+
+def _check_vmap(cls: Any) -> None:
+    """Refuse a Function that does not say what it does to a batch.
+
+    Raises:
+        RuntimeError: with the way out.
+    """
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+                           f"the setup_context staticmethod. {SEE}")  # fmt: skip
+    own = cls.vmap is not Function.vmap
+    if own and cls.generate_vmap_rule:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+                           f"ambiguity. {SEE}")  # fmt: skip
+    if not own and not cls.generate_vmap_rule:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
+                           f"vmap staticmethod or set generate_vmap_rule=True. {SEE}")  # fmt: skip
+
+
+def _physical(x: Tensor, level: Batch, depth: int = 0) -> Tensor:
+    """A tensor with the examples of a level as its first dimension, behind those of levels that are further in."""
+    a = x._array
+    if not isinstance(a, Lifted) or a.level is level:
+        return level.unwrap(x, depth)
+    return a.level.inside(x, lambda part: _physical(part, level, depth + a.level.batches))
+
+
+def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Function's ``vmap`` on whole batches."""
+
+    def here(x: Any) -> bool:
+        return isinstance(x, Tensor) and isinstance(x._array, Batched) and x._array.level is level
+
+    flat, spec = tree_flatten(args)
+    dims = [x._array.dim if here(x) else None for x in flat]
+    given = [x if d is None else level.unwrap(x, d) for x, d in zip(flat, dims)]
+    returned = cls.vmap(VmapInfo(level.size, level.randomness), tree_unflatten(dims, spec), *tree_unflatten(given, spec), **kwargs)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        got = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"
+        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+                           f"the output. Got {got} instead")  # fmt: skip
+    output, out_dims = returned
+    flat_out, out_spec = tree_flatten(output)
+    where = broadcast_dims(out_dims, output)
+    if where is None:
+        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                           f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+                           f"{tree_flatten(out_dims)[1]} but output has structure {out_spec}. {SEE}")  # fmt: skip
+    below: list[Any] = []
+    outputs: list[Any] = []
+    for o, d in zip(flat_out, where):
+        k = next((k for k, x in enumerate(given) if x is o and isinstance(o, Tensor)), None)
+        whole = o.movedim(d, 0) if isinstance(o, Tensor) and d else o
+        below.append(whole if isinstance(o, Tensor) else None)
+        if k is not None:
+            outputs.append(flat[k])
+        elif isinstance(o, Tensor):
+            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array)), o, given, flat))
+        else:
+            outputs.append(o)
+    return _record(level, cls, args, outputs, isinstance(output, tuple), below, lambda g: [None if g is None else _physical(g, level)])

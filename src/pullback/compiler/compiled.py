@@ -1,0 +1,420 @@
+"""``compile``: functions that are traced once and from then on run as a plan."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..autograd import modes
+from ..autograd.graph import LEAF
+from ..lift import held
+from ..nn.modules.module import Module
+from ..ops.random import default_generator
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_unflatten
+from .differentiable import Derivative, differentiable, leaves_behind
+from .ir import Program
+from .plan import Plan
+from .surroundings import PLAIN, Surroundings
+from .trace import CannotCompile, Trace, Traced, refuse
+
+ndarray = np.ndarray
+MISS: Any = object()
+MOST_VERSIONS = 8
+
+
+def compile(model: Any = None, *, fallback: bool = False, mode: Any = None, backend: Any = None, fullgraph: Any = None,
+            dynamic: Any = None, options: Any = None, disable: bool = False, name: Any = None) -> Any:  # fmt: skip
+    """A function, or a module, that is traced at its first call and from then on runs as one plan of native code.
+
+    A whole training step can be compiled: forward, backward, the optimizer's step. What it reads without being given it
+    (parameters, buffers, the optimizer's state, learning rates) is read anew at each call, what it writes is written, and random
+    numbers are drawn anew. A version is compiled for each combination of shapes, types and modes; after eight
+    the function runs as it is.
+
+    Args:
+        model: the function or module. None: a decorator.
+        fallback: run what can't be compiled as it is, with one warning, instead of raising.
+        mode, backend, fullgraph, dynamic, options, name: accepted for compatibility.
+        disable: give back ``model`` itself.
+
+    Raises:
+        CannotCompile: (when called) if something depends on values, such as ``.item()`` or ``if x > 0``.
+
+    >>> import pullback as torch
+    >>> w = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.1)
+    >>> @torch.compile
+    ... def step(x):
+    ...     optimizer.zero_grad()
+    ...     loss = (w * x).sum()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss.detach()
+    >>> x = torch.tensor([1.0, 1.0])
+    >>> [step(x).item() for _ in range(3)]
+    [3.0, 2.799999952316284, 2.6000001430511475]
+    """
+    if model is None:
+        return functools.partial(compile, fallback=fallback, disable=disable)
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return CompiledModule(model, Compiled(model.forward if type(model).__call__ is Module.__call__ else model, fallback))
+    return functools.wraps(model, updated=())(Compiled(model, fallback)) if hasattr(model, "__name__") else Compiled(model, fallback)
+
+
+class Compiled:
+    """A compiled function.
+
+    Attributes:
+        function: the function itself.
+        versions: what has been compiled, the most recently used first.
+    """
+
+    def __init__(self, function: Callable, fallback: bool) -> None:
+        self.function, self.fallback = function, fallback
+        self.versions: list[Version] = []
+        self._eager = ""
+        self._lock = threading.RLock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for i, version in enumerate(self.versions):
+            result = version.run(args, kwargs)
+            if result is not MISS:
+                if i:
+                    self.versions.insert(0, self.versions.pop(i))
+                return result
+        return self._first(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _first(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call that no version serves: trace it, or run it as it is."""
+        if self._eager or modes._local.trace is not None or modes.intercepted:
+            return self.function(*args, **kwargs)
+        if len(self.versions) >= MOST_VERSIONS:
+            self._eager = f"it was compiled {MOST_VERSIONS} times, for other shapes, types or modes at each"
+            warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._eager}", stacklevel=3)
+            return self.function(*args, **kwargs)
+        with self._lock:
+            try:
+                version, result = traced(self.function, args, kwargs)
+            except CannotCompile as error:
+                if not self.fallback:
+                    raise
+                self._eager = str(error)
+                warnings.warn(f"{error}; {_name(self.function)} runs uncompiled", stacklevel=3)
+                return self.function(*args, **kwargs)
+        if version is not None:
+            self.versions.insert(0, version)
+        return result
+
+    # --- looking inside -----------------------------------------------------------------------------------------
+
+    def _newest(self) -> Version:
+        if not self.versions:
+            raise RuntimeError("nothing is compiled yet: call the function first" + (f" ({self._eager})" if self._eager else ""))
+        return self.versions[0]
+
+    def ir(self) -> str:
+        """The program as it was traced, with the user's lines."""
+        return str(self._newest().program)
+
+    def plan(self) -> str:
+        """What runs: the kernels, the calls, the memory."""
+        return str(self._newest().plan)
+
+    def llvm(self) -> str:
+        """The LLVM IR of the native parts."""
+        return self._newest().plan.llvm()
+
+
+class CompiledModule(Module):
+    """A module whose calls are compiled; in everything else it is the module."""
+
+    def __init__(self, module: Module, compiled: Compiled) -> None:
+        super().__init__()
+        self.__dict__["_compiled"] = compiled
+        self._orig_mod = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name in ("ir", "plan", "llvm"):
+                return getattr(self.__dict__["_compiled"], name)
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+# --- the first call ---------------------------------------------------------------------------------------------
+
+
+def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Version | None, Any]:
+    """Run a function while tracing it.
+
+    Returns:
+        what is to run from now on (None if this call was like no later one), and the result.
+    """
+    leaves, spec = tree_flatten((args, kwargs))
+    given = [x for x in leaves if isinstance(x, Tensor)]
+    around = Surroundings(function)
+    for x in leaves:
+        if not isinstance(x, (Tensor, *PLAIN)):
+            around._todo.append((x, "argument"))
+    trace = Trace()
+    history = [(x, x._fn) for x in given] + [(x, x._fn) for x, _ in around.tensors.values()]
+    grads = {id(x): (x, x._grad) for x, _ in history}
+    for x in given:
+        if isinstance(x._fn, object) and x._fn is not None and x._fn is not LEAF and modes.is_grad_enabled():
+            raise refuse("an argument has a history that gradients would flow into",
+                         "Compile what makes it, too, or hand over x.detach().")  # fmt: skip
+    state = default_generator.get_state()
+    try:
+        with trace:
+            for i, x in enumerate(given):
+                trace.know(x, "argument", i, f"argument {i}")
+            for x, name in around.tensors.values():
+                trace.know(x, "tensor", x, name)
+            for x, g in list(grads.values()):
+                if g is not None:
+                    trace.know(g, "gradient", x, "gradient")
+            result = function(*args, **kwargs)
+            version = Version(function, trace, around, leaves, spec, history, result)
+    except BaseException:
+        trace.undo()
+        for x, g in grads.values():
+            x._grad = g
+        for x, e in history:
+            x._fn = e
+        raise
+    results = tree_flatten(result)[0]
+    for y in results:
+        if isinstance(y, Tensor) and isinstance(y._array, Traced):
+            y._array = y._array.value
+    if version.derivative is not None:
+        version.derivative.attach(args, kwargs, state, [y for y, live in zip(results, version.live) if live])
+    version.finish(leaves, around, history)
+    for _, _, taken in trace.advances:
+        taken()
+    return (None if trace.once else version), result
+
+
+class Version:
+    """What a function does for arguments of certain shapes and types, in certain surroundings.
+
+    Attributes:
+        program: what is computed.
+        plan: how.
+    """
+
+    program: Program
+    plan: Plan
+
+    def __init__(self, function: Callable, trace: Trace, around: Surroundings, leaves: list[Any], spec: Any, history: Any,
+                 result: Any) -> None:  # fmt: skip
+        self.trace, self.program, self.spec = trace, trace.program, spec
+        wanted = self.program.wanted
+        self._changed(around)
+        inputs = {i.number: i for i in self.program.inputs}
+
+        # what is returned
+        outputs, self.result_spec = tree_flatten(result)
+        self.results: list[tuple[str, Any]] = []
+        arguments = [x for x in leaves if isinstance(x, Tensor)]
+        for y in outputs:
+            if not isinstance(y, Tensor):
+                self.results.append(("thing", y))
+                continue
+            place = next((i for i, x in enumerate(arguments) if x is y), None)
+            if place is not None:
+                self.results.append(("argument", place))
+            elif id(y) in trace.tensors_known:
+                self.results.append(("thing", y))
+            else:
+                x = y._array if isinstance(y._array, Traced) else trace.known(y._array)
+                self.results.append(("value", len(wanted)))
+                wanted.append(x.number)
+
+        self.derivative: Derivative | None = None
+        live = [y for y in outputs if differentiable(y)]
+        if live:
+            places = {id(x): i for i, x in enumerate(arguments)}
+            ends = [places.get(id(x), x) for x in leaves_behind(live)]
+            draws = any(i.kind == "random" for i in self.program.inputs)
+            written = [x.value for x in trace.roots if x.writes and x.source.kind in ("argument", "tensor", "gradient")]
+            self.derivative = Derivative(function, ends, written, draws, lambda f: Compiled(f, False))
+        self.live = [differentiable(y) for y in outputs]
+
+        # what is written
+        self.writes: list[tuple[int, Any]] = []  # (place in wanted, the input whose memory is written)
+        for x in trace.roots:
+            if x.writes and x.source.kind in ("argument", "tensor", "gradient"):
+                self.writes.append((len(wanted), x.source))
+                wanted.append(x._number)
+        self.grads: list[tuple[Tensor, int | None]] = []  # (tensor, place in wanted of its new gradient)
+        leaves_of = {**{k: x for k, x in trace.cleared.items()}, **{k: x for k, (x, _) in trace.leaves.items()}}
+        for x in leaves_of.values():
+            g = x._grad
+            if g is None:
+                self.grads.append((x, None))
+            elif id(g) not in trace.tensors_known:
+                value = g._array if isinstance(g._array, Traced) else trace.known(g._array)
+                self.grads.append((x, len(wanted)))
+                wanted.append(value.number)
+        for x, e in history:
+            if x._fn is not e:
+                raise refuse("a tensor from outside is given a history, or requires_grad is changed")
+
+    def _changed(self, around: Surroundings) -> None:
+        """Refuse what the function did to Python's variables: a plan would not do it again."""
+        for group, before in self.trace.settings:
+            if any(group[k] is not v and group[k] != v for k, v in before.items()):
+                raise refuse("the options of an optimizer are changed", "Call scheduler.step() outside of the compiled function.")
+        for expression, value in around.checks:
+            now = eval(expression, dict(around.names))  # noqa: S307
+            if now is not value and not (isinstance(value, PLAIN) and now == value):
+                raise refuse(f"a variable is changed by each call ({expression.rpartition('.')[2]}: {value!r:.40} became {now!r:.40})",
+                             "What is to be kept from call to call has to be in a tensor, written in place.")  # fmt: skip
+
+    def finish(self, leaves: list[Any], around: Surroundings, history: Any) -> None:
+        """Make the plan, and the function that checks whether this version serves, runs it, and puts everything in its place."""
+        trace, program = self.trace, self.program
+        sinks: dict[int, Any] = {place: source for place, source in self.writes}
+        fixed = {i.number: i.what if i.kind == "constant" else trace.tensors_known[id(i.what)][1] for i in program.inputs
+                 if i.kind in ("constant", "tensor")}  # fmt: skip
+        self.plan = Plan(program, sinks, fixed)
+        used = self.plan.inputs
+        names: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "ndarray": ndarray, "local": modes._local, "modes": modes, "new": object.__new__,
+                                 "flatten": tree_flatten, "SPEC": self.spec, "unflatten": tree_unflatten, "RESULT": self.result_spec,
+                                 "written": storage.written, **around.names, **trace.names}  # fmt: skip
+
+        def constant(value: Any) -> str:
+            name = f"k{len(names)}"
+            names[name] = value
+            return name
+
+        grad, inference = modes._local.grad, modes._local.inference
+        lines = [f"if local.grad is not {grad} or local.inference is not {inference} or local.trace is not None or modes.intercepted: return MISS"]
+        plain = self.spec.children[1].num_leaves == 0 and all(c.type is None for c in self.spec.children[0].children)
+        arguments = [f"a{i}" for i in range(len(leaves))]
+        listed = "".join(f"{a}, " for a in arguments)
+        if plain:
+            lines.append(f"if kwargs or len(args) != {len(leaves)}: return MISS")
+        else:
+            lines += ["leaves, spec = flatten((args, kwargs))", "if spec != SPEC: return MISS"]
+        if leaves:
+            lines.append(f"({listed}) = {'args' if plain else 'leaves'}")
+        conditions: list[str] = []
+        tensors: list[str] = []  # the arguments that are tensors
+        for a, x in zip(arguments, leaves):
+            if isinstance(x, Tensor):
+                array, name = trace.tensors_known[id(x)][1], f"x{len(tensors)}"
+                tensors.append(a)
+                lines += [f"if {a}.__class__ is not {constant(x.__class__)}: return MISS", f"{name} = {a}._array"]
+                conditions += [f"{name}.__class__ is not ndarray", f"{name}.shape != {array.shape}", f"{name}.dtype is not {constant(array.dtype)}",
+                               f"{a}._fn is not {constant(x._fn)}"]  # fmt: skip
+            elif isinstance(x, PLAIN):
+                conditions.append(f"{a}.__class__ is not {constant(x.__class__)} or {a} != {constant(x)}")
+            else:
+                conditions.append(f"{a} is not {constant(x)}")
+        firsts: dict[int, int] = {}
+        for i, x in enumerate([x for x in leaves if isinstance(x, Tensor)]):
+            first = firsts.setdefault(id(trace.tensors_known[id(x)][1]), i)
+            if first != i:
+                conditions.append(f"x{i} is not x{first}")
+        for expression, value in around.checks:
+            if value is None or isinstance(value, bool) or not isinstance(value, PLAIN):
+                conditions.append(f"{expression} is not {constant(value)}")
+            elif value == value:
+                conditions.append(f"{expression} != {constant(value)}")
+        for x, e in history[len(tensors) :]:
+            if any(i.what is x and i.number in used for i in program.inputs):
+                name = constant(x)
+                conditions += [f"{name}._array is not {constant(trace.tensors_known[id(x)][1])}", f"{name}._fn is not {constant(e)}"]
+        for x, before in trace.leaves.values():
+            if id(x) not in trace.cleared:
+                conditions.append(f"{constant(x)}._grad is {'not ' if before is None else ''}None")
+        lines += _missed(conditions)
+        for name, count, _ in trace.advances:
+            lines.append(f"{name}, {name}_taken = {constant(count)}()")
+        if trace.conditions:
+            lines.append(f"if not ({' and '.join(dict.fromkeys(trace.conditions))}): return MISS")
+
+        if self.derivative is not None:
+            names["derivative"] = self.derivative
+            lines.append("state = derivative.state()")
+        variables: dict[int, str] = {}
+        for i in program.inputs:
+            if i.number not in used:
+                continue
+            v = variables[i.number] = f"v{i.number}"
+            if i.kind == "argument":
+                lines.append(f"{v} = x{i.what}")
+            elif i.kind == "gradient":
+                lines += [f"{v} = {constant(i.what)}._grad", f"if {v} is None: return MISS", f"{v} = {v}._array",
+                          f"if {v}.shape != {program.values[i.number].shape}: return MISS"]  # fmt: skip
+            elif i.kind == "random":
+                lines.append(f"{v} = {constant(i.what)}()")
+            elif i.kind == "number":
+                lines.append(f"{v} = {i.what}")
+            else:
+                variables[i.number] = constant(fixed[i.number])
+        lines += self.plan.lines(variables, names)
+        for name, _, _ in trace.advances:
+            lines.append(f"{name}_taken()")
+        if self.writes:
+            lines.append(f"written({', '.join(variables[source.number] for _, source in self.writes)})")
+
+        def tensor(target: str, place: int) -> list[str]:
+            return [f"{target} = new(Tensor)", f"{target}._array = o{place}",
+                    f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None"]  # fmt: skip
+
+        for leaf, place in self.grads:
+            name = constant(leaf)
+            if place is None:
+                lines.append(f"{name}._grad = None")
+            else:
+                lines += [*tensor("g", place), f"{name}._grad = g"]
+        shown = []
+        for k, (kind, what) in enumerate(self.results):
+            if kind == "value":
+                lines += tensor(f"r{k}", what)
+            shown.append(f"r{k}" if kind == "value" else tensors[what] if kind == "argument" else constant(what))
+        if self.derivative is not None:
+            lines.append(f"derivative.attach(args, kwargs, state, [{', '.join(r for r, live in zip(shown, self.live) if live)}])")
+        listed = ", ".join(shown)
+        lines.append(f"return {_built(self.result_spec, iter(shown)) or f'unflatten([{listed}], RESULT)'}")
+        self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
+        exec(self.source, names)  # noqa: S102
+        self.run = names["run"]
+
+
+def _missed(conditions: Sequence[str]) -> list[str]:
+    return [f"if {' or '.join(conditions[i : i + 40])}: return MISS" for i in range(0, len(conditions), 40)]
+
+
+def _built(spec: Any, leaves: Any) -> str:
+    """The expression that builds a nest; empty if it takes more than lists and tuples."""
+    if spec.type is None:
+        return next(leaves)
+    if spec.type not in (list, tuple):
+        return ""
+    parts = [_built(c, leaves) for c in spec.children]
+    if not all(parts):
+        return ""
+    return f"[{', '.join(parts)}]" if spec.type is list else f"({''.join(p + ', ' for p in parts)})"

@@ -1,0 +1,129 @@
+"""Results that require grad: one node for the whole compiled function.
+
+Nothing of the forward pass is kept for it. Its rule is compiled, too: the function once more, followed by its backward pass.
+A derivative that is to be differentiated again runs the function as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..autograd import entry, modes
+from ..autograd.graph import LEAF, Node, Output, clock, made_here
+from ..lift import held
+from ..ops.random import default_generator
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a call of a compiled function.
+
+    Attributes:
+        call: its function, arguments and keywords.
+        derivative: what they have in common with other calls.
+        state: the random numbers' state before the call, if it drew any.
+    """
+
+    __slots__ = ("call", "derivative", "state")
+    _keeps = False
+    _materializes = False
+    call: Any
+    derivative: Derivative
+    state: Any
+
+    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+        for e in edges:
+            if e is not None and storage.write_since(e._array, self._seq) is not None:
+                raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
+                                   f"a tensor of shape {list(e._array.shape)} that a compiled function was computed from.\n"
+                                   "  Call backward() before it is written into, such as by optimizer.step().")  # fmt: skip
+        g = g if g.__class__ is tuple else (g,)
+        create = any(isinstance(v, Tensor) for v in g)
+        now, kept = default_generator.get_state() if self.state is not None else None, [(a, a.copy()) for a in self.derivative.written]
+        if self.state is not None:
+            default_generator.set_state(self.state)
+        try:
+            args, kwargs = self.call
+            seeds = [v if isinstance(v, Tensor) else held(v) for v in g]
+            with modes.enable_grad():
+                found = (self.derivative.recorded if create else self.derivative.pull)(args, kwargs, seeds)
+        finally:
+            for array, before in kept:
+                array[...] = before
+            if now is not None:
+                default_generator.set_state(now)
+        return [None if e is None or r is None else r if create else r._array for e, r in zip(edges, found)]
+
+
+class Derivative:
+    """What the nodes of all calls of one version share.
+
+    Attributes:
+        leaves: where gradients go: a tensor, or a place among the arguments that are tensors.
+        written: arrays that the function writes into, which its second run in backward may not.
+    """
+
+    def __init__(self, function: Callable, leaves: list[Any], written: list[np.ndarray], draws: bool, compile: Callable) -> None:
+        self.function, self.leaves, self.written, self.draws = function, leaves, written, draws
+
+        def pull(args: Any, kwargs: Any, seeds: list[Tensor], function: Callable = function, ends: list[Any] = leaves) -> tuple[Any, ...]:
+            return self._grads(args, kwargs, seeds, False)
+
+        self.pull = compile(pull)
+
+    def _grads(self, args: Any, kwargs: Any, seeds: list[Tensor], create: bool) -> tuple[Any, ...]:
+        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y)]
+        return entry.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
+
+    def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
+        return self._grads(args, kwargs, seeds, True)
+
+    def ends(self, args: Any, kwargs: Any) -> list[Tensor]:
+        given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        return [given[leaf] if leaf.__class__ is int else leaf for leaf in self.leaves]
+
+    def state(self) -> Any:
+        """What has to be known of the random numbers before a call."""
+        return default_generator.get_state() if self.draws else None
+
+    def attach(self, args: Any, kwargs: Any, state: Any, results: Sequence[Tensor]) -> None:
+        """Give results their history."""
+        node = CompiledFunctionBackward()
+        node.call, node.derivative, node.state = (args, kwargs), self, state
+        node._edges, node._saved, node._hooks = tuple(self.ends(args, kwargs)), (), None
+        made_here(node, None)
+        node._seq = clock()
+        if len(results) == 1:
+            node._shape, node._dtype = results[0]._array.shape, results[0]._array.dtype
+            results[0]._fn = node
+            return
+        node._shape, node._dtype = [y._array.shape for y in results], [y._array.dtype for y in results]
+        for i, y in enumerate(results):
+            y._fn = Output(node, i)
+
+
+def differentiable(y: Any) -> bool:
+    """Whether a result has a history."""
+    return isinstance(y, Tensor) and y._fn is not None and y._fn is not LEAF
+
+
+def leaves_behind(results: Sequence[Tensor]) -> list[Tensor]:
+    """The leaves that gradients of results reach."""
+    found: dict[int, Tensor] = {}
+    seen: set[int] = set()
+    todo = [storage.edge_of(y) for y in results]
+    while todo:
+        e = todo.pop()
+        if e is None or id(e) in seen:
+            continue
+        seen.add(id(e))
+        if e._seq == 0:
+            found[id(e)] = e
+        else:
+            todo.extend((e.node if e.__class__ is Output else e)._edges)
+    return list(found.values())

@@ -1,0 +1,470 @@
+"""From instructions to steps: loops over many elementwise operations and sums at once, matrix products, calls of Python.
+
+Steps stand in a list and run in its order. An elementwise operation joins the first loop of its shape from which on all that
+it needs is there, so that forward, backward and the optimizer's update of one shape become few loops. A value exists in
+memory only if something outside of its loop needs it. Views cost nothing: they are other strides of the same memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..kernels.builder import F32, F64, I1, Type
+from ..kernels.scalar import OPERATIONS, Scalar, cast, traced
+from ..ops.part import Window
+from .ir import Instruction, Program, Ref, Value, refs
+
+ndarray = np.ndarray
+OF: dict[np.dtype, Type] = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool_): I1}
+MOST = 240  # operations in one loop
+
+
+class Memory:
+    """Where a value's elements are: an array of the same geometry stands for it.
+
+    Attributes:
+        root: the number of the value whose memory it is.
+        like: an array with the strides.
+        offset: in bytes, from the root's first element.
+    """
+
+    __slots__ = ("root", "like", "offset")
+
+    def __init__(self, root: int, like: ndarray, offset: int) -> None:
+        self.root, self.like, self.offset = root, like, offset
+
+    def over(self, shape: tuple[int, ...]) -> Memory:
+        return self if self.like.shape == shape else Memory(self.root, np.broadcast_to(self.like, shape), self.offset)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        strides = tuple([0 if n == 1 else s for s, n in zip(self.like.strides, self.like.shape)])
+        return self.root, self.offset, strides
+
+
+class Loop:
+    """Elementwise operations on one shape, and sums over it.
+
+    Attributes:
+        values: the expressions of what it computes, by number.
+        loads: what it reads.
+        numbers: the number inputs that it takes, after the loads.
+        stores: pairs of an expression and where it goes.
+        sums: triples of an expression, where its sum goes, over the loop's shape, and which dimensions are summed.
+        clears: roots to be set to zero before.
+    """
+
+    def __init__(self, shape: tuple[int, ...], kind: Type) -> None:
+        self.shape, self.kind = shape, kind
+        self.values: dict[int, Scalar] = {}
+        self.loads: dict[tuple[Any, ...], tuple[int, Memory]] = {}
+        self.numbers: dict[int, int] = {}
+        self.stores: list[tuple[Scalar, Memory]] = []
+        self.sums: list[tuple[Scalar, Memory]] = []
+        self.clears: list[int] = []
+        self.arguments = 0
+
+    def reads(self) -> set[int]:
+        return {m.root for _, m in self.loads.values()}
+
+    def writes(self) -> set[int]:
+        return {m.root for _, m in self.stores} | {m.root for _, m in self.sums} | set(self.clears)
+
+    def load(self, memory: Memory) -> Scalar:
+        """The expression of an element from memory."""
+        memory = memory.over(self.shape)
+        if memory.key not in self.loads:
+            self.loads[memory.key] = self.arguments, memory
+            self.arguments += 1
+        index, memory = self.loads[memory.key]
+        return Scalar.argument(index, OF[memory.like.dtype])
+
+    def number(self, n: int) -> Scalar:
+        if n not in self.numbers:
+            self.numbers[n] = self.arguments
+            self.arguments += 1
+        return Scalar.argument(self.numbers[n], self.kind, True)
+
+    def __str__(self) -> str:
+        parts = [f"loop {list(self.shape)} {self.kind.name}: {len(self.values)} operations, {len(self.loads)} loads"]
+        parts += [f"stores %{m.root}" for _, m in self.stores] + [f"sums %{m.root}" for _, m in self.sums]
+        return ", ".join(parts)
+
+
+class Product:
+    """``out = a @ b`` for each of the leading (batch) dimensions."""
+
+    def __init__(self, a: Memory, b: Memory, out: Memory) -> None:
+        self.a, self.b, self.out = a, b, out
+
+    def reads(self) -> set[int]:
+        return {self.a.root, self.b.root}
+
+    def writes(self) -> set[int]:
+        return {self.out.root}
+
+    def __str__(self) -> str:
+        shapes = (list(m.like.shape) for m in (self.a, self.b))
+        return f"product %{self.a.root} @ %{self.b.root}: {' @ '.join(map(str, shapes))} to %{self.out.root}"
+
+
+class Call:
+    """An operation computed by its own function, in Python."""
+
+    def __init__(self, step: Instruction, read: set[int]) -> None:
+        self.step, self._read = step, read
+
+    def reads(self) -> set[int]:
+        return self._read
+
+    def writes(self) -> set[int]:
+        return set(self.step.outs)
+
+    def __str__(self) -> str:
+        return f"call {self.step.op.name}({', '.join(f'%{n}' for n in refs(self.step.args))}) to {', '.join(f'%{n}' for n in self.step.outs)}"
+
+
+class Fusion:
+    """The steps of a program.
+
+    Attributes:
+        steps: in the order in which they run.
+        memory: where each value is that is in memory.
+        home: the step that computes a value, for roots; -1 for inputs.
+    """
+
+    def __init__(self, program: Program, fixed: dict[int, ndarray]) -> None:
+        self.program, self.steps = program, []
+        self.memory: dict[int, Memory] = {}
+        self.home: dict[int, int] = {}
+        self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
+        self.stored: set[int] = set()
+        self.numbers = {i.number for i in program.inputs if i.kind == "number"}
+        self.random = {i.number for i in program.inputs if i.kind == "random"}
+        for i in program.inputs:
+            v = program.values[i.number]
+            like = fixed.get(i.number)
+            self._own(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
+        for step in program.instructions:
+            if not self._lower(step):
+                self._call(step)
+
+    steps: list[Any]
+
+    # --- memory -------------------------------------------------------------------------------------------------
+
+    def _own(self, number: int, like: ndarray, home: int) -> Memory:
+        memory = self.memory[number] = Memory(number, like, 0)
+        self.home[number] = home
+        return memory
+
+    def _fresh(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
+        """The number of a value that the steps need besides the program's."""
+        self.program.values.append(Value(shape, dtype))
+        return len(self.program.values) - 1
+
+    def in_memory(self, number: int) -> Memory:
+        """Where a value is; a loop that keeps it to itself is told to store it."""
+        memory = self.memory.get(number)
+        if memory is None:
+            loop = self.steps[self.inside[number]]
+            v = self.program.values[number]
+            memory = self._own(number, np.empty(v.shape, v.dtype), self.inside[number])
+            loop.stores.append((loop.values[number], memory))
+        return memory
+
+    def ready(self, number: int) -> int:
+        """The place from which on a value can be read from memory."""
+        if number in self.memory:
+            return self.home[self.memory[number].root] + 1
+        return self.inside[number] + 1
+
+    def _call(self, step: Instruction) -> None:
+        read = {self.in_memory(n).root for n in refs(step.args) if n not in self.numbers}
+        for n in step.outs:
+            v = self.program.values[n]
+            self._own(n, np.empty(v.shape, v.dtype), len(self.steps))
+        self.steps.append(Call(step, read))
+
+    # --- elementwise --------------------------------------------------------------------------------------------
+
+    def loop_for(self, shape: tuple[int, ...], kind: Type, operands: Sequence[int]) -> int:
+        """The place of the first loop that can compute something of this shape from these values."""
+        earliest = 0
+        for n in operands:
+            if n in self.numbers:
+                continue
+            at = self.inside.get(n)
+            if at is not None and self.steps[at].shape == shape and self.steps[at].kind == kind:
+                earliest = max(earliest, at)
+            else:
+                earliest = max(earliest, self.ready(n))
+        for at in range(earliest, len(self.steps)):
+            loop = self.steps[at]
+            if loop.__class__ is Loop and loop.shape == shape and loop.kind == kind and len(loop.values) < MOST:
+                return at
+        self.steps.append(Loop(shape, kind))
+        return len(self.steps) - 1
+
+    def element(self, at: int, number: int) -> Scalar:
+        """A value's element, in the loop at a place."""
+        loop = self.steps[at]
+        if number in self.numbers:
+            return loop.number(number)
+        if self.inside.get(number) == at:
+            return loop.values[number]
+        return loop.load(self.in_memory(number))
+
+    def kind_of(self, numbers: Sequence[int]) -> Type | None:
+        """The type to compute in; None if there are no loops for these types."""
+        types = {OF.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
+        if None in types:
+            return None
+        return F64 if F64 in types else F32 if F32 in types else None
+
+    def elementwise(self, function: Any, args: Sequence[Any], out: int, compute: np.dtype | None) -> bool:
+        """Let a loop compute a function of elements; False if it can't be followed."""
+        operands = list(dict.fromkeys(refs(list(args))))
+        v = self.program.values[out]
+        kind = self.kind_of([*operands, out]) or (F32 if OF.get(v.dtype) == I1 and all(
+            n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands) else None)  # fmt: skip
+        if kind is None or 0 in v.shape or math.prod(v.shape) == 0:
+            return False
+        trial = [Scalar.argument(i, kind if a.number in self.numbers else OF[self.program.values[a.number].dtype], a.number in self.numbers)
+                 if a.__class__ is Ref else a for i, a in enumerate(args)]  # fmt: skip
+        if traced(lambda *given: function(*_cast(given, compute)), trial) is None:
+            return False
+        at = self.loop_for(v.shape, kind, operands)
+        given = [self.element(at, a.number) if a.__class__ is Ref else a for a in args]
+        x = traced(lambda *given: function(*_cast(given, compute)), given)
+        assert x is not None
+        self.steps[at].values[out] = cast(x, v.dtype)
+        self.inside[out] = at
+        return True
+
+    def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
+        """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""
+        v = self.program.values[number]
+        kind = self.kind_of([number])
+        if kind is None or OF[v.dtype] == I1 or 0 in v.shape:
+            return False
+        at = self.loop_for(v.shape, kind, [number])
+        loop, o = self.steps[at], self.program.values[out]
+        memory = self._own(out, np.empty(o.shape, o.dtype), at)
+        kept = memory.like.reshape([1 if d in dims else n for d, n in enumerate(v.shape)])
+        loop.sums.append((self.element(at, number), Memory(out, np.broadcast_to(kept, v.shape), 0)))
+        loop.clears.append(out)
+        return True
+
+    def copy_into(self, number: int, target: Memory) -> int:
+        """Let a loop copy a value to a place in memory; where it does."""
+        at = self.loop_for(target.like.shape, self.kind_of([number]) or F32, [number])
+        self.steps[at].stores.append((self.element(at, number), target))
+        return at
+
+    # --- what each operation becomes ------------------------------------------------------------------------------
+
+    def _lower(self, step: Instruction) -> bool:
+        op, args, out = step.op, step.args, step.outs[0]
+        if op.kind == "elementwise":
+            return len(step.outs) == 1 and self.elementwise(OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self))
+        if op.kind == "view":
+            return self._view(step)
+        special = getattr(self, f"_{op.name}", None) if op.kind == "general" else None
+        return special is not None and bool(special(out, *args))
+
+    def _view(self, step: Instruction) -> bool:
+        (source, *options) = step.args
+        if source.number in self.numbers:
+            return False
+        if list(refs(options)):
+            return False
+        memory = self.in_memory(source.number)
+        views = _views(step.op, memory.like, options)
+        if views is None:  # no strides describe it here, though they did where it was traced: of a copy, then
+            v = self.program.values[source.number]
+            between = self._fresh(v.shape, v.dtype)
+            if not self._same(between, source):
+                return False
+            memory = self.in_memory(between)
+            views = _views(step.op, memory.like, options)
+            if views is None:
+                return False
+        for n, v in zip(step.outs, views):
+            offset = 0 if not v.size else _address(v) - _address(memory.like)
+            self.memory[n] = Memory(memory.root, v, memory.offset + offset)
+        return True
+
+    def _same(self, out: int, x: Ref) -> bool:
+        return self.elementwise(lambda a: a, [x], out, None)
+
+    def _clone(self, out: int, x: Ref, *options: Any) -> bool:
+        return self._same(out, x)
+
+    def _cast(self, out: int, x: Ref, dtype: Any) -> bool:
+        return self._same(out, x)
+
+    def _copied(self, out: int, x: Ref, other: Ref) -> bool:
+        return other.number not in self.numbers and self._same(out, other)
+
+    def _unsafe_view(self, out: int, x: Ref, shape: Any) -> bool:
+        memory = self.in_memory(x.number)
+        if memory.like.flags.c_contiguous:
+            self.memory[out] = Memory(memory.root, memory.like.reshape(self.program.values[out].shape), memory.offset)
+            return True
+        v = self.program.values[x.number]
+        between = self._fresh(v.shape, v.dtype)
+        return self._same(between, x) and self._unsafe_view(out, Ref(between), shape)
+
+    def _sum_all(self, out: int, x: Ref, dtype: Any = None) -> bool:
+        return dtype is None and self.sum(x.number, range(len(self.program.values[x.number].shape)), out)
+
+    def _sum_dims(self, out: int, x: Ref, dims: Any, keepdim: bool, dtype: Any = None) -> bool:
+        return dtype is None and self.sum(x.number, dims, out)
+
+    def _mean(self, out: int, x: Ref, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
+        from ..ops.reduce import dims_of
+
+        v, o = self.program.values[x.number], self.program.values[out]
+        if dtype is not None:
+            return False
+        dims = dims_of(dim, len(v.shape))
+        total = self._fresh(o.shape, o.dtype)
+        count = math.prod([v.shape[d] for d in dims])
+        return self.sum(x.number, dims, total) and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
+
+    def _mse_loss(self, out: int, x: Ref, y: Ref, reduction: str) -> bool:
+        v = self.program.values[x.number]
+        if reduction == "none" or self.kind_of([x.number, y.number]) is None or 0 in v.shape:
+            return False
+        square, total = self._fresh(v.shape, v.dtype), self._fresh((), v.dtype)
+        count = math.prod(v.shape) if reduction == "mean" else 1
+        return (self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None) and self.sum(square, range(len(v.shape)), total)
+                and self.elementwise(lambda a: a / count, [Ref(total)], out, None))  # fmt: skip
+
+    def _linalg_vector_norm(self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
+        from ..ops.reduce import dims_of
+
+        v, o = self.program.values[x.number], self.program.values[out]
+        if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
+            return False
+        square, total = self._fresh(v.shape, v.dtype), self._fresh(o.shape, o.dtype)
+        return (self.elementwise(lambda a: a * a, [x], square, None) and self.sum(square, dims_of(dim, len(v.shape)), total)
+                and self.elementwise(np.sqrt, [Ref(total)], out, None))  # fmt: skip
+
+    def _place_part(self, out: int, x: Ref, part: Any, shape: Any, name: str = "") -> bool:
+        v = self.program.values[out]
+        if self.kind_of([x.number]) is None or not (part.__class__ is tuple or isinstance(part, Window) and part.order is None):
+            return False
+        like = np.empty(v.shape, v.dtype)
+        target = like[part] if part.__class__ is tuple else part.of(like)
+        if 0 in target.shape or target.shape != self.program.values[x.number].shape:
+            return False
+        at = self.copy_into(x.number, Memory(out, target, _address(target) - _address(like)))
+        self.steps[at].clears.append(out)
+        self._own(out, like, at)
+        return True
+
+    def _read_part(self, out: int, x: Ref, part: Any, name: str = "") -> bool:
+        memory = self.in_memory(x.number)
+        if self.kind_of([x.number]) is None or not memory.like.flags.c_contiguous:
+            return False
+        seen = memory.like[part] if part.__class__ is tuple else part.of(memory.like) if isinstance(part, Window) and part.order is None else None
+        if seen is None or 0 in seen.shape:
+            return False
+        between = self._fresh(seen.shape, seen.dtype)
+        self.memory[between] = Memory(memory.root, seen, memory.offset + _address(seen) - _address(memory.like))
+        return self._same(out, Ref(between))
+
+    def _cat(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
+        v = self.program.values[out]
+        if self.kind_of([t.number for t in tensors]) is None or any(self.program.values[t.number].dtype != v.dtype for t in tensors):
+            return False
+        if any(len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape for t in tensors):
+            return False
+        like, first, last = np.empty(v.shape, v.dtype), 0, 0
+        for t in tensors:
+            n = self.program.values[t.number].shape[dim]
+            target = like[(slice(None),) * (dim % len(v.shape)) + (slice(first, first + n),)]
+            last = max(last, self.copy_into(t.number, Memory(out, target, _address(target) - _address(like))))
+            first += n
+        self._own(out, like, last)
+        return True
+
+    def _stack(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
+        v = self.program.values[out]
+        if self.kind_of([t.number for t in tensors]) is None or any(self.program.values[t.number].dtype != v.dtype for t in tensors) or 0 in v.shape:
+            return False
+        like, last = np.empty(v.shape, v.dtype), 0
+        for i, t in enumerate(tensors):
+            target = like[(slice(None),) * (dim % len(v.shape)) + (i, ...)]
+            last = max(last, self.copy_into(t.number, Memory(out, target, _address(target) - _address(like))))
+        self._own(out, like, last)
+        return True
+
+    def _linear(self, out: int, x: Ref, weight: Ref, bias: Any = None) -> bool:
+        w, v = self.program.values[weight.number], self.program.values[out]
+        if len(w.shape) != 2 or self.kind_of([x.number, weight.number]) is None:
+            return False
+        m = self.in_memory(weight.number)
+        turned = self._fresh(w.shape[::-1], w.dtype)
+        self.memory[turned] = Memory(m.root, m.like.T, m.offset)
+        if bias is None:
+            return self._matmul(out, x, Ref(turned))
+        product = self._fresh(v.shape, v.dtype)
+        return self._matmul(product, x, Ref(turned)) and self.elementwise(lambda a, b: a + b, [Ref(product), bias], out, None)
+
+    def _matmul(self, out: int, x: Ref, y: Ref) -> bool:
+        values = self.program.values
+        a, b, v = values[x.number], values[y.number], values[out]
+        if self.kind_of([x.number]) is None or a.dtype != b.dtype or OF[a.dtype] == I1 or 0 in a.shape or 0 in b.shape:
+            return False
+        left, right = self.in_memory(x.number), self.in_memory(y.number)
+        p, q = left.like, right.like
+        if p.ndim == 1:
+            p = p[None]
+        if q.ndim == 1:
+            q = q[:, None]
+        if q.ndim == 2 < p.ndim:
+            if not p.flags.c_contiguous:
+                return False
+            p = p.reshape(-1, p.shape[-1])
+        batch = np.broadcast_shapes(p.shape[:-2], q.shape[:-2])
+        p, q = np.broadcast_to(p, batch + p.shape[-2:]), np.broadcast_to(q, batch + q.shape[-2:])
+        memory = self._own(out, np.empty(v.shape, v.dtype), len(self.steps))
+        laid = memory.like.reshape(batch + (p.shape[-2], q.shape[-1]))
+        self.steps.append(Product(Memory(left.root, p, left.offset), Memory(right.root, q, right.offset), Memory(out, laid, 0)))
+        return True
+
+
+
+
+def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | None:
+    """What a view operation shows of an array; None if not its memory."""
+    try:
+        seen = op.impl(like, *options)
+    except RuntimeError:
+        return None
+    views = list(seen) if isinstance(seen, (tuple, list)) else [seen]
+    return None if any(v.size and not np.may_share_memory(v, like) for v in views) else views
+
+
+def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
+    if dtype is None:
+        return list(values)
+    return [cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values]
+
+
+def _compute(op: Any, args: Sequence[Any], fusion: Fusion) -> np.dtype | None:
+    """The type that an elementwise operation casts its operands to, if they differ."""
+    from .plan import computed_in
+
+    return computed_in(op, args, fusion.program, fusion.numbers)
+
+
+def _address(a: ndarray) -> int:
+    return a.__array_interface__["data"][0]

@@ -1,0 +1,129 @@
+"""Running sums, products and extremes, and products of rows.
+
+What runs along a row waits for the element before. So several rows run side by side; along other dimensions a vector of
+neighbours does. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import F64, I64, PTR, Function, Type, Value, module
+from .rows import TYPES, UNROLL, Kernel
+
+CHAINS = 8  # rows side by side
+
+Step = Callable[[Function, Value, Value, Value, Value], tuple[Value, Value]]
+
+
+def _add(f: Function, total: Value, at: Value, x: Value, i: Value) -> tuple[Value, Value]:
+    return total + x, at
+
+
+def _multiply(f: Function, total: Value, at: Value, x: Value, i: Value) -> tuple[Value, Value]:
+    return total * x, at
+
+
+def _extreme(relation: str) -> Step:
+    def step(f: Function, best: Value, at: Value, x: Value, i: Value) -> tuple[Value, Value]:
+        """A later one replaces the best if it is as good, or NaN; nothing but NaN replaces NaN."""
+        better = f.compare(relation, x, best) | f.compare("uno", x, f.constant(0.0, x.type))
+        return f.select(better, x, best), f.select(better, i, at)
+
+    return step
+
+
+STEPS: dict[str, tuple[Step, float]] = {"add": (_add, 0.0), "multiply": (_multiply, 1.0), "largest": (_extreme("oge"), -math.inf),
+                                        "smallest": (_extreme("ole"), math.inf)}  # fmt: skip
+
+
+@lru_cache(None)
+def _kernel(name: str, d: np.dtype, in_rows: bool) -> Callable:
+    """Of an array ``(outer, n, inner)``; inner is 1 in rows. Extremes also have the place of each."""
+    type: Type = TYPES[d]
+    step, start = STEPS[name]
+    extreme = name in ("largest", "smallest")
+    f = Function("scan_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+    outer, n, inner = (f.load(f.at(f["slots"], i, I64), I64) for i in range(3))
+    x, places, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(3, 6))
+    lanes = 0 if in_rows else native.WIDTH * 8 // F64.bits
+    wide = type if extreme else F64
+    chains = CHAINS if in_rows else 1
+    with f.loop(f["from"], f["to"]) as item:
+        if in_rows:
+            bases = [f.smaller(item * CHAINS + c, outer - 1) * n for c in range(CHAINS)]
+            mask = None
+        else:
+            blocks = (inner + (lanes - 1)) // lanes
+            column = item % blocks * lanes
+            bases = [item // blocks * (n * inner) + column]
+            mask = f.mask_below(f.smaller(inner - column, lanes), lanes)
+        totals = [f.variable(start, wide.of(lanes)) for _ in range(chains)]
+        ats = [f.variable(0, I64.of(lanes)) for _ in range(chains)]
+        with f.loop(0, n) as i:
+            number = f.splat(i, lanes) if lanes else i
+            for base, total, at in zip(bases, totals, ats):
+                place = base + (i if in_rows else i * inner)
+                value = f.load(f.at(x, place, type), type.of(lanes), mask)
+                if type.bits < wide.bits:
+                    value = f.convert("fpext", value, wide.of(lanes))
+                new, where = step(f, total.get(), at.get(), value, number)
+                total.set(new)
+                if extreme:
+                    at.set(where)
+                    f.store(where, f.at(places, place, I64), mask)
+                result = f.convert("fptrunc", new, type.of(lanes)) if type.bits < wide.bits else new
+                f.store(result, f.at(out, place, type), mask)
+    around = native.entry("scan", f.name, "iiiaaa", 1)
+    (call,) = native.functions(module(f, (around, around.result)), ["scan"])  # type: ignore[attr-defined]
+    return call
+
+
+def _scan(name: str, x: np.ndarray, dim: int, places: np.ndarray | None) -> np.ndarray:
+    x = np.ascontiguousarray(x)
+    outer, n, inner = math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :])
+    out = np.empty(x.shape, x.dtype)
+    items = -(-outer // CHAINS) if inner == 1 else outer * -(-inner // (native.WIDTH * 8 // F64.bits))
+    return _kernel(name, x.dtype, inner == 1)(items, outer, n, inner, x, x if places is None else places, out)
+
+
+def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
+    """The running sum (``add``) or product (``multiply``)."""
+    return _scan(name, x, dim, None) if x.dtype in TYPES and x.size else None
+
+
+def extremes(name: str, x: np.ndarray, dim: int) -> Any:
+    """The ``largest`` or ``smallest`` so far, and where it was last."""
+    if x.dtype not in TYPES or not x.size:
+        return None
+    places = np.empty(x.shape, np.int64)
+    return _scan(name, x, dim, places), places
+
+
+@lru_cache(None)
+def _products(d: np.dtype) -> Callable:
+    k = Kernel("products", TYPES[d], ["x", "out"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as i:
+        x = f.at(k["x"], i * n, k.type)
+        (parts,) = k.sums(1, 1.0)
+        k.sweep(n, lambda at, mask, u: parts[u].set(parts[u].get() * k.load(x, at, mask, 1.0)))
+        total = parts[0].get()
+        for u in range(1, UNROLL):
+            total = total * parts[u].get()
+        k.put(f.fold_lanes(total, lambda a, b: a * b), k["out"], i)
+    return k.done()
+
+
+def products(x: np.ndarray) -> np.ndarray | None:
+    """The product along the last dimension."""
+    if x.dtype not in TYPES or not x.size or not x.ndim:
+        return None
+    n = x.shape[-1]
+    return _products(x.dtype)(x.size // n, n, np.ascontiguousarray(x), np.empty(x.shape[:-1], x.dtype))

@@ -1,0 +1,420 @@
+"""Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
+
+What other operations do with sparse tensors is in :mod:`pullback.coo`. A gradient for a sparse tensor is needed only where
+it stores something; the operations here give such gradients, which are sparse at the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..complaint import noted
+from ..coo import RULES, Coo, flat
+from ..device import Layout, check_device, sparse_coo
+from ..dtypes import FLOATING, int64
+from ..tensor import Tensor
+from .create import as_tensor, shape_of, zeros
+from .index import sum_at, take_at
+from .matmul import matmul
+from .pointwise import exp, log
+from .reduce import dims_of
+from .reduce import sum as total
+from .view import expand, t, unsqueeze, wrapped_dim
+
+__all__ = ["sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"]
+
+
+def _declared(impl: Any = None, **options: Any) -> Any:
+    """Declare an operation that knows sparse values itself."""
+    if impl is None:
+        return lambda impl: _declared(impl, **options)
+    call = op.general(impl, method=False, **options)
+    RULES[call.op.name] = lambda _, *values: impl(*values)
+    return call
+
+
+# --- making -----------------------------------------------------------------------------------------------------
+
+
+@_declared(name="sparse_coo_tensor", node="SparseCooTensorWithDimsAndTensorsBackward0", linear="values")
+def _placed(values: Tensor, indices: Tensor, size: tuple[int, ...], is_coalesced: bool = False) -> Coo:
+    return Coo(indices, values, size, is_coalesced)
+
+
+_placed.vjp(values=lambda g, indices: values_at(g, indices))
+
+
+def place(values: Any, indices: np.ndarray, size: Sequence[int], is_coalesced: bool = False) -> Any:
+    """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an array."""
+    if isinstance(values, Tensor):
+        return _placed(values, op.wrap(indices), tuple(size), is_coalesced)
+    return Coo(indices, values, size, is_coalesced)
+
+
+def values_at(x: Tensor, indices: Any) -> Tensor:
+    """The values of a tensor, dense or sparse, at some places of its first dimensions: ``(nnz, ...)``."""
+    indices = indices._array if isinstance(indices, Tensor) else indices
+    if x.is_sparse:
+        return _stored_at(x, indices)
+    return take_at(x, list(indices)) if len(indices) else expand(unsqueeze(x, 0), (indices.shape[1], *x.shape))
+
+
+@_declared(name="sparse_mask_helper", linear="input")
+def _stored_at(input: Tensor, indices: Any) -> np.ndarray:
+    return input.at(indices)  # type: ignore[attr-defined]
+
+
+_stored_at.vjp(input=lambda g, input_shape, indices: place(g, indices, input_shape))
+
+
+def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None) -> Tensor:  # fmt: skip
+    """A sparse tensor in coordinate form.
+
+    Args:
+        indices: ``(sparse_dim, nnz)``, where the values stand; a place may occur several times, and counts as the sum.
+            Alone, the size of a tensor that stores nothing.
+        values: ``(nnz, ...)``: numbers, or arrays that fill the dense dimensions.
+        size: of the whole; default: as small as the indices allow.
+        dtype: default: the values'.
+        is_coalesced: a promise that the places are in order, each only once.
+
+    Raises:
+        RuntimeError: for indices outside of the size, and numbers of dimensions and values that do not fit.
+
+    Derivative: of a value, the gradient at its place.
+
+    >>> import pullback as torch
+    >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    tensor(indices=tensor([[0, 1],
+                           [2, 0]]),
+           values=tensor([3., 4.]),
+           size=(2, 3), nnz=2, layout=torch.sparse_coo)
+    """
+    check_device(device)
+    if values is None:
+        shape = shape_of((indices if size is None else size,))
+        at, stored = np.zeros((len(shape), 0), np.int64), zeros(0, dtype=dtype)
+    else:
+        stored = as_tensor(values, dtype=dtype)
+        at = as_tensor(indices, dtype=int64)._array
+        stored = stored if stored.ndim else expand(stored, (1,))
+        shape = _checked(at, stored._array, size, is_coalesced)
+    result = _placed(stored, op.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
+    if requires_grad and stored.dtype.category < FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return result.requires_grad_() if requires_grad and result._fn is None else result
+
+
+def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
+    """The size of a sparse tensor, if everything fits."""
+    if at.ndim != 2:
+        raise noted(RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}"), "a vector needs one row of them: [[0, 2]]")
+    n, nnz = at.shape
+    shape = (*at.max(1, initial=-1) + 1, *values.shape[1:]) if size is None else shape_of((size,))
+    shape = tuple([int(k) for k in shape])
+    if nnz != len(values):
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {len(values)}")
+    if len(shape) != n + values.ndim - 1:
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {n}, "
+                           f"dense_dim = {values.ndim - 1}")  # fmt: skip
+    if values.shape[1:] != shape[n:]:
+        raise RuntimeError(f"values has incorrect size, expected {[nnz, *shape[n:]]}, got {list(values.shape)}")
+    for d, row in enumerate(at if nnz else ()):
+        if row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {d}")
+        if row.max() >= shape[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {row.max()}")
+    if is_coalesced and (np.diff(flat(at, shape)) <= 0).any():
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+    return shape
+
+
+def compressed(*args: Any, **kwargs: Any) -> Any:
+    """Refused: sparse tensors are in coordinate form here.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise noted(NotImplementedError("Only the layouts torch.strided and torch.sparse_coo are supported"),
+                "Use torch.sparse_coo_tensor(indices, values, size) or x.to_sparse() instead of CSR, CSC, BSR and BSC.")  # fmt: skip
+
+
+sparse_csr_tensor = sparse_csc_tensor = sparse_bsr_tensor = sparse_bsc_tensor = sparse_compressed_tensor = compressed
+
+# --- between dense and sparse -----------------------------------------------------------------------------------
+
+
+@_declared(name="to_sparse", node="ToSparseBackward1", linear="input")
+def _stored(input: Tensor, indices: Tensor) -> Coo:
+    return Coo(indices, input[tuple(indices)] if len(indices) else input[None][: indices.shape[1]], input.shape, True)
+
+
+_stored.vjp(input=lambda g: to_dense(g))
+
+
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Layout | None = None, blocksize: Any = None,
+              dense_dim: int | None = None) -> Tensor:  # fmt: skip
+    """What is not zero, as a sparse tensor; sparse tensors as they are.
+
+    Args:
+        sparse_dim: how many dimensions, the first ones, are sparse; default: all.
+        layout: ``torch.sparse_coo``, if given.
+
+    >>> import pullback as torch
+    >>> torch.tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse().values()
+    tensor([5.])
+    """
+    if layout not in (None, sparse_coo):
+        compressed()
+    if self.is_sparse:
+        return self
+    n = self.ndim
+    sparse_dim = n if sparse_dim is None else sparse_dim
+    if not 0 <= sparse_dim <= n:
+        raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{n}] range, but {sparse_dim} is given")
+    if n and not sparse_dim:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    there = (self._array != 0).any(tuple(range(sparse_dim, n)))
+    at = np.array(there.nonzero(), np.int64) if n else np.zeros((0, int(there)), np.int64)
+    return _stored(self, op.wrap(at))
+
+
+@_declared(name="to_dense", linear="input")
+def _dense(input: Tensor, masked: bool) -> np.ndarray:
+    return input.dense()  # type: ignore[attr-defined]
+
+
+_dense.vjp(input=lambda g, input, masked: sparse_mask(g, input) if masked else g)
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """A sparse tensor with all its zeros; dense tensors as they are.
+
+    Args:
+        dtype: convert to this type, too.
+        masked_grad: whether the gradient is sparse, at the places that store something (the default), or dense.
+
+    >>> import pullback as torch
+    >>> torch.sparse_coo_tensor([[0, 2, 2]], [1.0, 2.0, 3.0], (4,)).to_dense()
+    tensor([1., 0., 5., 0.])
+    """
+    x = _dense(self, masked_grad is not False) if self.is_sparse else self
+    return x if dtype is None else x.to(dtype)
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements, of a dense or sparse tensor, at the places where the sparse tensor ``mask`` stores something.
+
+    >>> import pullback as torch
+    >>> torch.tensor([1.0, 2.0]).sparse_mask(torch.tensor([0.0, 7.0]).to_sparse()).values()
+    tensor([2.])
+    """
+    if self.shape != mask.shape:
+        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+                           f"{list(mask.shape)}")  # fmt: skip
+    at = _held(mask, "sparse_mask").coalesce().indices
+    return _placed(values_at(self, at), op.wrap(at), tuple(self.shape), True)
+
+
+# --- taking apart -----------------------------------------------------------------------------------------------
+
+
+def _held(x: Tensor, what: str) -> Coo:
+    if not x.is_sparse:
+        raise RuntimeError(f"{what} expected sparse {'' if what == 'values' else 'coordinate '}tensor layout but got Strided")
+    return x._array
+
+
+@_declared(name="values", linear="input")
+def _values(input: Tensor) -> np.ndarray:
+    return input.value  # type: ignore[attr-defined]
+
+
+_values.vjp(input=lambda g, input: _placed(g, op.wrap(input._array.indices), tuple(input.shape), True))
+
+
+@_declared(name="coalesce", linear="input")
+def _coalesced(input: Tensor) -> Coo:
+    return input.coalesce()  # type: ignore[attr-defined]
+
+
+_coalesced.vjp(input=lambda g: g)
+
+
+def coalesce(self: Tensor) -> Tensor:
+    """Each place once, in order, with the sum of its values; itself if that is so already."""
+    return self if _held(self, "coalesce").coalesced else _coalesced(self)
+
+
+def values(self: Tensor) -> Tensor:
+    """The values of a coalesced tensor: ``(nnz, ...)``."""
+    if not _held(self, "values").coalesced:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+    return _values(self)
+
+
+def indices(self: Tensor) -> Tensor:
+    """The places of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
+    if not _held(self, "indices").coalesced:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+    return op.wrap(self._array.indices)
+
+
+def _sparse_dim(self: Tensor) -> int:
+    """How many dimensions are sparse."""
+    return self._array.sparse_dim if self.is_sparse else 0
+
+
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    _held(self, "_coalesced_").coalesced = coalesced
+    return self
+
+
+for _name, _method in {
+    "coalesce": coalesce, "dense_dim": lambda self: self.ndim - _sparse_dim(self), "indices": indices,
+    "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced, "sparse_dim": _sparse_dim, "sparse_mask": sparse_mask,
+    "to_dense": to_dense, "to_sparse": to_sparse, "values": values, "_coalesced_": _coalesced_,
+    "_indices": lambda self: op.wrap(_held(self, "indices").indices), "_values": lambda self: op.wrap(_held(self, "values").value),
+    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "to_sparse_csr": compressed, "to_sparse_csc": compressed,
+    "to_sparse_bsr": compressed, "to_sparse_bsc": compressed,
+}.items():  # fmt: skip
+    op.offer(_method, _name)
+
+
+# --- torch.sparse -----------------------------------------------------------------------------------------------
+
+
+def _sampled(x: Any, y: Any, pattern: Tensor) -> Tensor:
+    """The matrix product ``x @ y.T`` where the pattern stores something, and nowhere else."""
+    at = pattern._array.coalesce().indices
+    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), op.wrap(at), tuple(pattern.shape), True)
+
+
+def _node_name(mat1: Any, mat2: Any) -> str:
+    return "SparseSparseMatmulBackward0" if mat2.is_sparse else "SparseAddmmBackward0"
+
+
+@_declared(name="sparse_mm", node=_node_name, linear="mat1 mat2")
+def _product(mat1: Tensor, mat2: Tensor) -> Any:
+    return RULES["matmul"](op.REGISTRY["matmul"], mat1, mat2)
+
+
+def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+    return sparse_mask(matmul(g, t(mat2)), mat1) if mat2.is_sparse else _sampled(g, mat2, mat1)
+
+
+def _of_mat2(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+    d = matmul(t(mat1), g)
+    return sparse_mask(d, mat2) if mat2.is_sparse else d
+
+
+_product.vjp(mat1=_of_mat1, mat2=_of_mat2)
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """The product of two matrices of which at least one is sparse; of two sparse ones it is sparse.
+
+    Args:
+        mat1, mat2: ``(n, k)`` and ``(k, m)``, of one dtype.
+
+    Derivative: for a dense factor dense, for a sparse one only at the places where it stores something.
+
+    >>> import pullback as torch
+    >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+    >>> torch.sparse.mm(a, torch.tensor([[1.0], [10.0]]))
+    tensor([[20.],
+            [ 3.]])
+    """
+    if reduce is not None:
+        compressed()
+    for name, x in (("mat1", mat1), ("mat2", mat2)):
+        if x.ndim != 2:
+            raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")
+    if mat1.is_sparse:
+        return _product(mat1, mat2)
+    return t(_product(t(mat2), t(mat1))) if mat2.is_sparse else matmul(mat1, mat2)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """``beta * mat + alpha * (mat1 @ mat2)``, of a dense matrix, a sparse and a dense one; see :func:`mm`.
+
+    >>> import pullback as torch
+    >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+    >>> torch.sparse.addmm(torch.ones(2, 1), a, torch.tensor([[1.0], [10.0]]), alpha=2)
+    tensor([[41.],
+            [ 7.]])
+    """
+    return mat * beta + mm(mat1, mat2) * alpha
+
+
+@_declared(name="sparse_sum", linear="input")
+def _summed(input: Tensor, dim: tuple[int, ...]) -> Any:
+    return RULES["sum_dims"](op.REGISTRY["sum_dims"], input, dim, False)
+
+
+def _of_summed(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:
+    at, n = input._array.indices, input._array.sparse_dim
+    spread = values_at(g, at[[d for d in range(n) if d not in dim]])
+    for d in sorted(dim):
+        spread = unsqueeze(spread, d - n + 1) if d >= n else spread
+    return _placed(expand(spread, input._array.value.shape), op.wrap(at), tuple(input.shape), True)
+
+
+_summed.vjp(input=_of_summed)
+
+
+def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of a sparse tensor: of all elements, or along dimensions; sparse, if a sparse dimension is left.
+
+    Derivative: sparse, at the places where the input stores something.
+
+    >>> import pullback as torch
+    >>> torch.sparse.sum(torch.sparse_coo_tensor([[0, 1], [2, 2]], [3.0, 4.0], (2, 3)), 0).to_dense()
+    tensor([0., 0., 7.])
+    """
+    x = coalesce(input if dtype is None else input.to(dtype))
+    return total(values(x)) if dim is None else _summed(x, dims_of(dim, x.ndim))
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Softmax along a dimension, of what a sparse tensor stores: what it does not store counts as minus infinity.
+
+    >>> import pullback as torch
+    >>> torch.sparse.softmax(torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3)), 1).values()
+    tensor([0.5000, 0.5000])
+    """
+    return _normalized(input, dim, dtype, lambda shifted, sums: exp(shifted) / sums)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The logarithm of :func:`softmax`.
+
+    >>> import pullback as torch
+    >>> torch.sparse.log_softmax(torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3)), 1).values()
+    tensor([-0.6931, -0.6931])
+    """
+    return _normalized(input, dim, dtype, lambda shifted, sums: shifted - log(sums))
+
+
+def _normalized(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """``of`` the values less their maximum, and the sums of their exponentials; each along ``dim``."""
+    x = coalesce(input if dtype is None else input.to(dtype))
+    v, at, n = values(x), x._array.indices, x._array.sparse_dim
+    dim = wrapped_dim(dim, x.ndim)
+    if dim >= n:
+        shifted = v - v.detach().amax(dim - n + 1, True)
+        result = of(shifted, total(exp(shifted), dim - n + 1, True))
+    else:  # the values that differ only in their place along dim belong together
+        others = [d for d in range(n) if d != dim]
+        _, group = np.unique(flat(at[others], [x.shape[d] for d in others]), return_inverse=True)
+        shape = (int(group.max(initial=-1)) + 1, *v.shape[1:])
+        largest = np.full(shape, -np.inf, v._array.dtype)
+        np.maximum.at(largest, group, v._array)
+        shifted = v - op.wrap(largest[group])
+        result = of(shifted, take_at(sum_at(exp(shifted), [group], shape), [group]))
+    return _placed(result, op.wrap(at), tuple(x.shape), True)

@@ -1,0 +1,320 @@
+"""What ``compile`` promises beside the operations: inputs, guards, writes, refusals, derivatives."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import pathlib
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.compiler import CannotCompile, compile
+
+F = nn.functional
+OPTIMIZERS = {
+    "sgd": lambda p: pullback.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: pullback.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
+    "adam": lambda p: pullback.optim.Adam(p, lr=0.01),
+    "adamw": lambda p: pullback.optim.AdamW(p, lr=0.01, amsgrad=True),
+    "rmsprop": lambda p: pullback.optim.RMSprop(p, lr=0.01, momentum=0.5),
+    "adagrad": lambda p: pullback.optim.Adagrad(p, lr=0.01),
+    "nadam": lambda p: pullback.optim.NAdam(p, lr=0.01),
+}
+
+
+def training(make: Any) -> tuple[Any, Any, Any]:
+    """A network, its optimizer, and a step that uses both."""
+    pullback.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Dropout(0.2), nn.BatchNorm1d(9), nn.Linear(9, 3))
+    optimizer = make(net.parameters())
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        optimizer.step()
+        return {"loss": loss.detach(), "norm": norm}
+
+    return net, optimizer, step
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_with_schedule(name: str) -> None:
+    """Parameters, buffers, gradients and losses of eight steps, with dropout and a learning rate that changes, compile once or twice."""
+    runs = []
+    for wrap in (lambda f: f, compile):
+        net, optimizer, step = training(OPTIMIZERS[name])
+        step = wrap(step)
+        schedule = pullback.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+        rng, seen = np.random.default_rng(0), []
+        for _ in range(8):
+            x, y = pullback.from_numpy(rng.normal(size=(7, 6)).astype(np.float32)), pullback.from_numpy(rng.integers(0, 3, 7))
+            seen += [v.item() for v in step(x, y).values()]
+            schedule.step()
+        seen += [p.detach().numpy().copy() for p in net.parameters()] + [p.grad.numpy().copy() for p in net.parameters()]
+        seen += [b.numpy().copy() for b in net.buffers()]
+        runs.append(seen)
+        if wrap is compile:
+            assert len(step.versions) == 1
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
+
+
+def test_optimizer_state_can_be_saved_and_loaded() -> None:
+    """A state that is loaded is another one: the next step goes on from there."""
+    net, optimizer, step = training(OPTIMIZERS["adam"])
+    fast = compile(step)
+    x, y = pullback.randn(7, 6), pullback.tensor([0, 1, 2, 0, 1, 2, 0])
+    fast(x, y)
+    saved = copy.deepcopy((net.state_dict(), optimizer.state_dict()))
+    pullback.manual_seed(7)
+    expected = [fast(x, y)["loss"].item() for _ in range(3)]
+    net.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    pullback.manual_seed(7)
+    np.testing.assert_allclose([fast(x, y)["loss"].item() for _ in range(3)], expected, rtol=1e-6)
+
+
+def test_gradients_accumulate() -> None:
+    """Without zero_grad gradients add up, in place."""
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+    @compile
+    def accumulate(x: Any) -> None:
+        (w * x).sum().backward()
+
+    for _ in range(3):
+        accumulate(pullback.tensor([1.0, 3.0]))
+    np.testing.assert_array_equal(w.grad.numpy(), [3, 9])
+    kept = w.grad
+    accumulate(pullback.tensor([1.0, 3.0]))
+    assert w.grad is kept
+    w.grad = None
+    accumulate(pullback.tensor([1.0, 3.0]))
+    np.testing.assert_array_equal(w.grad.numpy(), [1, 3])
+
+
+def test_results_are_new_each_time() -> None:
+    """Results and gradients of earlier calls stay what they were."""
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+    @compile
+    def step(x: Any) -> Any:
+        w.grad = None
+        y = w * x
+        y.sum().backward()
+        return y.detach()
+
+    first, g = step(pullback.tensor([1.0, 1.0])), w.grad
+    second, h = step(pullback.tensor([2.0, 2.0])), w.grad
+    third = step(pullback.tensor([3.0, 3.0]))
+    np.testing.assert_array_equal([t.numpy() for t in (first, second, third)], [[1, 2], [2, 4], [3, 6]])
+    np.testing.assert_array_equal([g.numpy(), h.numpy()], [[1, 1], [2, 2]])
+
+
+SCALE = 2.0
+BIAS = pullback.tensor([1.0])
+
+
+def test_variables_and_modes_are_watched() -> None:
+    """Globals, attributes, train and eval, grad mode, shapes and types: each compiles a version, none is forgotten."""
+    global SCALE, BIAS
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop, self.factor = nn.Dropout(0.5), 3.0
+
+        def forward(self, x: Any) -> Any:
+            return self.drop(x) * self.factor * SCALE + BIAS
+
+    net = Net()
+    fast = compile(net)
+    x = pullback.ones(4)
+    try:
+        for change in (lambda: None, net.eval, lambda: setattr(net, "factor", 5.0), lambda: globals().update(SCALE=-1.0),
+                       lambda: globals().update(BIAS=pullback.tensor([7.0])), lambda: BIAS.mul_(2)):  # fmt: skip
+            change()
+            for _ in range(2):
+                pullback.manual_seed(3)
+                expected = net(x).numpy()
+                pullback.manual_seed(3)
+                np.testing.assert_array_equal(fast(x).numpy(), expected)
+        assert len(fast._compiled.versions) == 5
+        with pullback.no_grad():
+            fast(x)
+        fast(pullback.ones(5)), fast(pullback.ones(4, dtype=pullback.float64))
+        assert len(fast._compiled.versions) == 8
+        with pytest.warns(UserWarning, match="runs uncompiled from now on"):
+            fast(pullback.ones(6))
+        np.testing.assert_array_equal(fast(pullback.ones(7)).numpy(), net(pullback.ones(7)).numpy())
+    finally:
+        SCALE, BIAS = 2.0, pullback.tensor([1.0])
+
+
+@pytest.mark.parametrize("needs", [lambda x: x * x.sum().item(), lambda x: -x if x.sum() > 0 else x, lambda x: x * float(x[0]), lambda x: x.numpy(),
+                                   lambda x: x[x > 0], lambda x: x.nonzero()])  # fmt: skip
+def test_what_depends_on_values_is_refused(needs: Any) -> None:
+    """With the user's line; or run as it is, with one warning."""
+    x = pullback.tensor([1.0, -2.0, 3.0])
+    with pytest.raises(CannotCompile, match=r"compile: .* at .*test_compile.py:\d+"):
+        compile(needs)(x)
+    assert isinstance(x._array, np.ndarray)
+    fast = compile(needs, fallback=True)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        fast(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(np.asarray(fast(x)), np.asarray(needs(x)))
+
+
+def test_variables_that_each_call_changes_are_refused() -> None:
+    count = 0
+
+    @compile
+    def step(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x + count
+
+    with pytest.raises(CannotCompile, match="a variable is changed by each call"):
+        step(pullback.ones(2))
+
+
+def test_nothing_is_half_updated() -> None:
+    """A call that fails leaves parameters, gradients and state as they were, in the first call and later."""
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    table = pullback.zeros(3, 2)
+
+    def step(x: Any, i: Any) -> Any:
+        with pullback.no_grad():
+            w.mul_(x)
+        return F.embedding(i, table) * w.detach()
+
+    fast = compile(step)
+    with pytest.raises(IndexError):
+        fast(pullback.tensor([2.0, 2.0]), pullback.tensor([7]))
+    np.testing.assert_array_equal(w.detach().numpy(), [1, 2])
+    fast(pullback.tensor([2.0, 2.0]), pullback.tensor([1]))
+    with pytest.raises(IndexError):
+        fast(pullback.tensor([2.0, 2.0]), pullback.tensor([7]))
+    np.testing.assert_array_equal(w.detach().numpy(), [2, 4])
+
+
+def test_writes_through_views() -> None:
+    """Views follow their base, bases their views, and inputs are written into."""
+
+    def shift(x: Any) -> Any:
+        row, whole = x[1], x.view(-1)
+        row.add_(10)
+        whole[0] = -1
+        x[:, 1] = x[:, 0] * 2
+        return whole.clone(), row * 1
+
+    for _ in range(2):
+        a, b = (pullback.arange(6).reshape(3, 2).float() for _ in range(2))
+        fast = compile(shift)
+        fast(a.clone())
+        for u, v in zip(fast(a), shift(b)):
+            np.testing.assert_array_equal(u.numpy(), v.numpy())
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_exchange_in_place() -> None:
+    a, b = pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 4.0])
+
+    @compile
+    def exchange() -> None:
+        kept = a.clone()
+        a.copy_(b)
+        b.copy_(kept)
+
+    exchange(), exchange(), exchange()
+    np.testing.assert_array_equal([a.numpy(), b.numpy()], [[3, 4], [1, 2]])
+
+
+def test_random_numbers_are_drawn_anew() -> None:
+    def noise(x: Any) -> Any:
+        return x + pullback.randn(3) + pullback.rand(3) * pullback.randint(0, 9, (3,)) + pullback.empty(3).normal_()
+
+    fast, x = compile(noise), pullback.zeros(3)
+    pullback.manual_seed(0)
+    expected = [noise(x).numpy() for _ in range(3)]
+    pullback.manual_seed(0)
+    np.testing.assert_allclose([fast(x).numpy() for _ in range(3)], expected, rtol=1e-6)
+
+
+def test_compiled_module_in_an_eager_step() -> None:
+    """Gradients through a compiled forward, first and second, and a write in between is noticed."""
+    pullback.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    fast, x = compile(net), pullback.randn(5, 3, requires_grad=True)
+    for _ in range(2):
+        results = []
+        for f in (net, fast):
+            y = f(x)
+            (g,) = pullback.autograd.grad(y.sum(), x, create_graph=True)
+            (h,) = pullback.autograd.grad((g * g).sum(), x)
+            net.zero_grad()
+            f(x).pow(2).sum().backward()
+            results.append([t.detach().numpy().copy() for t in (y, g, h, *(p.grad for p in net.parameters()))])
+            x.grad = None
+        for a, b in zip(*results):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+    y = fast(x).sum()
+    with pullback.no_grad():
+        net[0].weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_transforms_inside() -> None:
+    def f(x: Any) -> Any:
+        return (x**3).sum() * x[0].sin()
+
+    fast = compile(pullback.func.hessian(f))
+    for seed in range(3):
+        x = pullback.randn(4, generator=pullback.Generator().manual_seed(seed))
+        np.testing.assert_allclose(fast(x).numpy(), pullback.func.hessian(f)(x).numpy(), rtol=1e-5, atol=1e-5)
+    assert len(fast.versions) == 1
+
+
+def test_large_sums_keep_their_digits() -> None:
+    x = pullback.full((1 << 20,), 0.1)
+    total = compile(lambda x: (x * 1.0).sum())
+    assert abs(total(x).item() / (0.1 * (1 << 20)) - 1) < 1e-6
+    assert abs(total(x).item() / (0.1 * (1 << 20)) - 1) < 1e-6
+
+
+def test_texts() -> None:
+    """The program names the user's lines; the plan and the native code can be read."""
+    fast = compile(lambda x: (x * 2).sum())
+    with pytest.raises(RuntimeError, match="call the function first"):
+        fast.ir()
+    fast(pullback.ones(3))
+    assert "mul(%0, 2)" in fast.ir() and "test_compile.py:" in fast.ir()
+    if pullback.kernels.info()["running"]:
+        assert "loop [3] float" in fast.plan() and "define" in fast.llvm()
+
+
+def test_keywords_of_pytorch_are_taken() -> None:
+    @compile(mode="reduce-overhead", backend="inductor", fullgraph=True, dynamic=False)
+    def f(x: Any, *, y: Any) -> Any:
+        return {"sum": [x + y["a"]], "none": None}
+
+    for _ in range(2):
+        out = f(pullback.ones(2), y={"a": pullback.ones(2)})
+        np.testing.assert_array_equal(out["sum"][0].numpy(), [2, 2])
+    assert compile(f, disable=True) is f
+
+
+def test_documentation() -> None:
+    """The examples of docs/compile.md give what it says."""
+    path = pathlib.Path(__file__).parents[2] / "docs" / "compile.md"
+    assert doctest.testfile(str(path), module_relative=False).failed == 0

@@ -1,0 +1,103 @@
+"""Learning rate schedules and averages of models: the programs of ``golden/record_schedules.py``, and mathematics."""
+
+import gc
+import math
+import sys
+import weakref
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback.optim import lr_scheduler as schedules
+from pullback.optim import swa_utils
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+from programs import differences, run  # noqa: E402
+from record_schedules import programs  # noqa: E402
+
+CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
+
+
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_programs_as_recorded_from_pytorch(program, recorded):
+    assert differences(run(program, pullback), recorded) == []
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("program, recorded", CASES)
+def test_the_recording_is_what_pytorch_says(program, recorded):
+    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
+
+
+def test_every_program_is_recorded():
+    assert list(programs) == list(programs.recorded)
+
+
+@pytest.mark.torch
+def test_the_same_names_as_pytorch():
+    torch = pytest.importorskip("torch")
+    assert sorted(schedules.__all__) == sorted(torch.optim.lr_scheduler.__all__)
+    assert sorted(swa_utils.__all__) == sorted(torch.optim.swa_utils.__all__)
+    assert sorted(pullback.optim.__all__) == sorted(torch.optim.__all__)
+
+
+def rates(make, steps):
+    optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0)
+    scheduler = make(optimizer)
+    seen = []
+    for _ in range(steps):
+        seen += scheduler.get_last_lr()
+        optimizer.step()
+        scheduler.step()
+    return seen
+
+
+@pytest.mark.parametrize(
+    "make, formula",
+    [
+        (lambda o: schedules.CosineAnnealingLR(o, 5, 0.1), lambda t: 0.1 + 0.9 * (1 + math.cos(math.pi * t / 5)) / 2),
+        (lambda o: schedules.LinearLR(o, 0.2, 0.8, 4), lambda t: 0.2 + 0.6 * min(t, 4) / 4),
+        (lambda o: schedules.PolynomialLR(o, 6, 3.0), lambda t: (1 - min(t, 6) / 6) ** 3),
+        (lambda o: schedules.ExponentialLR(o, 0.7), lambda t: 0.7**t),
+        (lambda o: schedules.StepLR(o, 4, 0.5), lambda t: 0.5 ** (t // 4)),
+        (lambda o: schedules.MultiStepLR(o, [5, 2], 0.5), lambda t: 0.5 ** ((t >= 2) + (t >= 5))),
+    ],
+    ids=["cosine", "linear", "polynomial", "exponential", "steps", "milestones"],
+)
+def test_step_by_step_the_formula_comes_out(make, formula):
+    """Also past the end, where the ratio of two steps would be 0 / 0."""
+    assert rates(make, 17) == pytest.approx([formula(t) for t in range(17)], abs=1e-12)
+
+
+def test_an_optimizer_with_a_schedule_is_freed_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)])
+        scheduler = schedules.StepLR(optimizer, 1)
+        ref = weakref.ref(optimizer)
+        del optimizer, scheduler
+        assert ref() is None
+    finally:
+        gc.enable()
+
+
+def test_hooks_run_also_under_a_schedule():
+    optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)])
+    schedules.StepLR(optimizer, 1)
+    seen = []
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(o is optimizer))
+    assert optimizer.step(lambda: 7) == 7
+    assert seen == [True]
+
+
+def test_the_mean_of_models_is_the_mean():
+    model = pullback.nn.Linear(2, 1)
+    averaged = swa_utils.AveragedModel(model)
+    seen = []
+    for _ in range(5):
+        pullback.nn.init.normal_(model.weight)
+        seen.append(model.weight.detach().numpy().copy())
+        averaged.update_parameters(model)
+    assert averaged.module.weight.detach().numpy() == pytest.approx(sum(seen) / 5, rel=1e-6)
