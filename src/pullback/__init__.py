@@ -131,6 +131,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "legacy": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
         HalfTensor IntTensor LongTensor ShortTensor""",
+    "ops.memory": "UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "printing": "set_printoptions",
     "run": "install uninstall",

@@ -22,8 +22,9 @@ from .autograd import modes
 from .complaint import noted
 from .device import Layout, sparse_coo
 from .lift import Level, Lifted, held
-from .op import type_name
+from .op import REGISTRY, type_name
 from .ops.index import sum_at
+from .ops.matmul import added
 from .printing import format_sparse
 from .tensor import Tensor
 
@@ -292,6 +293,14 @@ def _matrix(x: Coo) -> Any:
         raise refusal("mm")
     half = x.dtype.itemsize == 2 and x.dtype.kind in "fV"
     return csr_array((x.value.astype(np.float32) if half else x.value, x.indices), shape=x.shape)
+
+
+@rule("addmm")
+def addmm(op: Any, x: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    if isinstance(x, Coo):
+        return NotImplemented
+    made = product(REGISTRY["matmul"], mat1, mat2)
+    return NotImplemented if isinstance(made, Coo) else added(x, made, beta, alpha)
 
 
 @rule("sum_all")

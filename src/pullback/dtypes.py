@@ -208,6 +208,8 @@ def result_type_of(operands: Iterable[Any]) -> dtype:
     for x in operands:
         if isinstance(x, np.ndarray):
             d, rank = OF_NUMPY[x.dtype], 0 if x.ndim else 1
+        elif hasattr(x, "strides") and not isinstance(x, np.generic):  # lifted
+            d, rank = OF_NUMPY[x.dtype], 0 if x.shape else 1
         else:
             d, rank = of_python(type(x)), 2
         old = ranks[rank]

@@ -303,8 +303,9 @@ def without_tangents(x: Tensor) -> Tensor:
 
 
 def one_each(x: Tensor, result: Tensor) -> Tensor:
-    """A new tensor, as one for each example if ``x`` differs from example to example."""
-    value, levels = x._array, []
+    """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into nothing."""
+    levels: list[Any] = []
+    value = None if modes._local.ruling else x._array
     while isinstance(value, Lifted):
         levels += [value.level] if value.level.batches else []
         value = value.value
@@ -338,6 +339,28 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
             value.level.refuse_value()
         value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
     return value
+
+
+def overwritten(target: Any, value: Any) -> Any:
+    """An array or lifted value with everything in it overwritten; lifted by the value's level if it was not."""
+    if isinstance(value, Lifted) and not isinstance(target, Lifted):
+        target = value.level.raised(target)
+    target[...] = value
+    return target
+
+
+def live(x: Tensor) -> Tensor:
+    """A result of a transform, if it holds no value of one that has ended.
+
+    Raises:
+        RuntimeError: if it does: it was kept from there, or an order of transforms is not supported.
+    """
+    value = x._array
+    while isinstance(value, Lifted):
+        if not value.level.live:
+            raise RuntimeError("a result depends on a tensor of a transform (vmap, jvp) that has ended")
+        value = value.value
+    return x
 
 
 def settled(value: Any) -> Any:
@@ -431,6 +454,7 @@ def lifting(pull: Callable) -> Callable:
         g, saved = tensors(g), saved_tensors(node, saved)
         if whole:
             return trace.pull(pull, node, g, saved, edges)
+        before, modes._local.ruling = modes._local.ruling, node._op is not None
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
@@ -438,6 +462,8 @@ def lifting(pull: Callable) -> Callable:
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
             return level.pull(pull, node, g, saved, edges)
+        finally:
+            modes._local.ruling = before
 
     pulled.on_arrays = getattr(pull, "on_arrays", pull)  # type: ignore[attr-defined]
     return pulled

@@ -216,7 +216,10 @@ def _locator(map_location: Any) -> Callable[[Any, Any], None]:
             raise RuntimeError(f"Attempting to deserialize object on a {kind} device but torch.{where.type}.is_available() is False. If you "
                                "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
                                "your storages to the CPU.")  # fmt: skip
-        check_device(where)
+        try:
+            check_device(where)
+        except AssertionError as error:
+            raise RuntimeError(f"Attempting to deserialize object on {where}, which is not available: {error}") from None
 
     return located
 

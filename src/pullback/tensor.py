@@ -615,7 +615,7 @@ _disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
 PLAIN.add(Tensor)
 
 
-def _shared_copy(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
+def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:
     """A copy of an array; arrays that share memory share it in the copy, too."""
     if not isinstance(array, np.ndarray):
         return array.copy()

@@ -47,7 +47,8 @@ def constant(a: Any, root: Any, dtype: Any) -> Any:
 
 
 def call(sample: Sample, root: Any, args: list[Any]) -> Any:
-    dtype = next((np.dtype(str(a.dtype).removeprefix("torch.")) for a in args if isinstance(a, root.Tensor) and a.dtype.is_floating_point), np.float64)
+    floats = [str(a.dtype).removeprefix("torch.") for a in args if isinstance(a, root.Tensor) and a.dtype.is_floating_point]
+    dtype = np.dtype(floats[0] if floats else np.float64)
     kwargs = {k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, dtype) for k, v in sample.kwargs.items()}
     return sample.function(root)(*args, **kwargs)
 

@@ -478,8 +478,10 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
             storage.written(old._array)
 
 
-def laid_like(g: np.ndarray, x: np.ndarray, owned: bool) -> tuple[np.ndarray, bool]:
+def laid_like(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:
     """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is new."""
+    if not isinstance(x, ndarray):  # of a sparse tensor
+        return g, owned
     dense = np.empty_like(x, g.dtype)
     if dense.strides != x.strides and g.itemsize == x.itemsize:
         dense = np.empty(x.shape, g.dtype)

@@ -19,7 +19,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, held, saved_tensors, shown
+from ..lift import Level, Lifted, apply, crossing, held, overwritten, saved_tensors, shown
 from ..tensor import Tensor
 from . import engine, modes
 from .graph import LEAF, Output
@@ -49,9 +49,9 @@ class Dual(Lifted):
         tangent = 0
         if isinstance(value, Dual) and value.level is self.level:
             value, tangent = value.value, value.tangent
-        self.value[...] = value
+        self.value = overwritten(self.value, value)
         self.let_write()
-        self.tangent[...] = tangent
+        self.tangent = overwritten(self.tangent, tangent)
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
         return shown(self.value, made_by, requires_grad, (f"tangent={shown(self.tangent)}", *extra))
@@ -243,9 +243,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def zeros_like(x: Tensor) -> Tensor:
-    from ..ops.create import zeros_like
-
-    return zeros_like(x.detach())
+    return held(np.zeros(x._array.shape, x._array.dtype))
 
 
 def fitting(t: Any, like: Tensor) -> Any:

@@ -119,6 +119,17 @@ def _record(level: Any, cls: Any, args: tuple[Any, ...], outputs: Sequence[Any],
     return tuple(results) if several else results[0]
 
 
+def _entered(values: Sequence[Any]) -> set[Any]:
+    """The levels that some of these values, cotangents, came into from outside."""
+    levels = set()
+    for value in values:
+        while isinstance(value, Lifted):
+            if value.outer:
+                levels.add(value.level)
+            value = value.value
+    return levels
+
+
 def _show_view(out: Tensor, below: Tensor, given: Sequence[Any], args: Sequence[Any]) -> Tensor:
     """Let an output be a view of that argument whose counterpart below the level it is a view of."""
     if below._is_view():
@@ -147,12 +158,12 @@ def _part(x: Tensor, level: Forward, tangent: bool) -> Tensor:
     return a.level.inside(x, lambda each: _part(each, level, tangent))
 
 
-def _joined(level: Forward, batches: Sequence[Batch], primal: Tensor, tangent: Tensor) -> Any:
+def _joined(level: Forward, batches: Sequence[Batch], primal: Tensor, tangent: Tensor, outer: set[Any]) -> Any:
     """A dual value, perhaps for each example of a batch."""
     if not batches:
-        return Dual(level, primal._array, tangent._array)
+        return Dual(level, primal._array, tangent._array, level in outer)
     batch, *rest = batches
-    return Batched(batch, _joined(level, rest, batch.unwrap(primal), batch.unwrap(tangent)))
+    return Batched(batch, _joined(level, rest, batch.unwrap(primal), batch.unwrap(tangent), outer), batch in outer)
 
 
 def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -179,6 +190,7 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     while isinstance(chain, Batched):
         batches.append(chain.level)
         chain = chain.value
+    outer = _entered([a._array for a, d in zip(args, dual) if d])
     outputs: list[Any] = []
     for i, (o, t) in enumerate(zip(below, along)):
         along[i] = t = _fitting(ctx, i, o, t, primals, tangents)
@@ -188,7 +200,7 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         elif t is None:
             outputs.append(held(o._array) if isinstance(o, Tensor) else o)
         else:
-            outputs.append(_show_view(held(_joined(level, batches, o, t)), o, primals, args))
+            outputs.append(_show_view(held(_joined(level, batches, o, t, outer)), o, primals, args))
 
     def split(g: Any) -> list[Any]:
         if g is None or not _from_outside(g._array, level):
@@ -305,6 +317,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
                            f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
                            f"{tree_flatten(out_dims)[1]} but output has structure {out_spec}. {SEE}")  # fmt: skip
+    outer = level in _entered([x._array for x in flat if here(x)])
     below: list[Any] = []
     outputs: list[Any] = []
     for o, d in zip(flat_out, where):
@@ -314,7 +327,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if k is not None:
             outputs.append(flat[k])
         elif isinstance(o, Tensor):
-            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array)), o, given, flat))
+            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array, outer)), o, given, flat))
         else:
             outputs.append(o)
     return _record(level, cls, args, outputs, isinstance(output, tuple), below, lambda g: [None if g is None else _physical(g, level)])

@@ -273,7 +273,7 @@ class _Check:
         for g, x in zip(grads, inputs):
             if dtypes and g is not None and g.dtype is not x.dtype:
                 raise GradcheckError(f"grad has dtype {g.dtype}, but its input {x.dtype}")
-        return [np.zeros_like(x._array) if g is None else g._array for g, x in zip(grads, inputs)]
+        return [np.zeros_like(x._array) if g is None else g.to_dense()._array for g, x in zip(grads, inputs)]
 
     def zero_seed(self) -> None:
         """A seed of zeros has to give zeros."""
@@ -283,7 +283,7 @@ class _Check:
         for g, x in zip(grads, inputs):
             if g is not None and g._array.shape != x._array.shape:
                 raise GradcheckError("grad is incorrect size")
-            if g is not None and np.any(g._array != 0):
+            if g is not None and np.any(g.to_dense()._array != 0):
                 raise GradcheckError("backward not multiplied by grad_output")
 
     def undefined_seeds(self) -> None:

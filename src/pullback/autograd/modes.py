@@ -39,6 +39,7 @@ class _PerThread(threading.local):
     made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
     multithreading = True
     overrides = True
+    ruling = False  # whether a rule computes with lifted values
     transforms = 0  # how many of ``torch.func``'s are running
     batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`

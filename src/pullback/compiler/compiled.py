@@ -13,7 +13,6 @@ import numpy as np
 from .. import storage
 from ..autograd import modes
 from ..autograd.graph import LEAF
-from ..lift import held
 from ..nn.modules.module import Module
 from ..ops.random import default_generator
 from ..tensor import Tensor
@@ -230,7 +229,6 @@ class Version:
         self.trace, self.program, self.spec = trace, trace.program, spec
         wanted = self.program.wanted
         self._changed(around)
-        inputs = {i.number: i for i in self.program.inputs}
 
         # what is returned
         outputs, self.result_spec = tree_flatten(result)
@@ -267,14 +265,14 @@ class Version:
                 self.writes.append((len(wanted), x.source))
                 wanted.append(x._number)
         self.grads: list[tuple[Tensor, int | None]] = []  # (tensor, place in wanted of its new gradient)
-        leaves_of = {**{k: x for k, x in trace.cleared.items()}, **{k: x for k, (x, _) in trace.leaves.items()}}
-        for x in leaves_of.values():
-            g = x._grad
+        leaves_of = {**trace.cleared, **{k: x for k, (x, _) in trace.leaves.items()}}
+        for leaf in leaves_of.values():
+            g = leaf._grad
             if g is None:
-                self.grads.append((x, None))
+                self.grads.append((leaf, None))
             elif id(g) not in trace.tensors_known:
                 value = g._array if isinstance(g._array, Traced) else trace.known(g._array)
-                self.grads.append((x, len(wanted)))
+                self.grads.append((leaf, len(wanted)))
                 wanted.append(value.number)
         for x, e in history:
             if x._fn is not e:
@@ -294,7 +292,7 @@ class Version:
     def finish(self, leaves: list[Any], around: Surroundings, history: Any) -> None:
         """Make the plan, and the function that checks whether this version serves, runs it, and puts everything in its place."""
         trace, program = self.trace, self.program
-        sinks: dict[int, Any] = {place: source for place, source in self.writes}
+        sinks: dict[int, Any] = dict(self.writes)
         fixed = {i.number: i.what if i.kind == "constant" else trace.tensors_known[id(i.what)][1] for i in program.inputs
                  if i.kind in ("constant", "tensor")}  # fmt: skip
         self.plan = Plan(program, sinks, fixed)
@@ -333,10 +331,10 @@ class Version:
             else:
                 conditions.append(f"{a} is not {constant(x)}")
         firsts: dict[int, int] = {}
-        for i, x in enumerate([x for x in leaves if isinstance(x, Tensor)]):
-            first = firsts.setdefault(id(trace.tensors_known[id(x)][1]), i)
-            if first != i:
-                conditions.append(f"x{i} is not x{first}")
+        for k, x in enumerate([x for x in leaves if isinstance(x, Tensor)]):
+            first = firsts.setdefault(id(trace.tensors_known[id(x)][1]), k)
+            if first != k:
+                conditions.append(f"x{k} is not x{first}")
         for expression, value in around.checks:
             if value is None or isinstance(value, bool) or not isinstance(value, PLAIN):
                 conditions.append(f"{expression} is not {constant(value)}")
@@ -401,6 +399,7 @@ class Version:
         lines.append(f"return {_built(self.result_spec, iter(shown)) or f'unflatten([{listed}], RESULT)'}")
         self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
         exec(self.source, names)  # noqa: S102
+        del self.trace  # and the first call's arrays with it
         self.run = names["run"]
 
 

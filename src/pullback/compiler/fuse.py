@@ -361,7 +361,7 @@ class Fusion:
         if self.kind_of([x.number]) is None or not (part.__class__ is tuple or isinstance(part, Window) and part.order is None):
             return False
         like = np.empty(v.shape, v.dtype)
-        target = like[part] if part.__class__ is tuple else part.of(like)
+        target = part.of(like) if isinstance(part, Window) else like[part]
         if 0 in target.shape or target.shape != self.program.values[x.number].shape:
             return False
         at = self.copy_into(x.number, Memory(out, target, _address(target) - _address(like)))

@@ -12,7 +12,6 @@ from .ir import Input, Instruction, Program, refs, replaced
 from .simplify import simplified
 
 ndarray = np.ndarray
-ALIGNED = 64
 
 
 class Plan:
@@ -22,7 +21,7 @@ class Plan:
         program: the program, simplified.
         sinks: which of the wanted values go into the memory of which inputs.
         inputs: the numbers of the inputs that are used.
-        steps: what is done, in order.
+        steps: what is done, in order, as text.
     """
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray]) -> None:
@@ -32,7 +31,7 @@ class Plan:
             used.update(refs(step.args))
         used.update(source.number for source in sinks.values())
         self.inputs = used
-        self.steps: list[Any] = []
+        self.steps: list[str] = []
         self._texts: list[str] = []
         self._bytes = 0
 
@@ -42,7 +41,7 @@ class Plan:
             from .segments import Segments
 
             made = Segments(self.program, self.sinks, self.fixed, self.inputs)
-            self.steps, self._texts, self._bytes = made.fusion.steps, made.texts, made.bytes
+            self.steps, self._texts, self._bytes = list(map(str, made.fusion.steps)), made.texts, made.bytes
             return made.lines(variables, names)
         return self._interpreted(variables, names)
 

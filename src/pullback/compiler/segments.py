@@ -117,7 +117,8 @@ class Segments:
         for _, m in self.moves:
             final[m.root] = len(steps)
         free: list[tuple[int, int]] = []  # (offset, size) of holes
-        end, self.offsets = 0, {}
+        end = 0
+        self.offsets: dict[Any, int] = {}
         living: list[tuple[int, int, int]] = []
         for r in sorted(first, key=first.__getitem__):
             if r in self.given or r in self.homes or r in python:
@@ -233,8 +234,8 @@ class Segments:
                 v = variables[n]
                 lines.append(f"if not {v}.flags.c_contiguous: " + ("return MISS" if n in written else f"{v} = contiguous({v})"))
         for place, root in self.outs.items():
-            v = self.values[root]
-            lines.append(f"o{place} = empty({v.shape}, {constant(v.dtype)})")
+            made = self.values[root]
+            lines.append(f"o{place} = empty({made.shape}, {constant(made.dtype)})")
 
         def variable(home: tuple[str, Any]) -> str:
             kind, key = home

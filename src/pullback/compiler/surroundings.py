@@ -90,7 +90,8 @@ class Surroundings:
         self._todo += [(v, f.__name__) for v in f.__defaults__ or ()]
         if not users:
             return
-        codes, used = [code], set()
+        used: set[str] = set()
+        codes = [code]
         while codes:
             c = codes.pop()
             used.update(c.co_names)

@@ -60,6 +60,7 @@ class Traced(Lifted):
     __slots__ = ("_number", "parent", "how", "writes", "seen", "source")
     outer = False
     level: Any
+    source: Any
 
     def __init__(self, level: Trace, value: ndarray, number: int, parent: Traced | None = None, how: Any = None) -> None:
         self.level, self.value, self._number, self.parent, self.how = level, value, number, parent, how
@@ -107,8 +108,8 @@ class Traced(Lifted):
     def __invert__(self) -> Any:
         return (~held(self))._array
 
-    item = tolist = tobytes = numpy = __array__ = __bool__ = __float__ = __int__ = __index__ = _needs_value  # type: ignore[assignment]
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __getitem__ = __iter__ = _needs_value  # type: ignore[assignment]
+    item = tolist = tobytes = numpy = __array__ = __bool__ = __float__ = __int__ = __index__ = _needs_value
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __getitem__ = __iter__ = _needs_value
     __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
@@ -133,6 +134,12 @@ class Number(float):
         self = Number(value)
         self.trace, self.source = trace, source
         return self
+
+    def __neg__(self) -> Number:
+        return Number.of(self.trace, -float(self), f"(-{self.source})")
+
+    def __bool__(self) -> bool:
+        return self != 0
 
     __hash__ = float.__hash__
 
@@ -174,8 +181,6 @@ for _name, _sign in {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv_
     _arithmetic(_name, _sign)
 for _name, _sign in {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "==", "__ne__": "!="}.items():
     _comparison(_name, _sign)
-Number.__neg__ = lambda self: Number.of(self.trace, -float(self), f"(-{self.source})")  # type: ignore[method-assign]
-Number.__bool__ = lambda self: self != 0  # type: ignore[method-assign]
 
 
 # Operations whose rules are kernels of their own, on arrays.

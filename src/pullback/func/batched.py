@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, storage
 from ..autograd import modes
-from ..lift import Level, Lifted, crossing, held, shown
+from ..lift import Level, Lifted, crossing, held, overwritten, shown
 from ..tensor import Tensor
 from . import batching
 
@@ -66,7 +66,7 @@ class Batched(Lifted):
             value, extra = value.value, self.ndim - value.ndim
             if extra:
                 value = value.reshape(value.shape[:1] + (1,) * extra + value.shape[1:])
-        self.value[...] = value
+        self.value = overwritten(self.value, value)
 
 
 class Batch(Level):

@@ -32,7 +32,7 @@ def _lifted(value: Any, levels: Sequence[Batch]) -> Any:
 
 def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """What ``draw`` makes of a shape, for the examples of every ``vmap`` of this thread."""
-    different = []
+    different: list[Batch] = []
     for level in reversed(modes._local.batches):
         _refuse_errors(level)
         if level.randomness == "different":
@@ -49,7 +49,7 @@ def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> An
     tensors = [without_tangents(held(p)) if hasattr(p, "shape") else p for p in parameters]
     shape = np.broadcast_shapes(*[t._array.shape for t in tensors if isinstance(t, Tensor)])
     tensors = [t.expand(shape) if isinstance(t, Tensor) and t._array.shape != shape else t for t in tensors]
-    different = []
+    different: list[Batch] = []
     for level in reversed(modes._local.batches):
         _refuse_errors(level)
         batched = [isinstance(t, Tensor) and isinstance(t._array, Batched) and t._array.level is level for t in tensors]

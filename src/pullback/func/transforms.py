@@ -14,7 +14,7 @@ from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
 from ..autograd.graph import Output
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Crossing, Lifted, crossing, held
+from ..lift import Lifted, crossing, held, live
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .batched import Batch
@@ -80,7 +80,7 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
         roots = [(e, s._array) for e, s in roots]
     with modes.set_grad_enabled(create):
         found = engine.run(roots, retain=retain or create, create=create, wanted=wanted, accumulate=False) if roots else [None] * len(wanted)
-    return [held(np.zeros(*kind) if g is None else g) for g, kind in zip(found, inputs.types)]
+    return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
 
 
 def _open(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
@@ -383,7 +383,7 @@ def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: di
             ndim = len(y._array.shape) + 1
             if not -ndim <= d < ndim:
                 raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
-            results.append(level.unwrap(y, d % ndim))
+            results.append(live(level.unwrap(y, d % ndim)))
     return tree_unflatten(results, out_spec)
 
 

@@ -174,6 +174,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     >>> torch.asarray([1, 2])
     tensor([1, 2])
     """
+    obj = getattr(obj, "_owner", obj)  # the bytes of a torch.UntypedStorage
     t = as_tensor(obj, dtype, device)
     source = obj._array if isinstance(obj, Tensor) else obj
     if copy is False and not (isinstance(source, np.ndarray) and np.shares_memory(source, t._array)):

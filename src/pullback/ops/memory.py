@@ -105,6 +105,19 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    _untyped = untyped
+
+    @staticmethod
+    def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, mapped into memory; written back to it if ``shared``."""
+        return UntypedStorage(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))))
+
+    def __getitem__(self, part: slice) -> UntypedStorage:
+        return UntypedStorage(self._owner.reshape(-1).view(np.uint8)[part])
+
 
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:

@@ -634,7 +634,7 @@ def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     out = where(out == -inf, 0, out)
     share = exp(input - spread(out, input.shape, dim, keepdim))
     whole = sum(share, dim, keepdim)  # 1, but for the rounding of `out`, which matters where that is large
-    return share * spread(g / where(whole > 0, whole, 1), input.shape, dim, keepdim)
+    return share * spread(g / where((whole == whole) & (whole != 0), whole, 1), input.shape, dim, keepdim)
 
 
 logsumexp.vjp(input=_of_logsumexp)

@@ -13,19 +13,21 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
-from ..coo import RULES, Coo, flat
+from ..coo import RULES, Coo, flat, refusal
 from ..device import Layout, check_device, sparse_coo
 from ..dtypes import FLOATING, int64
 from ..tensor import Tensor
 from .create import as_tensor, shape_of, zeros
-from .index import sum_at, take_at
+from .index import index_array, sum_at, take_at
 from .matmul import matmul
+from .matmul import mm as spmm
 from .pointwise import exp, log
 from .reduce import dims_of
 from .reduce import sum as total
 from .view import expand, t, unsqueeze, wrapped_dim
 
-__all__ = ["sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"]
+__all__ = ["dsmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
+           "sparse_csr_tensor", "spmm"]  # fmt: skip
 
 
 def _declared(impl: Any = None, **options: Any) -> Any:
@@ -48,8 +50,9 @@ def _placed(values: Tensor, indices: Tensor, size: tuple[int, ...], is_coalesced
 _placed.vjp(values=lambda g, indices: values_at(g, indices))
 
 
-def place(values: Any, indices: np.ndarray, size: Sequence[int], is_coalesced: bool = False) -> Any:
+def place(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = False) -> Any:
     """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an array."""
+    indices = index_array(indices)
     if isinstance(values, Tensor):
         return _placed(values, op.wrap(indices), tuple(size), is_coalesced)
     return Coo(indices, values, size, is_coalesced)
@@ -57,7 +60,7 @@ def place(values: Any, indices: np.ndarray, size: Sequence[int], is_coalesced: b
 
 def values_at(x: Tensor, indices: Any) -> Tensor:
     """The values of a tensor, dense or sparse, at some places of its first dimensions: ``(nnz, ...)``."""
-    indices = indices._array if isinstance(indices, Tensor) else indices
+    indices = index_array(indices)
     if x.is_sparse:
         return _stored_at(x, indices)
     return take_at(x, list(indices)) if len(indices) else expand(unsqueeze(x, 0), (indices.shape[1], *x.shape))
@@ -101,6 +104,8 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dty
         at, stored = np.zeros((len(shape), 0), np.int64), zeros(0, dtype=dtype)
     else:
         stored = as_tensor(values, dtype=dtype)
+        if stored.is_sparse:
+            raise refusal("sparse_coo_tensor")
         at = as_tensor(indices, dtype=int64)._array
         stored = stored if stored.ndim else expand(stored, (1,))
         shape = _checked(at, stored._array, size, is_coalesced)
@@ -275,16 +280,18 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     return self
 
 
-for _name, _method in {
+_METHODS: dict[str, Any] = {
     "coalesce": coalesce, "dense_dim": lambda self: self.ndim - _sparse_dim(self), "indices": indices,
     "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced, "sparse_dim": _sparse_dim, "sparse_mask": sparse_mask,
-    "to_dense": to_dense, "to_sparse": to_sparse, "values": values, "_coalesced_": _coalesced_,
-    "_indices": lambda self: op.wrap(_held(self, "indices").indices), "_values": lambda self: op.wrap(_held(self, "values").value),
-    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "to_sparse_csr": compressed, "to_sparse_csc": compressed,
-    "to_sparse_bsr": compressed, "to_sparse_bsc": compressed,
-}.items():  # fmt: skip
+    "to_dense": to_dense, "to_sparse": to_sparse, "to_sparse_coo": lambda self: to_sparse(self), "values": values,
+    "_coalesced_": _coalesced_, "_indices": lambda self: op.wrap(_held(self, "indices").indices),
+    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "_values": lambda self: op.wrap(_held(self, "values").value),
+    **dict.fromkeys(("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"), compressed),
+}  # fmt: skip
+for _name, _method in _METHODS.items():
     op.offer(_method, _name)
 
+dsmm = spmm
 
 # --- torch.sparse -----------------------------------------------------------------------------------------------
 

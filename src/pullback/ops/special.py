@@ -107,7 +107,19 @@ def erf(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("erfc", "erfc_vml_cpu"), to=FLOATING, inplace=True)
+_erfc, _erfcx = from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx")
+
+
+def _erfc_of(x: Any) -> Any:
+    result = _erfc(x)
+    if x.dtype == np.float64 and x.ndim and (far := np.greater(x, 2)).any():
+        x = np.minimum(x[far], 40)  # where the value is 0
+        head = x.astype(np.float32).astype(np.float64)  # its square is exact, so that the exponential is
+        result[far] = np.exp(-head * head) * np.exp((head - x) * (head + x)) * _erfcx(x)
+    return result
+
+
+@op.elementwise(by=_erfc_of, to=FLOATING, inplace=True)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -117,7 +129,7 @@ def erfc(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("erfcx"), to=FLOATING, method=False, node="SpecialErfcxBackward0")
+@op.elementwise(by=_erfcx, to=FLOATING, method=False, node="SpecialErfcxBackward0")
 def erfcx(input: Tensor) -> Tensor:
     """``exp(input ** 2) * erfc(input)``, without overflow for large input.
 

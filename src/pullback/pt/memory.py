@@ -8,9 +8,11 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.graph import LEAF
+from ..device import sparse_coo
 from ..dtypes import dtype
 from ..op import wrap
 from ..ops.part import strided
+from ..ops.sparse import sparse_coo_tensor
 from ..tensor import BOOKKEEPING, Tensor
 from .machine import LoadError
 
@@ -107,6 +109,16 @@ def typed_tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad
     if type(of) is not dtype:
         raise LoadError("a tensor of the file is damaged: its type is missing")
     return tensor(memory, offset, size, stride, requires_grad, hooks, metadata, of)
+
+
+def sparse_tensor(layout: Any, parts: Any) -> Tensor:
+    """A sparse tensor from its places, its values, its size and whether it is coalesced."""
+    if layout is not sparse_coo or type(parts) is not tuple or len(parts) not in (3, 4) or not all(isinstance(p, Tensor) for p in parts[:2]):
+        raise LoadError("a sparse tensor of the file is damaged, or not in coordinate form")
+    try:
+        return sparse_coo_tensor(parts[0], parts[1], tuple([whole(n) for n in parts[2]]), is_coalesced=bool(*parts[3:]))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise LoadError(f"a sparse tensor of the file is damaged: {error}") from None
 
 
 def require_grad(t: Tensor, requires_grad: Any) -> Tensor:

@@ -36,6 +36,7 @@ class Global:
 
 TENSOR, TYPED_TENSOR = Global("torch._utils._rebuild_tensor_v2"), Global("torch._utils._rebuild_tensor_v3")
 PARAMETER, PARAMETER_WITH_STATE = Global("torch._utils._rebuild_parameter"), Global("torch._utils._rebuild_parameter_with_state")
+SPARSE_TENSOR = Global("torch._utils._rebuild_sparse_tensor")
 OF_TYPE, LAYOUT = Global("torch._tensor._rebuild_from_type_v2"), Global("torch.serialization._get_layout")
 STORAGES = {d: Global(f"torch.{name}") for d, name in STORAGE_OF.items()}
 UNTYPED = Global("torch.storage.UntypedStorage")
@@ -98,6 +99,8 @@ class Pickler(pickle._Pickler):
         if type(t) is Parameter:
             args = t.detach(), t.requires_grad, OrderedDict()
             return (PARAMETER_WITH_STATE, (*args, state)) if state else (PARAMETER, args)
+        if t.is_sparse:
+            return SPARSE_TENSOR, (t.layout, (t._indices(), t._values(), t.shape, t.is_coalesced()))
         dense = t if _lies_densely(t._array) else wrap(np.ascontiguousarray(t._array).reshape(t._array.shape))
         kept = self._kept(dense._array)
         args = (kept, storage_offset(dense), tuple(dense._array.shape), stride(dense), t.requires_grad, OrderedDict())
