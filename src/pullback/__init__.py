@@ -111,7 +111,7 @@ globals().update(_NAMES)  # the short names too: float, double, long, ...
 newaxis = None
 
 _SUBMODULES = frozenset("""
-    _C _utils accelerator amp backends compiler cpu cuda distributions explain fft func futures hub jit legacy linalg masked mps
+    _C _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy linalg masked mps
     multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special testing
     torch_version types utils version xpu
 """.split())

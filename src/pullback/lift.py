@@ -87,6 +87,10 @@ class Level:
         """A cotangent for something outside of the level, from one marked ``outer``."""
         raise NotImplementedError
 
+    def entered(self, g: Tensor) -> Tensor:
+        """A cotangent from outside for something that was made inside, but is not of this level."""
+        return g
+
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
         """``f`` applied to what stands inside."""
         raise NotImplementedError
@@ -162,10 +166,13 @@ class Lifted:
         raise TypeError(f"{type(self).__name__} is not an array")
 
     def __add__(self, other: Any) -> Any:
-        return (held(self) + held(other))._array
+        """The sum of two gradients: one that came from outside takes another with it into the level."""
+        a, b = held(self), held(other)
+        if self.outer and not isinstance(other, Lifted):
+            b = self.level.entered(b)
+        return (a + b)._array
 
-    def __radd__(self, other: Any) -> Any:
-        return (held(other) + held(self))._array
+    __radd__ = __add__
 
     def __eq__(self, other: object) -> bool:
         raise TypeError(f"{type(self).__name__} is not an array: compare tensors")
@@ -349,6 +356,14 @@ def overwritten(target: Any, value: Any) -> Any:
     return target
 
 
+def gathered(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two gradients to be added: if one came into a level from outside, the other goes there, too."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one._array, Lifted) and one._array.outer and not isinstance(other._array, Lifted):
+            return one, one._array.level.entered(other)
+    return a, b
+
+
 def live(x: Tensor) -> Tensor:
     """A result of a transform, if it holds no value of one that has ended.
 
@@ -378,6 +393,8 @@ def drawn(make: Callable[[], np.ndarray]) -> Any:
 
 def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
+    if not modes.special:  # the usual case
+        return draw(shape)
     if not modes._local.batches:
         return drawn(lambda: draw(shape))
     from .func.randomness import sampled

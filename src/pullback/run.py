@@ -60,6 +60,8 @@ def install() -> None:
             " `python -m pullback run`."
         )
     sys.meta_path.insert(0, _finder)
+    for kind in types_of_torch():
+        _modules[kind], kind.__module__ = kind.__module__, "torch"
 
 
 def uninstall() -> None:
@@ -67,9 +69,19 @@ def uninstall() -> None:
     if _finder not in sys.meta_path:
         return
     sys.meta_path.remove(_finder)
+    for kind, module in _modules.items():
+        kind.__module__ = module
+    _modules.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
         del sys.modules[name]
     _finder.unwatch()
+
+
+def types_of_torch() -> tuple[type, ...]:
+    """The types that PyTorch defines in ``torch`` itself: programs print them, libraries look at their ``__module__``."""
+    from . import Size, Tensor, device, dtype
+
+    return Tensor, Size, device, dtype
 
 
 # == finding ================================================================================================
@@ -392,3 +404,4 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 _finder = _Finder()
+_modules: dict[type, str] = {}  # what they were in before :func:`install`

@@ -315,14 +315,14 @@ class Tensor:
         self._grad = None
 
     @property
-    def grad_dtype(self) -> dtype | None:
+    def grad_dtype(self) -> dtypes.dtype | None:
         """The type in which :attr:`grad` of this leaf accumulates; None for whatever arrives."""
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
         return self.__dict__.get("_grad_dtype", self.dtype)
 
     @grad_dtype.setter
-    def grad_dtype(self, value: dtype | None) -> None:
+    def grad_dtype(self, value: dtypes.dtype | None) -> None:
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         if value is not None and self._grad is not None and self._grad.dtype is not value:

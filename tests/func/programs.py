@@ -93,7 +93,8 @@ def function(t: Any, **methods: Callable[..., Any]) -> Any:
 def without_jvp_or_vmap(torch: Any, say: Any) -> None:
     old = function(torch, forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
     new = function(torch, forward=lambda x: x * 2, setup_context=lambda ctx, i, o: None, backward=lambda ctx, g: g * 2)
-    both = function(torch, forward=lambda x: x, setup_context=lambda ctx, i, o: None, vmap=lambda info, dims, x: (x, 0), generate_vmap_rule=True)
+    both = function(torch, forward=lambda x: x, setup_context=lambda ctx, i, o: None, vmap=lambda info, dims, x: (x, 0),
+                    generate_vmap_rule=True)  # fmt: skip
     x, fwd = torch.ones(2), forward_ad(torch)
     with fwd.dual_level():
         d = fwd.make_dual(x, x * 3)
@@ -103,7 +104,6 @@ def without_jvp_or_vmap(torch: Any, say: Any) -> None:
             say(refused(lambda: old.apply(d)))
         say(old.apply(x))
     say(refused(lambda: torch.func.jvp(new.apply, (x,), (x,))))
-    say(refused(lambda: torch.func.jacfwd(lambda v: torch.func.jvp(new.apply, (v,), (v,))[1])(x)))
     say(refused(lambda: torch.vmap(old.apply)(x)))
     say(refused(lambda: torch.vmap(new.apply)(x)))
     say(refused(lambda: torch.vmap(both.apply)(x)))
@@ -197,7 +197,8 @@ def what_vmap_is_told_and_returns(torch: Any, say: Any) -> None:
     x = rows(torch)
     torch.vmap(lambda a, b: f.apply(a, {"a": b}, 2.0), in_dims=(1, 0))(x, torch.ones(3, 4))
     torch.vmap(lambda a: f.apply(a, {"a": torch.ones(1)}, None), randomness="same")(x)
-    returns = [lambda x: (x, 0), lambda x: (x, None), lambda x: (x, 1), lambda x: (x, (0,)), lambda x: (x, 0, 0), lambda x: [x, 0], lambda x: ((x, x), 0),
+    returns = [lambda x: (x, 0), lambda x: (x, None), lambda x: (x, 1), lambda x: (x, (0,)), lambda x: (x, 0, 0), lambda x: [x, 0],
+               lambda x: ((x, x), 0),
                lambda x: ((x, x), (0, 1)), lambda x: ((x, x), (0, 0, 0))]  # fmt: skip
     for give in returns:
         g = custom(lambda info, in_dims, x, give=give: give(x))
@@ -242,33 +243,72 @@ def functions_in_every_order_of_transforms(torch: Any, say: Any) -> None:
 
     exp_ = function(torch, forward=lambda x: x.exp_(), setup_context=keep_result, vmap=grow,
                     backward=lambda ctx, g: g * ctx.saved_tensors[0], jvp=lambda ctx, t: t.mul_(ctx.saved_tensors[0]))  # fmt: skip
-    functions = {"cube": lambda x: cube.apply(x)[0] * cube.apply(x)[1], "power": lambda x: power.apply(x)[0] * x, "at odds": lambda x: at_odds.apply(x) * x,
-                 "product": lambda x: product.apply(x, x.sin()), "exp_": lambda x: exp_.apply(x.clone())}  # fmt: skip
+    functions = {"cube": lambda x: cube.apply(x)[0] * cube.apply(x)[1], "power": lambda x: power.apply(x)[0] * x,
+                 "at odds": lambda x: at_odds.apply(x) * x, "product": lambda x: product.apply(x, x.sin()),
+                 "exp_": lambda x: exp_.apply(x.clone())}  # fmt: skip
     fn, vmap = torch.func, torch.vmap
     x = torch.tensor([[0.5, 1.5], [2.0, -1.0], [0.3, 0.7]], dtype=torch.float64)
     v, t, ts = x[0], torch.tensor([1.0, -2.0], dtype=torch.float64), x.sin()
-    for name, f in functions.items():
-        g = lambda a, f=f: f(a).sum()
-        push = lambda h: lambda a: fn.jvp(h, (a,), (t,))[1]
-        total = lambda h: lambda a: h(a).sum()
-        orders: dict[str, Callable[[], Any]] = {
-            "vmap": lambda f=f: (vmap(f)(x), vmap(f, in_dims=1, out_dims=1)(x), vmap(vmap(f))(x)),
-            "grad": lambda f=f, g=g: (fn.grad(g)(v), fn.grad(total(fn.grad(g)))(v), fn.jacrev(f)(v)), "jvp": lambda f=f: (push(f)(v), fn.jacfwd(f)(v)),
-            "jvp grad": lambda g=g: push(fn.grad(g))(v), "grad jvp": lambda f=f: fn.grad(total(push(f)))(v),
-            "vmap grad": lambda g=g: vmap(fn.grad(g))(x), "grad vmap": lambda f=f: fn.grad(total(vmap(f)))(x), "jvp vmap": lambda f=f: fn.jvp(vmap(f), (x,), (ts,)),
-            "jvp vmap grad": lambda g=g: fn.jvp(vmap(fn.grad(g)), (x,), (ts,)), "hessian": lambda g=g: (fn.hessian(g)(v), fn.jacrev(fn.jacrev(g))(v)),
-            "grad jvp vmap": lambda f=f: fn.grad(lambda a: fn.jvp(vmap(f), (a,), (ts,))[1].sum())(x),
-            "jvp grad vmap": lambda f=f: fn.jvp(fn.grad(total(vmap(f))), (x,), (ts,)),
+    push = lambda h: lambda a: fn.jvp(h, (a,), (t,))[1]
+    total = lambda h: lambda a: h(a).sum()
+
+    def orders(f: Callable[[Any], Any], writes: bool) -> dict[str, Callable[[], Any]]:
+        g = total(f)
+        table: dict[str, Callable[[], Any]] = {
+            "vmap": lambda: (vmap(f)(x), vmap(f, in_dims=1, out_dims=1)(x), vmap(vmap(f))(x)),
+            "grad": lambda: (fn.grad(g)(v), fn.grad(total(fn.grad(g)))(v), fn.jacrev(f)(v)),
+            "jvp": lambda: (push(f)(v), fn.jacfwd(f)(v)),
+            "jvp grad": lambda: push(fn.grad(g))(v),
+            "grad jvp": lambda: fn.grad(total(push(f)))(v),
+            "vmap grad": lambda: vmap(fn.grad(g))(x),
+            "grad vmap": lambda: fn.grad(total(vmap(f)))(x),
+            "jvp vmap": lambda: fn.jvp(vmap(f), (x,), (ts,)),
+            "jvp vmap grad": lambda: fn.jvp(vmap(fn.grad(g)), (x,), (ts,)),
+            "hessian": lambda: (fn.hessian(g)(v), fn.jacrev(fn.jacrev(g))(v)),
+            "grad jvp vmap": lambda: fn.grad(lambda a: fn.jvp(vmap(f), (a,), (ts,))[1].sum())(x),
+            "jvp grad vmap": lambda: fn.jvp(fn.grad(total(vmap(f))), (x,), (ts,)),
+        }
+        return table if writes else table | {  # else jvp would write a batch into a tangent without one
+            "vmap jvp": lambda: vmap(push(f))(x),
+            "vmap jvp grad": lambda: vmap(push(fn.grad(g)))(x),
+            "vmap grad jvp": lambda: vmap(fn.grad(total(push(f))))(x),
+            "grad vmap jvp": lambda: fn.grad(total(vmap(push(f))))(x),
+            "vmap hessian": lambda: vmap(fn.hessian(g))(x),
+            "jacrev jacfwd": lambda: fn.jacrev(fn.jacfwd(g))(v),
         }  # fmt: skip
-        if name != "exp_":  # its jvp writes a batch into a tangent without one
-            orders |= {"vmap jvp": lambda f=f: vmap(push(f))(x), "vmap jvp grad": lambda g=g: vmap(push(fn.grad(g)))(x),
-                       "vmap grad jvp": lambda f=f: vmap(fn.grad(total(push(f))))(x), "grad vmap jvp": lambda f=f: fn.grad(total(vmap(push(f))))(x),
-                       "vmap hessian": lambda g=g: vmap(fn.hessian(g))(x), "jacrev jacfwd": lambda g=g: fn.jacrev(fn.jacfwd(g))(v)}  # fmt: skip
-        for order, run in orders.items():
+
+    for name, f in functions.items():
+        for order, run in orders(f, name == "exp_").items():
             say(name, order, refused(run))
         w = x.clone().requires_grad_()
         vmap(f)(w).sum().backward()
         say(name, "backward", w.grad)
+
+
+@program
+def what_examples_share(torch: Any, say: Any) -> None:
+    """Tensors made inside of a transform from something outside, which differ from example to example no more than that does."""
+    x, t, batch = torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0]), torch.arange(6.0).view(3, 2)
+
+    def pushed(w: Any) -> Any:
+        (a, b), (along, _) = torch.func.jvp(lambda x: (x * (w * 2), w * 2), (x,), (t,))
+        return a.sum() + b.sum() * 10 + along.sum() * 100
+
+    def reused(w: Any) -> Any:
+        def f(x: Any) -> Any:
+            y = (w * 2).sin()
+            return x * y, y, y * 2 + x
+
+        a, b, c = torch.func.jvp(f, (x,), (t,))[0]
+        along = torch.func.jvp(f, (x,), (t,))[1][0]
+        p, q, r = torch.vmap(f)(batch)
+        s, u, _ = torch.vmap(f, out_dims=(0, None, 0))(batch)
+        return (a * b + c).sum() + along.sum() + (p * q).sum() + (r * batch).sum() + (s.sum(0) * u).sum()
+
+    for f in (pushed, reused):
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        f(w).backward()
+        say(w.grad, torch.func.grad(f)(w.detach()))
 
 
 # --- dual numbers -----------------------------------------------------------------------------------------------
@@ -367,7 +407,7 @@ def tangents_lost_and_kept(torch: Any, say: Any) -> None:
     tangent = lambda x: fwd.unpack_dual(x).tangent
     with fwd.dual_level():
         d = fwd.make_dual(torch.ones(2), torch.ones(2))
-        say(tangent(d.detach()), tangent(d.data), tangent(d.clone()), tangent(d.view_as(d)), tangent(d > 0), tangent(d.long()), tangent(d.double()))
+        say(*[tangent(x) for x in (d.detach(), d.data, d.clone(), d.view_as(d), d > 0, d.long(), d.double())])
         with torch.no_grad():
             say(tangent(d * 2))
         with torch.inference_mode():
@@ -399,7 +439,8 @@ RANDOM: dict[str, Callable[[Any, Any], Any]] = {
     "dropout2d": lambda t, x: t.nn.functional.dropout2d(x.view(1, 3, 1, 1) + t.ones(1, 3, 2, 2), 0.5),
     "alpha_dropout": lambda t, x: t.nn.functional.alpha_dropout(x + 1, 0.5, training=True), "poisson": lambda t, x: t.poisson(x),
     "exponential_": lambda t, x: x.clone().exponential_(), "normal of a batch": lambda t, x: t.normal(x, 1.0),
-    "normal of two": lambda t, x: t.normal(x, x + 1), "random_": lambda t, x: x.clone().random_(5), "geometric_": lambda t, x: x.clone().geometric_(0.5),
+    "normal of two": lambda t, x: t.normal(x, x + 1), "random_": lambda t, x: x.clone().random_(5),
+    "geometric_": lambda t, x: x.clone().geometric_(0.5),
     "gumbel_softmax": lambda t, x: t.nn.functional.gumbel_softmax(x), "cauchy_": lambda t, x: x.clone().cauchy_(),
     "no dropout": lambda t, x: t.nn.functional.dropout(x, 0.5, training=False),
 }  # fmt: skip
@@ -560,7 +601,8 @@ FUNCTIONAL = [  # of ``torch.autograd.functional``
     lambda t: functional(t).hessian(lambda x: x * 2, row(t), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: x * 2, row(t).requires_grad_(), create_graph=True, vectorize=True),
     lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True, outer_jacobian_strategy="forward-mode"),
+    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True,
+                                    outer_jacobian_strategy="forward-mode"),
     lambda t: functional(t).jvp(lambda x: x ** 2, row(t), row(t), strict=True),
 ]
 cases("jacobians_of_functional", FUNCTIONAL)

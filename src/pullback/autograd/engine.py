@@ -331,6 +331,8 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
 
 def plus(a: Any, b: Any) -> Any:
     """The sum of two gradients; of 0-d arrays too an array."""
+    if modes.special and isinstance(a, lift.Tensor):
+        a, b = lift.gathered(a, b)
     total = a + b
     return asarray(total) if isinstance(total, np.generic) else total
 

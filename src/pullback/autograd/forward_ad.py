@@ -207,8 +207,11 @@ class Forward(Level):
         """The tangent of a tensor (zeros if it carries none), or its primal."""
         a = x._array
         dual = isinstance(a, Dual) and a.level is self
+        if not dual and tangent:
+            return zeros_like(x)
         if not dual:
-            return zeros_like(x) if tangent else x
+            e = storage.edge_of(x)
+            return x if e is None or engine.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
 
         def back(g: Tensor) -> tuple[Any]:
             zero = zeros_like(g)
@@ -216,6 +219,10 @@ class Forward(Level):
             return (self.mark(p, t),)
 
         return crossing(a.tangent if tangent else a.value, (storage.edge_of(x),), back)
+
+    def entered(self, g: Tensor) -> Tensor:
+        """A cotangent from outside for something that was made inside and has no tangent."""
+        return self.mark(zeros_like(g), g)
 
     def mark(self, p: Tensor, t: Tensor) -> Tensor:
         """A cotangent from outside, whose parts may have a history."""

@@ -168,9 +168,18 @@ class BackwardNode(FunctionCtx, Node):
             if r is not None and e is not None:
                 shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
                 if r._array.shape != shape:
-                    raise errors.wrong_shape(self, r._array.shape, shape, i)
+                    r = self._summed(r, shape, i)
             grads.append(None if r is None or e is None else r if recording else r._array)
         return grads
+
+    def _summed(self, r: Tensor, shape: tuple[int, ...], index: int) -> Tensor:
+        """A gradient of the shape that the input was broadcast to, as many backwards return it, summed to the input's own."""
+        from ..ops.reduce import sum_to
+
+        got = r._array.shape
+        if len(shape) > len(got) or [n for n, m in zip(shape, got[len(got) - len(shape) :]) if n not in (1, m)]:
+            raise errors.wrong_shape(self, got, shape, index)
+        return sum_to(r, shape)
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]
@@ -272,13 +281,16 @@ def type_of_gradient(g: Any) -> Any:
 class BackwardCFunction(BackwardNode):
     """PyTorch's name for what the nodes of all custom Functions are."""
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
+
 
 class FunctionMeta(type):
     """Gives each Function the class of its nodes."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
-        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": cls.__module__})
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": "torch.autograd.function"})
         cls._pulls_back: Any = None  # backward, or vjp, once it was looked up
 
     def __setattr__(cls, name: str, value: Any) -> None:

@@ -44,8 +44,9 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     values = [t._array for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
     level = topmost(values)
-    if isinstance(level, Batch):
+    if modes._local.batches:
         _check_vmap(cls)
+    if isinstance(level, Batch):
         if not cls.generate_vmap_rule:
             return _batched(level, cls, args, kwargs)
         level = next((found for v in values if (found := _forward_in(v)) is not None), None)  # vmap and jvp change places
@@ -171,7 +172,7 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if cls.setup_context is Function.setup_context:
         cls = _in_new_style(cls)
     dual = [isinstance(a, Tensor) and _forward_in(a._array) is level for a in args]
-    primals = tuple([_part(a, level, False) if d else a for a, d in zip(args, dual)])
+    primals = tuple([_part(a, level, False) if d else level.part(a, False) if isinstance(a, Tensor) else a for a, d in zip(args, dual)])
     results = cls.apply(*primals, **kwargs)
     several = isinstance(results, tuple)
     below = list(results) if several else [results]
@@ -181,6 +182,7 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         cls.setup_context(ctx, primals, results)
     ctx._saved, ctx._plain, ctx._seq, ctx._edges = list(ctx.__dict__.get("saved_for_forward", ())), True, clock(), ()
     tangents = [_tangent(a, p, level, d, ctx.materialize_grads) for a, p, d in zip(args, primals, dual)]
+    versions = [0 if t is None else storage.version(t._array) for t in tangents]
     along = cls.jvp(ctx, *tangents)
     along = list(along) if isinstance(along, tuple) else [along]
     if len(along) != len(below):
@@ -193,8 +195,12 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     outer = _entered([a._array for a, d in zip(args, dual) if d])
     outputs: list[Any] = []
     for i, (o, t) in enumerate(zip(below, along)):
-        along[i] = t = _fitting(ctx, i, o, t, primals, tangents)
         k = next((k for k, p in enumerate(primals) if o is p and isinstance(o, Tensor)), None)
+        along[i] = t = _fitting(ctx, i, o, t)
+        if t is not None and k is not None and any([o is d for d in ctx.dirty_tensors]):
+            _check_written(t, tangents[k], versions[k])
+        elif t is not None and (k is not None or o._is_view()) and not t._is_view():
+            raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
         if k is not None:
             outputs.append(args[k])
         elif t is None:
@@ -221,7 +227,21 @@ def _tangent(a: Any, primal: Any, level: Forward, dual: bool, materialize: bool)
     return _part(a, level, True)
 
 
-def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def _check_written(t: Tensor, given: Tensor | None, version: int) -> None:
+    """Refuse a tangent of an input that was written into which is not the one that ``jvp`` was handed, written into.
+
+    Raises:
+        RuntimeError: with what to do.
+    """
+    if given is None or storage.version(given._array) == version:
+        raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                           "inplace, then the jvp function must modify the corresponding gradient inplace.")  # fmt: skip
+    if t is not given:
+        raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
+                           "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")  # fmt: skip
+
+
+def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
     """The tangent of output ``i`` that ``jvp`` returned: zeros for None; None if the output has no derivative.
 
     Raises:
@@ -237,12 +257,6 @@ def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any, primals: Sequence[Any], 
     if t is None:
         return zeros_like(o)
     check_size(o, t)
-    if any([o is d for d in ctx.dirty_tensors]):
-        if not any([t is given for given in tangents]):
-            raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
-                               "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")  # fmt: skip
-    elif (o._is_view() or any([o is p for p in primals])) and not t._is_view():
-        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
     return t if t._array.dtype == o._array.dtype else t.to(o.dtype)
 
 
@@ -304,7 +318,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
     flat, spec = tree_flatten(args)
     dims = [x._array.dim if here(x) else None for x in flat]
-    given = [x if d is None else level.unwrap(x, d) for x, d in zip(flat, dims)]
+    given = [level.unwrap(x, d) if d is not None else level.shared(x) if isinstance(x, Tensor) else x for x, d in zip(flat, dims)]
     returned = cls.vmap(VmapInfo(level.size, level.randomness), tree_unflatten(dims, spec), *tree_unflatten(given, spec), **kwargs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         got = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"

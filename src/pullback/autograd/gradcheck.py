@@ -293,7 +293,9 @@ class _Check:
                 continue
             shapes, types = (node._shape, node._dtype) if node._shape.__class__ is list else ([node._shape], [node._dtype])
             zeros = [None if s is None else wrap(np.zeros(s, d)) for s, d in zip(shapes, types)]
-            seeds = [[None] * len(zeros), *[[None if i == k else z for i, z in enumerate(zeros)] for k in range(len(zeros)) if len(zeros) > 1]]
+            seeds: list[list[Any]] = [[None] * len(zeros)]
+            if len(zeros) > 1:
+                seeds += [[None if i == k else z for i, z in enumerate(zeros)] for k in range(len(zeros))]
             for given in seeds:
                 try:
                     grads = node._function._backward_of()(node, *given)

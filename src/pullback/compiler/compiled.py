@@ -57,8 +57,8 @@ def compile(model: Any = None, *, fallback: bool = False, mode: Any = None, back
     ...     optimizer.step()
     ...     return loss.detach()
     >>> x = torch.tensor([1.0, 1.0])
-    >>> [step(x).item() for _ in range(3)]
-    [3.0, 2.799999952316284, 2.6000001430511475]
+    >>> [round(step(x).item(), 3) for _ in range(3)]
+    [3.0, 2.8, 2.6]
     """
     if model is None:
         return functools.partial(compile, fallback=fallback, disable=disable)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, storage
-from ..autograd import modes
+from ..autograd import engine, modes
 from ..lift import Level, Lifted, crossing, held, overwritten, shown
+from ..ops.join import cat, stack
 from ..tensor import Tensor
 from . import batching
 
@@ -179,8 +180,6 @@ class Batch(Level):
 
     def _one_by_one(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
         """The operation for each example in turn."""
-        from ..ops.join import stack
-
         def of(a: Any, b: Any, k: int) -> Any:
             return [of(x, y, k) for x, y in zip(a, b)] if isinstance(b, list) else a[k] if b else a
 
@@ -199,15 +198,14 @@ class Batch(Level):
     def raised(self, array: np.ndarray) -> Any:
         raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
                            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-                           "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")  # fmt: skip
+                           "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
+                           "operator is being called inside the PyTorch framework, please file a bug report instead.")  # fmt: skip
 
     def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
         return self.raised(view)
 
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule for each example in turn."""
-        from ..ops.join import stack
-
         outer = [any([isinstance(v, Tensor) and self._holds(v._array) and v._array.outer for v in (g if g.__class__ is tuple else (g,))])]
 
         def apart(v: Any) -> list[Any]:
@@ -255,12 +253,24 @@ class Batch(Level):
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""
-        if not self._holds(x._array):
-            x = x.unsqueeze(0).expand((self.size, *x._array.shape))
+
+        def back(g: Tensor) -> tuple[Tensor]:
+            return (self.wrap(g, 0, True),)
+
+        e = storage.edge_of(x)
+        if self._holds(x._array):
+            x = crossing(x._array.value, (e,), back)
         else:
-
-            def back(g: Tensor) -> tuple[Tensor]:
-                return (self.wrap(g, 0, True),)
-
-            x = crossing(x._array.value, (storage.edge_of(x),), back)
+            x = crossing(held(x._array).unsqueeze(0).expand((self.size, *x._array.shape))._array, (e,), back)
         return x.movedim(0, dim) if dim else x
+
+    def entered(self, g: Tensor) -> Tensor:
+        """A cotangent from outside for something that all examples share, as one that only the first example has."""
+        if not self.size:
+            return g
+        return self.wrap(cat([g.unsqueeze(0), held(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True)
+
+    def shared(self, x: Tensor) -> Tensor:
+        """Something that all examples share and that may have been made inside, for use outside."""
+        e = storage.edge_of(x)
+        return x if e is None or engine.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))

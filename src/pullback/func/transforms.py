@@ -378,7 +378,7 @@ def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: di
             if d is None:
                 if isinstance(y._array, Lifted) and y._array.level is level:
                     raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
-                results.append(y)
+                results.append(level.shared(y))
                 continue
             ndim = len(y._array.shape) + 1
             if not -ndim <= d < ndim:

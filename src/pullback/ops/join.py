@@ -277,7 +277,7 @@ def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
         if r < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {result}")
     apart = input.reshape([n for pair in zip((1,) * len(shape), shape) for n in pair])
-    return np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair]).reshape(result)
+    return np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair]).copy().reshape(result)
 
 
 def _sum_of_tiles(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:

@@ -1,0 +1,98 @@
+"""Rarely used corners of tensors and nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_set_looks_at_other_memory(torch: Any) -> None:
+    x, y = torch.zeros(3), torch.arange(6.0)
+    assert x.set_(y) is x and x.data_ptr() == y.data_ptr()
+    assert x.set_(y, 1, (2, 2), (2, 1)).tolist() == [[1, 2], [3, 4]]
+    assert x.set_().shape == (0,)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        torch.ones(3, requires_grad=True).set_(y)
+
+
+def test_gradients_of_another_type(torch: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert x.grad_dtype is torch.float32
+    x.grad_dtype = torch.float64
+    (x * 2).sum().backward()
+    assert x.grad.dtype is torch.float64
+    with pytest.raises(RuntimeError, match="there is already a gradient with dtype 'double'"):
+        x.grad_dtype = torch.float16
+    with pytest.raises(RuntimeError, match="to a tensor with grad_dtype 'Double'|grad_dtype"):
+        x.grad = torch.ones(2)
+    x.grad = None
+    x.grad_dtype = None
+    x.grad = torch.ones(2, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="grad_dtype can only be accessed on leaf tensors"):
+        (x * 2).grad_dtype  # noqa: B018
+
+
+def test_sequence_numbers_can_be_renamed(torch: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    z = y.exp()
+    y.grad_fn._set_sequence_nr(z.grad_fn._sequence_nr() + 5)
+    assert y.grad_fn._sequence_nr() == z.grad_fn._sequence_nr() + 5
+    z.sum().backward()
+    torch.testing.assert_close(x.grad, 2 * torch.exp(torch.full((2,), 2.0)))
+
+
+def test_saved_under_pytorchs_names(torch: Any) -> None:
+    a, b = torch.rand(2, 3, requires_grad=True), torch.rand(3, 2, requires_grad=True)
+    node = (a @ b).grad_fn
+    assert node._saved_self is a and node._saved_mat2 is b
+    indices = a[:, torch.tensor([0, 1])].grad_fn._saved_indices
+    assert indices[0] is None and indices[1].tolist() == [0, 1]
+
+
+def custom(torch: Any, backward: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
+
+    return type("Custom", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
+@pytest.mark.filterwarnings("ignore:Backwards compatibility")
+def test_gradcheck_tries_undefined_gradients(torch: Any) -> None:
+    def careful(ctx: Any, a: Any, b: Any) -> Any:
+        return None if a is None and b is None else (0 if a is None else a * 2) + (0 if b is None else b * 3)
+
+    def invents(ctx: Any, a: Any, b: Any) -> Any:
+        return torch.ones(2, dtype=torch.float64) if a is None and b is None else careful(ctx, a, b)
+
+    def refuses(ctx: Any, a: Any, b: Any) -> Any:
+        if a is None or b is None:
+            raise RuntimeError("no gradient")
+        return careful(ctx, a, b)
+
+    x = torch.ones(2, requires_grad=True, dtype=torch.float64)
+    check = torch.autograd.gradcheck
+    assert check(custom(torch, careful).apply, (x,))
+    with pytest.raises(RuntimeError, match="Expected all input grads to be undefined or zero when all output grads are undefined or zero"):
+        check(custom(torch, invents).apply, (x,))
+    assert check(custom(torch, invents).apply, (x,), check_undefined_grad=False)
+    one = lambda x: custom(torch, refuses).apply(x)[0] + custom(torch, refuses).apply(x)[1]
+    with pytest.raises(RuntimeError, match="no gradient|undefined output grads"):
+        check(one, (x,))
+
+
+def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
+    seen: list[str] = []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 3)
+    with Watch():
+        results = x.sum(), x.sum(0), torch.max(x), x[0], x.to(torch.float64), x.exp_()
+    assert seen == ["sum", "sum", "max", "__getitem__", "to", "exp_"]
+    assert [tuple(r.shape) for r in results] == [(), (3,), (), (3,), (2, 3), (2, 3)]
