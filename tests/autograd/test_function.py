@@ -245,15 +245,11 @@ def test_more_about_what_backward_returns(torch: Any) -> None:
         function(torch, lambda ctx, x: ctx.save_for_backward(3)).apply(x)
 
 
-def test_gradient_of_the_broadcast_shape_is_summed(torch: Any) -> None:
-    x, y = leaf(torch, 1.0, 2.0), torch.ones(2, 1, dtype=torch.float64, requires_grad=True)
-    function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (torch.ones(5, 1, 2), g)).apply(x, y).sum().backward()
-    assert x.grad.tolist() == [5, 5]
-    assert y.grad.tolist() == [[2], [2]]
-    s = torch.tensor(3.0, requires_grad=True)
-    out = function(torch, lambda ctx, s: s * torch.ones(4), lambda ctx, g: 2 * g).apply(s)
-    (ds,) = torch.autograd.grad(out.sum(), s, create_graph=True)
-    assert ds.shape == () and ds.item() == 8
+def test_wrong_shape_is_refused_where_pytorch_sums() -> None:
+    import pullback as torch
+
+    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[5, 2\] but expected shape compatible with \[2\]"):
+        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2)).apply(leaf(torch, 1.0, 2.0)).sum().backward()
 
 
 def test_nodes_name_their_module(torch: Any) -> None:

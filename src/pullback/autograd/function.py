@@ -168,18 +168,9 @@ class BackwardNode(FunctionCtx, Node):
             if r is not None and e is not None:
                 shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
                 if r._array.shape != shape:
-                    r = self._summed(r, shape, i)
+                    raise errors.wrong_shape(self, r._array.shape, shape, i)
             grads.append(None if r is None or e is None else r if recording else r._array)
         return grads
-
-    def _summed(self, r: Tensor, shape: tuple[int, ...], index: int) -> Tensor:
-        """A gradient of the shape that the input was broadcast to, as many backwards return it, summed to the input's own."""
-        from ..ops.reduce import sum_to
-
-        got = r._array.shape
-        if len(shape) > len(got) or [n for n, m in zip(shape, got[len(got) - len(shape) :]) if n not in (1, m)]:
-            raise errors.wrong_shape(self, got, shape, index)
-        return sum_to(r, shape)
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]
