@@ -16,6 +16,9 @@ from .tensor import Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
 
+# Operations that stand behind a function of the same name and the same first arguments, for which overriding classes look
+PUBLIC = frozenset("add conj div imag log_softmax matmul max min pow real softmax sub where".split())
+
 
 class _PerThread(threading.local):
     modes: tuple[TorchFunctionMode, ...] = ()  # that are entered, the innermost last
@@ -100,8 +103,14 @@ def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     from . import ops
 
     name = fn.__name__
+    if name in PUBLIC:
+        import pullback
+
+        return getattr(pullback, name), args, kwargs
     if name in ("sum_all", "sum_dims"):
         *args_, dtype = args
+        if len(args_) == 3 and not args_[2]:  # keepdim
+            args_.pop()
         return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
     if name in ("max_all", "min_all"):
         return getattr(ops.extreme, name[:3]), args, kwargs
@@ -109,32 +118,41 @@ def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
         return Tensor.__getitem__, args[:2], kwargs
     if name == "cast":
         return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
-    return fn, args, kwargs
+    return fn, without_defaults(fn, args), kwargs
+
+
+def without_defaults(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments as programs write them: operations have filled in what was left out."""
+    defaults = fn.op.defaults if hasattr(fn, "op") else ()
+    n = len(args)
+    while n <= len(defaults) and n and args[n - 1] is defaults[n - 1]:
+        n -= 1
+    return args[:n]
 
 
 def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
-    called = fn, args, kwargs
-    fn, args, kwargs = _as_called(*called)
-    outer = _local.modes
+    outer, found = _local.modes, overriding((*args, *kwargs.values()))
+    types = tuple(map(type, found))
+    candidates = found if modes._local.overrides else []
+    if outer or candidates:
+        public, given, options = _as_called(fn, args, kwargs)
     if outer:
         _local.modes = outer[:-1]
         try:
-            result = outer[-1].__torch_function__(fn, tuple(map(type, overriding((*args, *kwargs.values())))), args, kwargs)
+            result = outer[-1].__torch_function__(public, types, given, options)
         finally:
             _local.modes = outer
         if result is not NotImplemented:
             return result
-    candidates = overriding((*args, *kwargs.values())) if modes._local.overrides else []
-    types = tuple(type(a) for a in candidates)
     for a in candidates:
-        result = type(a).__torch_function__(fn, types, args, kwargs)
+        result = type(a).__torch_function__(public, types, given, options)
         if result is not NotImplemented:
             return result
     if candidates:
-        raise TypeError(f"no implementation found for '{fn.__name__}' on types that implement __torch_function__: "
+        raise TypeError(f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
                         f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
-    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(*called)
+    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
