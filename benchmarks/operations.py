@@ -60,7 +60,9 @@ def scaled(sample: Sample, elements: int) -> Iterator[Sample]:
                 return tuple(new if n == size else n for n in a)
             if isinstance(a, np.ndarray):
                 shape = change(a.shape)
-                return np.tile(a, [-(-n // m) for n, m in zip(shape, a.shape)])[tuple(map(slice, shape))] if a.size else a
+                if a.size == 0 or np.prod(shape, dtype=float) > 100 * elements:
+                    return a
+                return np.tile(a, [-(-n // m) for n, m in zip(shape, a.shape)])[tuple(map(slice, shape))]
             return [change(v) for v in a] if isinstance(a, list) and a and is_shape(a[0]) else a
 
         yield replace(sample, args=tuple(map(change, sample.args)), kwargs={k: change(v) for k, v in sample.kwargs.items()})
@@ -109,10 +111,13 @@ def least(ours: Callable[[], Any], theirs: Callable[[], Any], budget: float) -> 
 
 def measured(name: str, elements: int, budget: float) -> list[tuple[float, str, str, float, float]] | None:
     """``(ratio, sample, what, ours, theirs)`` for an operation forward, and with its gradients; None if no sample scales."""
-    for sample in (s for original in SAMPLES if original.name == name for s in scaled(original, elements)):
+    originals = [s for s in SAMPLES if s.name == name]
+    for part, sample in ((p, s) for o in originals for p, s in zip(scaled(o, elements // 16), scaled(o, elements))):
         seeds: list[np.ndarray] = []
         try:
-            ours, theirs = (programs(sample, root, seeds) for root in (pullback, torch))
+            if elements > 10_000 and seconds(lambda part=part: programs(part, torch, []), 1) > SLOWEST / 4:
+                continue  # it grows faster than its arguments
+            theirs, ours = (programs(sample, root, seeds) for root in (torch, pullback))
         except Exception:  # the size has a meaning for the operation: another may not
             continue
         rows = []

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16 as _bfloat16
 
+from .complaint import noted
+
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
@@ -95,6 +97,7 @@ def of_numpy(d: np.dtype) -> dtype:
 
     Raises:
         TypeError: where PyTorch has no such type (strings, objects, dates, float128).
+        ValueError: for numbers in the other byte order.
     """
     try:
         return OF_NUMPY[d]
@@ -103,8 +106,11 @@ def of_numpy(d: np.dtype) -> dtype:
     native = d.newbyteorder("=")
     if native in OF_NUMPY and d.isnative:
         return OF_NUMPY[native]
+    if native in OF_NUMPY:
+        raise noted(ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                               "currently not supported."), 'array.astype(array.dtype.newbyteorder("=")) converts it')  # fmt: skip
     raise TypeError(
-        f"can't convert np.ndarray of type {d}. The only supported types are: float64, float32, float16, complex64, "
+        f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: float64, float32, float16, complex64, "
         "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
     )
 

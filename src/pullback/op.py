@@ -424,9 +424,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             continue
         edges.append(None)
         if not isinstance(a, (ndarray, int, float, complex, np.generic)):
-            if operator:
-                return NotImplemented
-            raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
+            return NotImplemented if operator else foreign(op, args, i, out)
     if op.check is not None:
         op.check(*args)
     if modes.special and lift.concerned(values):
@@ -471,12 +469,16 @@ def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]
         saved.pack_inputs(op, args, edges, values)
 
 
-def foreign(op: Op, args: tuple) -> Any:
-    """Arguments of which none is a tensor, array or number: one may say itself what operations do to it."""
+def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
+    """The argument at `i` is no tensor, array or number: it, or another, may say itself what operations do to it."""
     for a in args:
         if hasattr(a, "__pullback_op__"):
             return a.__pullback_op__(op, args)
-    raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
+    if hasattr(type(args[i]), "__torch_function__"):
+        from .overrides import dispatch
+
+        return dispatch(op.call, args, {} if out is None else {"out": out})
+    raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}")
 
 
 def general_call(op: Op) -> Callable:
@@ -656,7 +658,7 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
             continue
         edges.append(None)
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
-            raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(a).__name__}")
+            return foreign(op, args, i, out)
     if not found and (not op.listed or args[0]):
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
             return foreign(op, args)

@@ -301,8 +301,8 @@ def adopt(x: Any, result: Any) -> Any:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
         owner = owner_of(target)
-        e._saved = tuple(target if s is source and shared else s.copy() if hasattr(s, "strides") and hasattr(s, "flags") and owner_of(s) is owner else s
-                         for s in e._saved)  # fmt: skip
+        holds = lambda s: hasattr(s, "strides") and hasattr(s, "flags") and owner_of(s) is owner  # noqa: E731
+        e._saved = tuple(target if s is source and shared else s.copy() if holds(s) else s for s in e._saved)
     if before_write and isinstance(e, Node) and e._packs:
         for s in e._saved:
             if hasattr(getattr(s, "data", None), "apart"):

@@ -11,8 +11,9 @@ import pytest
 import pullback
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from programs import differences, run  # noqa: E402
 from record_distributions import programs  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
 

@@ -126,7 +126,8 @@ def batched_seeds(t, p):
 def indices_of_each_example(t, p):
     rows = lambda w, i: (t.nn.functional.embedding(i, w) ** 2).sum()
     return (t.vmap(lambda a, i: a[i] * 2)(p(X), p(AT)), t.vmap(lambda a, i: t.gather(a, 0, i))(p(X), p(AT)), t.vmap(lambda i: p(x)[i])(p(AT)),
-            t.vmap(t.func.grad(lambda a, i: (a[i] ** 2).sum()))(p(X), p(AT)), t.vmap(t.func.grad(rows), in_dims=(None, 0))(p(W.T.copy()), p(AT)))  # fmt: skip
+            t.vmap(t.func.grad(lambda a, i: (a[i] ** 2).sum()))(p(X), p(AT)),
+            t.vmap(t.func.grad(rows), in_dims=(None, 0))(p(W.T.copy()), p(AT)))  # fmt: skip
 
 
 def doubled_part(a):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
-from programs import Programs, attempt  # noqa: E402
 from tests.distributions.table import CASES, make, wrapped  # noqa: E402
+
+from programs import Programs, attempt  # noqa: E402
 
 programs = Programs("distributions.json")
 

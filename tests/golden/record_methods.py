@@ -8,8 +8,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from programs import Programs, attempt
 from record_optimizers import backward, described, numbers, parameters, trajectory
+
+from programs import Programs, attempt
 
 programs = Programs("methods.json")
 

@@ -9,8 +9,9 @@ import pullback
 from pullback import nn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from programs import differences, lin, run  # noqa: E402
 from record_containers import programs, sized, sizes  # noqa: E402
+
+from programs import differences, lin, run  # noqa: E402
 
 CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
 

@@ -12,8 +12,9 @@ import pullback
 from pullback.nn import init
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from programs import differences, run  # noqa: E402
 from record_init import programs  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
 

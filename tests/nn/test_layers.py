@@ -15,8 +15,9 @@ from pullback.nn.utils import rnn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import record_layers  # noqa: E402
-from programs import differences, run  # noqa: E402
 from record_layers import LINES, build, inputs, tensors  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 TABLES = (record_layers.programs, record_layers.refusals)
 CASES = [pytest.param(t[name], answers, id=name) for t in TABLES for name, answers in t.recorded.items()]

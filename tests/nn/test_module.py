@@ -18,6 +18,7 @@ from pullback.nn.modules.members import Members
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import record_hooks  # noqa: E402
 import record_modules  # noqa: E402
+
 from programs import differences, lin, net, run  # noqa: E402
 
 TABLES = (record_modules.programs, record_hooks.programs)

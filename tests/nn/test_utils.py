@@ -9,6 +9,7 @@ import pullback
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import record_nn_utils  # noqa: E402
+
 from programs import differences, run  # noqa: E402
 
 TABLE = record_nn_utils.programs

@@ -551,7 +551,7 @@ def test_special_gradients_against_pytorch(name: str) -> None:
     x, y = (root.tensor(values, dtype=root.float64, requires_grad=True) for root in (theirs, torch))
     (expected,) = theirs.autograd.grad(getattr(theirs, name)(x).sum(), x)
     (got,) = grad(getattr(torch, name)(y).sum(), y)
-    expected = expected.numpy(force=True)
+    expected = np.exp(x.numpy(force=True)) if name == "expm1" else expected.numpy(force=True)  # PyTorch's loses it far below 0
     known = ~np.isnan(expected) & np.isfinite(values)
     if name == "lgamma":
         known &= np.array(values) > -1e9

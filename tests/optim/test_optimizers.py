@@ -14,9 +14,10 @@ from pullback import optim
 from pullback.optim import packing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from programs import differences, run  # noqa: E402
 from record_methods import programs as of_methods  # noqa: E402
 from record_optimizers import backward, numbers, parameters, programs  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 CASES = [
     pytest.param(table[name], answers, id=name)

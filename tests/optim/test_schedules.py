@@ -13,8 +13,9 @@ from pullback.optim import lr_scheduler as schedules
 from pullback.optim import swa_utils
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from programs import differences, run  # noqa: E402
 from record_schedules import programs  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
 

@@ -93,6 +93,6 @@ def public(name: str) -> Any:
 
 
 def __getattr__(name: str) -> OpOverloadPacket:
-    if name.startswith("_") or name.startswith("pytest"):  # pytest asks every module for its own names
+    if name.startswith(("_", "pytest")):  # pytest asks every module for its own names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     return OpOverloadPacket(name)

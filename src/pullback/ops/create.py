@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
             return array.astype(dtypes.get_default_dtype().to_complex().numpy)
         if array.size == 0:
             return array.astype(dtypes.get_default_dtype().numpy)
+    elif array.dtype in (np.float64, np.complex128) and isinstance(data, (list, tuple)):
+        return array.astype(functools.reduce(dtypes.promote_types, set(_types(data))).numpy, copy=False)
     return array
 
 
@@ -108,6 +111,16 @@ def _typed(data: Any) -> bool:
             return False
         data = data[0]
     return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
+
+
+def _types(data: Any) -> Iterator[dtypes.dtype]:
+    """The type of each entry of nested lists; among typed ones, a Python float is of the default type."""
+    for v in data:
+        if isinstance(v, (list, tuple)):
+            yield from _types(v)
+        else:
+            given = v if isinstance(v, (np.ndarray, np.generic)) or not hasattr(v, "__array__") else np.asarray(v)
+            yield dtypes.of_numpy(given.dtype) if hasattr(given, "dtype") else dtypes.of_python(type(v))
 
 
 def _ragged(data: Any, dim: int = 0) -> str:

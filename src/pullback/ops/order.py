@@ -58,7 +58,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     values = np.sort(ordered(input), axis=d).astype(input.dtype, copy=False)
-    return values[basic(d, slice(None, None, -1))] if descending else values, in_order(input, d, descending)
+    return values[basic(d, slice(None, None, -1))].copy() if descending else values, in_order(input, d, descending)
 
 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))

@@ -1,0 +1,1 @@
+collect_ignore = ["scripts"]  # programs, not modules: importing one runs it

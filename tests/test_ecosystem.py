@@ -1,0 +1,182 @@
+"""Tensors among NumPy's functions, in DLPack's exchange, and in what prints them."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+
+import pullback as torch
+
+
+@pytest.fixture
+def t():
+    return torch.arange(6.0).reshape(2, 3)
+
+
+# --- NumPy reads tensors ----------------------------------------------------------------------------------------
+
+
+def test_asarray_shares_memory(t):
+    a = np.asarray(t)
+    a[0, 0] = 9
+    assert a.dtype == np.float32
+    assert t[0, 0] == 9
+    assert np.asarray(t.T).strides == (4, 12)
+
+
+def test_asarray_casts_and_copies(t):
+    assert np.asarray(t, dtype=np.int32).dtype == np.int32
+    copy = np.array(t)
+    copy[0, 0] = 9
+    assert t[0, 0] == 0
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(t, dtype=np.float64, copy=False)
+
+
+@pytest.mark.parametrize("use", [np.asarray, np.sin, lambda r: np.stack([r, r])])
+def test_history_is_not_lost_silently(use):
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead."):
+        use(torch.ones(2, requires_grad=True))
+
+
+def test_universal_functions_give_tensors(t):
+    out = np.sin(t)
+    assert isinstance(out, torch.Tensor)
+    assert out.dtype is torch.float32
+    np.testing.assert_allclose(out, np.sin(np.arange(6, dtype=np.float32)).reshape(2, 3), rtol=1e-6)
+
+
+def test_functions_of_numpy(t):
+    assert np.concatenate([t, t]).shape == (4, 3)
+    assert np.allclose(t, t)
+    assert np.array_equal(t, t.numpy())
+    assert list(np.arange(10)[torch.tensor([1, 2])]) == [1, 2]
+    assert "abcd"[torch.tensor(3)] == "d"
+
+
+@pytest.mark.parametrize("left", [np.ones(3), np.float64(1)])
+def test_arrays_and_numbers_on_the_left(left):
+    r = torch.ones(3, requires_grad=True)
+    out = left * r
+    assert isinstance(out, torch.Tensor)
+    out.sum().backward()
+    assert r.grad.tolist() == [1, 1, 1]
+
+
+# --- tensors from NumPy -----------------------------------------------------------------------------------------
+
+
+def test_indices_and_numbers_of_numpy(t):
+    assert t[np.array([0, 1]), np.array([1, 2])].tolist() == [1, 5]
+    assert t[np.int64(1)].tolist() == [3, 4, 5]
+    assert t[np.array([True, False])].tolist() == [[0, 1, 2]]
+    assert torch.tensor(np.float32(3)).dtype is torch.float32
+    assert torch.tensor([np.array([1, 2]), np.array([3, 4])]).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(("array", "error", "words"), [
+    (np.arange(3)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
+    (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_. The only supported types are"),
+    (np.array([None]), TypeError, "can't convert np.ndarray of type numpy.object_"),
+    (np.ones(2, ">f4" if np.little_endian else "<f4"), ValueError, "given numpy array has byte order different from the native byte order"),
+])  # fmt: skip
+def test_arrays_that_are_refused(array, error, words):
+    with pytest.raises(error, match=words):
+        torch.from_numpy(array)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_results_can_be_written_into_by_numpy(descending):
+    """No operation but a view gives an array that repeats its memory, runs backwards or is read-only."""
+    in_order = torch.sort(torch.rand(4), descending=descending).values
+    for out in (in_order, torch.zeros(3).repeat(2, 1), torch.eye(3).repeat(1, 1), torch.ones(1).tile(3)):
+        assert min(out.stride()) > 0
+        out.numpy()[...] = 5
+        assert out.eq(5).all()
+        assert out.copy_(torch.ones_like(out)).eq(1).all()
+
+
+# --- DLPack -----------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_both_ways(t):
+    np.from_dlpack(t)[1, 1] = 7
+    assert t[1, 1] == 7
+    a = np.arange(3.0)
+    torch.from_dlpack(a)[0] = 5
+    assert a[0] == 5
+    assert torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(t)).data_ptr() == t.data_ptr()
+
+
+def test_dlpack_does_not_lose_history():
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient, use tensor.detach"):
+        np.from_dlpack(torch.ones(2, requires_grad=True))
+
+
+# --- Python and what prints -------------------------------------------------------------------------------------
+
+
+def test_numbers_and_formats():
+    assert math.sqrt(torch.tensor(4.0)) == 2
+    assert "%s %d %.2f" % (torch.tensor(1), torch.tensor(2), torch.tensor(3.0)) == "tensor(1) 2 3.00"  # noqa: UP031
+    assert f"{torch.tensor(1.23456):.3f} {torch.tensor(2):05d}" == "1.235 00002"
+    assert complex(torch.tensor(1.0)) == 1
+    assert sum([torch.ones(2), torch.ones(2)]).tolist() == [2, 2]
+    assert max(torch.tensor(1), torch.tensor(2)) == 2
+
+
+def test_rich_shows_a_tensor_as_it_prints(t):
+    from rich.console import Console
+    from rich.pretty import pretty_repr
+
+    console = Console(file=io.StringIO(), width=60)
+    console.print(t)
+    assert console.file.getvalue() == f"{t}\n"
+    assert repr(t) in pretty_repr([t])
+
+
+# --- classes that stand for tensors without being any ------------------------------------------------------------
+
+
+class Diagonal:
+    """As in libraries of structured matrices: not a tensor, but handed to the same functions."""
+
+    def __init__(self, values):
+        self.values = values
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        assert types == (Diagonal,)
+        return func, args
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "matmul", "clone", "abs", "linalg.eigh", "isclose"])
+def test_stand_ins_are_asked_with_the_public_function(name):
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    d, t = Diagonal(torch.ones(2)), torch.ones(2, 2)
+    calls = {"clone": [(d,)], "abs": [(d,)], "linalg.eigh": [(d,)]}
+    for args in calls.get(name, [(d, t), (t, d), (d, d)]):
+        func, given = function(*args)
+        assert func is function
+        assert len(given) == len(args) and all(a is b for a, b in zip(given, args))
+
+
+def test_others_are_refused():
+    with pytest.raises(TypeError, match=r"add\(\): argument 'other' \(position 2\) must be Tensor, not object"):
+        torch.add(torch.ones(2), object())
+
+
+@pytest.mark.parametrize(("data", "kind"), [
+    ([torch.tensor(1.0), 1e-7], torch.float32),
+    ([torch.tensor(1), 1.0], torch.float32),
+    ([np.float32(2), 1.0], torch.float32),
+    ([torch.tensor(1.0, dtype=torch.float64), 1.0], torch.float64),
+    ([np.float64(1), 2.0], torch.float64),
+    ([[torch.tensor(1.0), 2.0], [3, 4]], torch.float32),
+    ([torch.tensor(1j), 1.0], torch.complex64),
+])  # fmt: skip
+def test_python_numbers_among_typed_ones_take_the_default_type(data, kind):
+    assert torch.tensor(data).dtype is kind
