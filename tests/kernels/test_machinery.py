@@ -211,6 +211,30 @@ def test_after_fork(counted: Any, always: None) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="there is no list of a process's threads here")
+def test_workers_are_started_once() -> None:
+    """Threads that want the first kernel at once do not each start workers, and make each other's locks anew."""
+    text = """
+import os, sys, threading, time
+from pullback.kernels import threads
+
+def work():
+    barrier.wait()
+    threads.set_count(20)
+
+sys.setswitchinterval(1e-6)
+before, barrier = len(os.listdir("/proc/self/task")), threading.Barrier(8)
+asking = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in asking]
+[t.join() for t in asking]
+deadline = time.monotonic() + 5  # a thread that was joined may take a moment to be gone
+while len(os.listdir("/proc/self/task")) != before + 19 and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    assert program(text) == "19"
+
+
 def test_the_number_of_threads(always: None) -> None:
     before = kernels.get_num_threads()
     kernels.set_num_threads(2)

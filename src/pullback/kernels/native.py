@@ -29,7 +29,9 @@ ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trappin
 HEAD = object.__basicsize__  # the array's data pointer comes right behind the object's head
 DATA, RANK, SHAPE, STRIDES = HEAD, HEAD + 8, HEAD + 16, HEAD + 24
 
-_lock = threading.RLock()
+lock = threading.RLock()  # around what is done once for the process
+if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it lacks
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 _kept: list[Any] = []  # what machine code in use refers to
 _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
@@ -85,7 +87,7 @@ def load(text: str, optimize: bool = False) -> Callable[[str], int]:
         A function from the name of one of the module's functions (with ``$$``) to its address.
     """
     global compiled, fetched
-    with _lock:
+    with lock:
         name = cache.key(text, CPU, FEATURES, TRIPLE, VERSIONS, str(optimize))
         code = cache.read(name)
         if code is None:

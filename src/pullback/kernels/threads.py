@@ -227,11 +227,12 @@ _wanted = 1
 def set_count(n: int) -> None:
     """Use at most so many threads, the caller's included; workers are started as they are first wanted."""
     global _started, _wanted
-    if n > _started:
-        start = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_address("start.$$"))
-        _started = start(_started, n)
-    _wanted = n
-    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_address("limit.$$"))(min(n, _started))
+    with native.lock:
+        if n > _started:
+            start = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_address("start.$$"))
+            _started = start(_started, n)
+        _wanted = n
+        ctypes.CFUNCTYPE(None, ctypes.c_int64)(_address("limit.$$"))(min(n, _started))
 
 
 def count() -> int:
