@@ -453,6 +453,18 @@ def test_an_existing_name_is_not_hidden_by_a_module(installed):
     assert not hasattr(pullback, "no_such_name")
 
 
+def test_a_module_behind_a_function_of_its_name_is_found_and_stays_behind_it(installed):
+    import torch
+    from torch.autograd.gradcheck import GradcheckError, gradcheck
+    from torch.multiprocessing.spawn import spawn
+    from torch.nn.utils.weight_norm import weight_norm
+
+    assert torch.autograd.gradcheck is gradcheck is pullback.autograd.gradcheck
+    assert torch.nn.utils.weight_norm is weight_norm is pullback.nn.utils.weight_norm
+    assert torch.multiprocessing.spawn is spawn
+    assert issubclass(GradcheckError, RuntimeError)
+
+
 def test_an_import_that_fails_for_another_reason_says_so(installed, monkeypatch, tmp_path):
     write(tmp_path, needy="import a_dependency")
     monkeypatch.setattr(pullback, "__path__", [*pullback.__path__, str(tmp_path)])

@@ -549,3 +549,9 @@ def test_gradients_as_pytorchs(name):
         if got is not None:
             assert got.is_sparse == expected.is_sparse
             np.testing.assert_allclose(got.to_dense().numpy(), expected.to_dense().numpy(), rtol=1e-12)
+
+
+def test_a_mask_of_other_sparse_dimensions_is_refused() -> None:
+    x, mask = pullback.ones(2, 2).to_sparse(1), pullback.eye(2).to_sparse()
+    with pytest.raises(RuntimeError, match="the number of sparse dimensions in `self` should match that of the `mask`"):
+        x.sparse_mask(mask)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import storage
-from .autograd import modes, running
+from .autograd import forward_ad, modes, running
 from .autograd.graph import AccumulateGrad, Node, clock, made_here
 from .autograd.refusing import error_node
 from .autograd.saved import SavedTensor, packed
@@ -21,9 +21,15 @@ _current_autograd_node = running.current_node
 _current_graph_task_execution_order = running.execution_order
 _current_graph_task_id = running.task_id
 _will_engine_execute_node = running.will_execute
+_is_fwd_grad_enabled = forward_ad._is_fwd_grad_enabled
 is_grad_enabled = modes.is_grad_enabled
 is_inference_mode_enabled = modes.is_inference_mode_enabled
 has_lapack = True
+
+
+def _set_fwd_grad_enabled(enabled: bool) -> None:
+    """Compute tangents in this thread from now on, or do not."""
+    modes._local.tangents = enabled
 
 
 def _get_tracing_state() -> None:

@@ -85,6 +85,7 @@ from .ops.layer import *
 from .ops.convolution import *
 from .ops.pool import *
 from .ops.resample import *
+from .ops.grid import *
 from .ops.solve import *
 from .ops.decompose import *
 from .ops.elimination import *
@@ -111,9 +112,9 @@ globals().update(_NAMES)  # the short names too: float, double, long, ...
 newaxis = None
 
 _SUBMODULES = frozenset("""
-    _C _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy linalg masked mps
-    multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special testing
-    torch_version types utils version xpu
+    _C _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy library linalg masked
+    mps multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special
+    testing torch_version types utils version xpu
 """.split())
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
     "amp": "autocast GradScaler",
@@ -131,7 +132,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "legacy": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
         HalfTensor IntTensor LongTensor ShortTensor""",
-    "ops.memory": "UntypedStorage",
+    "ops.memory": "TypedStorage UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "printing": "set_printoptions",
     "run": "install uninstall",

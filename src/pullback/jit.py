@@ -243,6 +243,9 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 # --- for inference ------------------------------------------------------------------------------------------
 
 

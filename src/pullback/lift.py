@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from . import storage
 from .autograd import modes
 from .autograd.graph import Node, clock, made_here
 from .device import Layout, strided
@@ -64,6 +65,10 @@ class Level:
         self.tensors.append(weakref.ref(x))
         return x
 
+    def dressed(self, x: Tensor) -> Tensor:
+        """A tensor that was just made around a value of this level, of the class that it should have."""
+        return x
+
     def ended(self, tensor: Tensor) -> None:
         """What becomes of a tensor of this level that outlives it."""
 
@@ -106,6 +111,7 @@ class Lifted:
     """
 
     __slots__ = ("level", "value", "outer", "__weakref__")
+    parts: tuple[str, ...] = ()  # what stands inside and can be written into by itself
     __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
     is_sparse = False
     layout: Layout = strided
@@ -216,7 +222,7 @@ def held(value: Any) -> Tensor:
     result = new(Tensor)
     result._array = value
     result._fn = result._view = result._grad = result._hooks = None
-    return result
+    return value.level.dressed(result) if isinstance(value, Lifted) else result
 
 
 def is_lifted(value: Any) -> bool:
@@ -287,17 +293,79 @@ def _has_to_leave(a: Any, seq: int) -> bool:
 def writable(x: Tensor, value: Any) -> None:
     """Make ``x`` a tensor of the level of ``value``, which is to be written into it."""
     level = topmost([value])
+    base = None if x._view is None else x._view[0]
     if level is None or topmost([x._array]) is level:
+        if base is not None and isinstance(base._array, Lifted):
+            base._array = with_room(base._array, value)
+            x._array = lifted_as(base._array, x._array)
         return
     if isinstance(x._array, Lifted):
         raise RuntimeError("writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a copy, x.clone()")
     level.track(x)
-    base = None if x._view is None else x._view[0]
     if base is None or not isinstance(base._array, np.ndarray):
         x._array = level.raised(x._array)
     else:
         x._array = level.raised_view(base, x._array)
         level.track(base)
+
+
+def with_room(target: Any, value: Any) -> Any:
+    """A value, of a base, such that what is lifted as another value can be written into a part of it."""
+    if not isinstance(value, Lifted):
+        return target
+    if not isinstance(target, Lifted):
+        target = value.level.raised(target)
+    same = target.level is value.level
+    for part in target.parts if same else target.parts[:1]:  # what is of an earlier level stands inside
+        setattr(target, part, with_room(getattr(target, part), getattr(value, part) if same else value))
+    return target
+
+
+def lifted_as(base: Any, view: Any) -> Any:
+    """The value of a view, lifted as that of its base is by now."""
+    if not isinstance(base, Lifted):
+        return view
+    if not isinstance(view, Lifted):
+        return base.level.raised_view(held(base), view)
+    for part in base.parts:
+        setattr(view, part, lifted_as(getattr(base, part), getattr(view, part)))
+    return view
+
+
+def entered(x: Tensor, start: int, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]) -> Tensor:
+    """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each with the way out."""
+    from .autograd.engine import number_of
+
+    edges = [storage.edge_of(outside) for outside, _ in outsides]
+    x.__dict__["_outsides"] = [(*pair, 0 if e is None else number_of(e), start) for pair, e in zip(outsides, edges)]
+    return x
+
+
+def outsides(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, Sequence[Any]]]:
+    """Tensors outside of a transform that still share the memory of its argument ``x``, each with its value as ``x`` has it.
+
+    The last is which batches the history of that value has come out of; ``left``, those that the history of ``x`` has.
+    """
+    found: list[tuple[Tensor, Tensor, Sequence[Any]]] = []
+    for outside, leave, number, start in x.__dict__["_outsides"]:
+        batches = [batch for batch in reversed(modes._local.batches) if batch.start > number and batch not in left]
+        value = x
+        for batch in batches:
+            value = batch.shared(value) if batch.start > start else value
+        value = leave(value)
+        for batch in batches:
+            value = batch.shared(value) if batch.start < start else value
+        if storage.owner_of(value._array) is storage.owner_of(outside._array):
+            found.append((outside, value, (*left, *batches)))
+    return found
+
+
+def move_outsides_on(x: Tensor, left: Sequence[Any] = ()) -> None:
+    """Give tensors outside of a transform the history of ``x``, through which their memory was just written into."""
+    for outside, value, batches in outsides(x, left):
+        e = storage.edge_of(value)
+        if e is not None:
+            storage.move_on(outside, e, batches)
 
 
 def without_tangents(x: Tensor) -> Tensor:
@@ -345,6 +413,13 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
         if value.level is modes._local.trace and not check:
             value.level.refuse_value()
         value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
+    return value
+
+
+def primal(value: Any) -> Any:
+    """A value as rules may look at it: without tangents, but still one for each example of a batch."""
+    while hasattr(value, "tangent"):
+        value = value.value
     return value
 
 

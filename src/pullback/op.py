@@ -34,15 +34,15 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, kernels, layers, lift, storage
+from . import dtypes, kernels, layers, lift, outcome, storage
 from .autograd import graph, modes
-from .autograd.graph import LEAF, USERS, Node, Output, clock, made_here
+from .autograd.graph import LEAF, Node, Output, clock, made_here
 from .complaint import noted
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from .return_types import named
 from .tensor import PLAIN, Tensor
 
-ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
+ndarray, asarray = np.ndarray, np.asarray
 getframe = sys._getframe
 EMPTY = object()  # the default of parameters without one
 REGISTRY: dict[str, Op] = {}  # every operation, by name
@@ -74,6 +74,7 @@ class Op:
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
+        self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
         self.outputs = tuple(outputs.split())
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
@@ -161,7 +162,7 @@ class Op:
     def _teach(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._pulls = self.pulls
-        cls._keeps = any(kind != "shape" and users > 0 for kind, _, users in self.getters) or self.listed
+        cls._keeps = self.listed or any([kind != "shape" and (users > 0 or i in self.indices) for kind, i, users in self.getters])
         if self.shared is not None:
             shared, at = self.shared, self.shared_at
             cls._pulls = None
@@ -295,28 +296,12 @@ def unary_call(op: Op) -> Callable:
             return elementwise_slow(op, (input,), out)  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
             value = asarray(value)
-        result = new(Tensor)
-        result._array = value
-        result._view = result._grad = result._hooks = None
         if e is None or modes.silent and not modes.is_grad_enabled():
-            result._fn = None
+            result = outcome.bare(value)
             if modes.silent and modes._local.made is not None:
                 storage.mark(result, e, input)
             return result
-        result._fn = node = Node()
-        node._edges = (e,)
-        node._saved = (x if keep_x else None, value if keep_out else None)
-        node._shape = value.shape
-        node._dtype = d
-        node._hooks = None
-        frame = getframe(1)
-        code = frame.f_code
-        if code.co_filename in USERS:
-            node._code, node._lasti = code, frame.f_lasti
-        else:
-            made_here(node, frame)
-        node._seq = clock()
-        return result
+        return outcome.recorded(value, Node, (e,), (x if keep_x else None, value if keep_out else None), getframe(1))
 
     def lay_out() -> None:
         nonlocal keep_x, keep_out
@@ -368,29 +353,14 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
             return elementwise_slow(op, (input, other), out, operator)
         if value.__class__ is not ndarray:
             value = asarray(value)
-        result = new(Tensor)
-        result._array = value
-        result._view = result._grad = result._hooks = None
         if e is None and f is None or modes.silent and not modes.is_grad_enabled():
-            result._fn = None
+            result = outcome.bare(value)
             if modes.silent and modes._local.made is not None:
                 storage.mark(result, f if e is None else e, input, other)
             return result
-        result._fn = node = ScalarNode() if y is other else Node()
-        node._edges = (e, f)
         needs = 1 if f is None else 2 if e is None else 3
-        node._saved = (x if need_x & needs else None, y if need_y & needs else None, value if need_out & needs else None)
-        node._shape = value.shape
-        node._dtype = d
-        node._hooks = None
-        frame = getframe(1)
-        code = frame.f_code
-        if code.co_filename in USERS:
-            node._code, node._lasti = code, frame.f_lasti
-        else:
-            made_here(node, frame)
-        node._seq = clock()
-        return result
+        saved = x if need_x & needs else None, y if need_y & needs else None, value if need_out & needs else None
+        return outcome.recorded(value, ScalarNode if y is other else Node, (e, f), saved, getframe(1))
 
     def lay_out() -> None:
         nonlocal need_x, need_y, need_out
@@ -458,7 +428,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             storage.refuse_inference(args, result._fn)
     elif modes.silent and modes._local.made is not None:
         storage.mark(result, recording or None, *args)
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, op.name)
 
 
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
@@ -519,39 +489,25 @@ def single_call(op: Op) -> Callable:
             raise explained(op, (x,), error) from None
         if value.__class__ is not ndarray:
             value = asarray(value)
-        result = new(Tensor)
-        result._array = value
-        result._fn = result._grad = result._hooks = result._view = None
         e = input._fn
         if input._view is not None:
             e = storage.edge_of(input)
         elif e is LEAF:
             e = input
         if e is None or modes.silent and not modes.is_grad_enabled():
+            result = outcome.bare(value)
             if modes.silent and modes._local.made is not None:
                 storage.mark(result, e, input)
             return result
         d = value.dtype
         if d is FLOAT32 or d is FLOAT64:
-            node = Node() if Node is not None else op.node_type(node_name(*args), False)()
+            node = Node if Node is not None else op.node_type(node_name(*args), False)
         elif OF_NUMPY[d].category < FLOATING:
-            return result
+            return outcome.bare(value)
         else:
-            node = op.node_type(op.node_name if Node is not None else node_name(*args), d.kind == "c")()
-        result._fn = node
-        node._edges = (e,)
-        node._saved = (x if keep_x else None, x.shape if keep_shape else None, value if keep_out else None, *options)
-        node._shape = value.shape
-        node._dtype = d
-        node._hooks = None
-        frame = getframe(1)
-        code = frame.f_code
-        if code.co_filename in USERS:
-            node._code, node._lasti = code, frame.f_lasti
-        else:
-            made_here(node, frame)
-        node._seq = clock()
-        return result
+            node = op.node_type(op.node_name if Node is not None else node_name(*args), d.kind == "c")
+        saved = x if keep_x else None, x.shape if keep_shape else None, value if keep_out else None, *options
+        return outcome.recorded(value, node, (e,), saved, getframe(1))
 
     def lay_out() -> None:
         nonlocal keep_x, keep_shape, keep_out
@@ -600,29 +556,17 @@ def view_call(op: Op) -> Callable:
             e = input
         if value.__class__ in (list, tuple):
             return several(op, args, [e], value, 1)
-        result = new(Tensor)
-        result._array = value
-        result._fn = result._grad = result._hooks = None
-        if value.__class__ is not ndarray:
-            value.level.track(result)
-        seq = clock()
+        lifted = value.__class__ is not ndarray
         if e is None or base is None or modes.silent and not modes.is_grad_enabled():
-            storage.unrecorded_view(result, base, seq, kind, e)
-            return result
-        result._view = (base, seq, kind)
-        result._fn = node = Node() if Node is not None else op.node_type(node_name(*args), False)()
-        node._edges = (e,)
-        node._saved = (x.shape, *options)
-        node._shape = value.shape
-        node._dtype = value.dtype
-        node._hooks = None
-        frame = getframe(1)
-        code = frame.f_code
-        if code.co_filename in USERS:
-            node._code, node._lasti = code, frame.f_lasti
+            result = outcome.bare(value)
+            storage.unrecorded_view(result, base, clock(), kind, e)
         else:
-            made_here(node, frame)
-        node._seq = seq
+            node = Node if Node is not None else op.node_type(node_name(*args), False)
+            make = outcome.recorded if not lifted else outcome.in_python
+            result = make(value, node, (e,), (x.shape, *options), getframe(1))
+            result._view = (base, result._fn._seq, kind)
+        if lifted:
+            value.level.track(result)
         return result
 
     op.layout = (op.params[0] + "_shape", *op.params[1:])
@@ -696,10 +640,7 @@ def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: An
             storage.mark(result, next((e for e in edges if e is not None), None), *args)
     if out is None:
         return result
-    if value.__class__ is not ndarray and hasattr(value, "tangent"):
-        raise noted(NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"),
-                    "Leave out= away.")  # fmt: skip
-    return write_out(out, result)
+    return write_out(out, result, op.name)
 
 
 def as_value(value: Any) -> Any:
@@ -734,10 +675,9 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
 
 def wrap(value: np.ndarray) -> Tensor:
     """A tensor without history around an array."""
-    result = new(Tensor)
-    result._array = value
-    result._fn = result._grad = result._hooks = None
-    result._view = modes.inference_mark if modes.silent and modes._local.inference else None
+    result = outcome.bare(value)
+    if modes.silent and modes._local.inference:
+        result._view = modes.inference_mark
     return result
 
 
@@ -806,7 +746,15 @@ def unsaved(node: Node, name: str) -> Any:
     value = engine.with_history(node)[names.index(public)]
     if public == "at":
         return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])
-    return wrap(value) if isinstance(value, ndarray) else value
+    return tuple(value) if value.__class__ is list else wrap(value) if isinstance(value, ndarray) else value
+
+
+def shown_names(node: Node) -> list[str]:
+    """The names of what a node kept, for ``dir(grad_fn)``: tools that draw graphs look there."""
+    names = node._op.saved_names if node._op is not None else ()
+    theirs = {ours: name for name, ours in PUBLIC_NAMES.items() if ours != "other"}  # that is its name in most operations
+    plain = [(n.removesuffix("_shape"), "_sym_sizes" if n.endswith("_shape") else "") for n in names if n not in ("name", "part")]
+    return [f"_saved_{theirs.get(n, n)}{ending}" for n, ending in plain]
 
 
 # PyTorch's names for what nodes saved
@@ -845,17 +793,26 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     return storage.adopt(x, result)
 
 
-def write_out(out: Any, result: Any) -> Any:
-    """Put results into the tensors given as ``out=``, resizing those of another shape."""
+def write_out(out: Any, result: Any, name: str = "") -> Any:
+    """Put results into the tensors given as ``out=``, resizing those of another shape.
+
+    Args:
+        name: of the operation; by default it is the function that calls.
+    """
+    name = name or getframe(1).f_code.co_name
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
-        return type(result)(*map(write_out, out, result)) if hasattr(result, "_fields") else tuple(map(write_out, out, result))
+        written = [write_out(o, r, name) for o, r in zip(out, result)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if result._fn is not None or out._fn is not None and modes.is_grad_enabled():
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           "requires grad.\n  Leave out= away, or detach the arguments.")  # fmt: skip
+        raise noted(RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                                 "arguments requires grad."), "Leave out= away, or detach the arguments.")  # fmt: skip
+    if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
+        raise noted(NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"),
+                    "Leave out= away.")  # fmt: skip
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
     if not dtypes.can_cast(source, target):
         raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")

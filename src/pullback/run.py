@@ -117,6 +117,11 @@ class _Finder(MetaPathFinder, Loader):
         self.watched[module] = {key: space[key] for key in ("__getattr__", "__path__") if key in space}
         space["__getattr__"] = partial(absent, name, module, space.get("__getattr__"))
         space.setdefault("__path__", [])  # without one, importlib would not ask for modules under it
+        for child, value in list(space.items()):
+            hidden = sys.modules.get(f"{module.__name__}.{child}")  # behind a function of its own name, such as gradcheck:
+            if hidden is not None and hidden is not value:  # if importlib loaded it, it would put it in the function's place
+                sys.modules[f"{name}.{child}"] = hidden
+                self.watch(hidden, f"{name}.{child}")
 
     def unwatch(self) -> None:
         """Leave the watched modules as they were."""

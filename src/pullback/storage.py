@@ -36,6 +36,7 @@ INSIDE: Any = ("inside",)
 
 before_write: list[Any] = []  # called with an array that is about to be written into
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
+last_reshape = 0  # and when a leaf was last given memory of another shape
 
 
 class Write:
@@ -45,7 +46,8 @@ class Write:
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
-        self.owner = weakref.ref(owner, lambda _: _writes.pop(key, None))
+        forget = _writes.pop  # bound now: at the interpreter's end the module's names may be gone before the array
+        self.owner = weakref.ref(owner, lambda _: forget(key, None))
         self.count = self.seq = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
@@ -89,6 +91,15 @@ def wrote(x: Any) -> None:
         written(x._array)
         if "_counter" in noted:
             noted["_counter"].count += 1
+
+
+def look_at(x: Any, array: Any) -> None:
+    """Let tensor ``x`` look at other memory from now on; its versions go on counting."""
+    global last_reshape
+    x.__dict__.setdefault("_counter", counter(x._array))
+    if x._fn is LEAF and array.shape != x._array.shape:
+        x.__dict__["_reshaped"] = last_reshape = clock()
+    x._array = array
 
 
 def counter(array: np.ndarray) -> Write:
@@ -187,8 +198,10 @@ def catch_up(view: Any) -> None:
     if write_since(view._array, view._view[1]) is None:
         return
     e = edge_of(base)
-    if base._array.__class__ is not view._array.__class__ and isinstance(view._array, np.ndarray):  # written by forward mode
-        view._array = base._array.level.raised_view(base, view._array)
+    if base._array.__class__ is not np.ndarray:  # perhaps lifted since
+        from .lift import lifted_as
+
+        view._array = lifted_as(base._array, view._array)
     if kind not in (ORDINARY, ONE_OF_SEVERAL) and e is not None:
         if modes.is_grad_enabled():
             raise forbidden(view, "its base or another view of its base has been")
@@ -229,11 +242,16 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
                            "See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
     if not modes.is_grad_enabled():
         return
+    base: Any = None if x._view is None else x._view[0]
+    if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
+        from .lift import outsides
+
+        for outside, *_ in outsides(x if "_outsides" in x.__dict__ else base):
+            check_writable(outside, what)
     if x._view is not None and kind != INFERENCE:
         wants = wants_grad(x)
         if kind != ORDINARY and (wants or source is not None):
             raise forbidden(x, "is being")
-        base = x._view[0]
         if wants and (base._fn is LEAF or edge_of(base) is None):
             raise noted(RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
                         "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")
@@ -314,8 +332,8 @@ def adopt(x: Any, result: Any) -> Any:
     return x
 
 
-def move_on(x: Any, e: Any) -> None:
-    """Give ``x``, whose memory was just written, the history that ends in edge ``e``."""
+def move_on(x: Any, e: Any, left: Any = ()) -> None:
+    """Give ``x``, whose memory was just written, the history that ends in edge ``e``, which came out of the batches ``left``."""
     if isinstance(e, Node):
         if x._view is not None and isinstance(x._fn, Node) and (x._fn._hooks is not None or x._fn._op is None):
             past_old_node(x, e)
@@ -325,7 +343,11 @@ def move_on(x: Any, e: Any) -> None:
     keep_retaining(x, e)
     x._fn = e
     if x._view is not None:
-        move_base_on(x, e, x._array)
+        move_base_on(x, e, x._array, left)
+    if "_outsides" in x.__dict__:
+        from .lift import move_outsides_on
+
+        move_outsides_on(x, left)
 
 
 def past_old_node(view: Any, e: Node) -> None:
@@ -352,7 +374,7 @@ def keep_retaining(x: Any, e: Any) -> None:
         node._own_hooks().retain[index] = ref
 
 
-def move_base_on(view: Any, e: Any, array: np.ndarray) -> None:
+def move_base_on(view: Any, e: Any, array: np.ndarray, left: Any = ()) -> None:
     """Give the base of ``view`` a history in which ``array``, part of its memory, holds what edge ``e`` leads to."""
     from .ops.part import window_written_node
 
@@ -361,3 +383,7 @@ def move_base_on(view: Any, e: Any, array: np.ndarray) -> None:
     keep_retaining(base, fn)
     base._fn = fn
     view._view = (base, 0, kind)  # older than the write: catches up when next used
+    if "_outsides" in base.__dict__:
+        from .lift import move_outsides_on
+
+        move_outsides_on(base, left)

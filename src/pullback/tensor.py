@@ -21,8 +21,8 @@ from .hooks import RemovableHandle
 from .shape import Size
 
 new = object.__new__
-PLAIN: set[type] = set()  # the classes that do not override operations
-BOOKKEEPING = ("_accumulate", "_counter")  # what our own modules keep in a tensor's __dict__, and copies do without
+PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
+BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")  # what our own modules keep in a tensor's __dict__, and copies do without
 
 
 class Tensor:
@@ -111,7 +111,8 @@ class Tensor:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__torch_function__.__func__ is _disabled:  # type: ignore[attr-defined]
-            PLAIN.add(cls)
+            if cls._array is Tensor._array:
+                PLAIN.add(cls)
         else:
             modes.overridden = True
 
@@ -139,6 +140,10 @@ class Tensor:
         kind = (dtype or dtypes.get_default_dtype()).numpy
         self._array, self._fn = np.broadcast_to(np.zeros((), kind), tuple(size)), LEAF if requires_grad else None
         self._view = self._grad = self._hooks = None
+        if hasattr(cls, "__torch_dispatch__"):
+            from .wrapper import Wrapper
+
+            self._array = Wrapper(self, tuple(size), kind, strides)
         return self
 
     def as_subclass(self, cls: type) -> Any:
@@ -258,8 +263,8 @@ class Tensor:
 
     @_backward_hooks.setter
     def _backward_hooks(self, hooks: Any) -> None:
-        if hooks and self.requires_grad:
-            own, index = self._hooks_of_history("cannot register a hook on a tensor that doesn't require gradient")
+        if hooks is not None or self._backward_hooks is not None:
+            own, index = self._hooks_of_history("") if self.requires_grad else (leaf_hooks(self), 0)
             own.tensor[index] = hooks
 
     @_backward_hooks.deleter
@@ -408,10 +413,11 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self.layout is not value.layout:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
         if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.__dict__.setdefault("_counter", storage.counter(self._array))  # versions go on counting
-        self._array = value._array
+        storage.look_at(self, value._array)
 
     @data.deleter
     def data(self) -> None:

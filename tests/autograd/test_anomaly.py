@@ -74,6 +74,35 @@ def test_failures_are_explained(torch: Any, capsys: Any) -> None:
     assert "Error detected in PowBackward0" in capsys.readouterr().err  # a warning that raises must not hide the error
 
 
+def test_a_second_backward_names_the_lines_behind_it(torch: Any) -> None:
+    """A node that a recorded backward made says whose backward that was, back to forward."""
+    Maker = nan_maker(torch)
+
+    class Outer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return Maker.apply(g * x, x, True)
+
+    x = leaf(torch, 1.0, 2.0)
+    with warnings.catch_warnings(record=True) as caught, torch.autograd.detect_anomaly():
+        warnings.simplefilter("always")
+        (g,) = torch.autograd.grad(Outer.apply(x).sum() * x.sum(), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values") as error:
+            g.sum().backward()
+    said = messages(caught)[-2:]
+    assert said[0].startswith("Error detected in MakerBackward.")
+    assert said[1].lstrip().startswith("Previous calculation was induced by OuterBackward. Traceback of forward call that induced")
+    assert "torch.autograd.grad(Outer.apply(x).sum()" in said[1]
+    if torch is pullback:
+        assert any("in the backward of OuterBackward, made at" in note for note in error.value.__notes__)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_without_looking_for_nan(torch: Any) -> None:
     x = leaf(torch, 1.0, 2.0)

@@ -417,6 +417,54 @@ def test_kept_results_are_computed_once() -> None:
     assert Count.count == 1
 
 
+def test_kept_results_go_with_the_graph_and_with_backward(torch: Any, cp: Any) -> None:
+    policy, kept = [torch.ops.aten.exp.default], []
+
+    def contexts() -> Any:
+        first, second = cp.create_selective_checkpoint_contexts(policy)
+        assert isinstance(first, cp._CachingTorchDispatchMode) and isinstance(second, cp._CachedTorchDispatchMode)
+        kept.append(first.storage)
+        return first, second
+
+    def values_left() -> int:
+        gc.collect()
+        return sum(hasattr(entry, "val") for entry in kept[-1].get(policy[0], {}).values())
+
+    def run() -> Any:
+        return cp.checkpoint(lambda x: x.cos().exp().sin(), leaf(torch, 1.0), use_reentrant=False, context_fn=contexts)
+
+    out = run()
+    (entry,) = kept[-1][policy[0]].values()
+    assert not entry.val.requires_grad and values_left() == 1
+    gone = weakref.ref(entry.val)
+    kept.clear()
+    del out, entry
+    gc.collect()
+    assert gone() is None
+    run().sum().backward(retain_graph=True)
+    assert values_left() == 0
+
+
+def test_operations_are_one_object_each(torch: Any) -> None:
+    mode = importlib.import_module(f"{torch.__name__}.utils._python_dispatch").TorchDispatchMode
+    aten = torch.ops.aten
+    assert aten.sin is aten.sin and aten.sin.default is aten.sin.default
+    seen = []
+
+    class See(mode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return aten.cos.default(*args) if func is aten.sin.default else func(*args, **(kwargs or {}))
+
+    x = leaf(torch, 0.0, 1.0)
+    with See():
+        y = x.sin()
+    assert len(seen) == 1 and seen[0].overloadpacket is aten.sin
+    assert torch.equal(y.detach(), x.detach().cos())
+    y = aten.sin.default(x)  # outside of a mode it is the public function
+    assert y.requires_grad and torch.equal(y, x.sin())
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_the_repeated_call_casts_as_the_first(torch: Any, cp: Any, enabled: bool, reentrant: bool) -> None:

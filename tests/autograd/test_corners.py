@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -14,6 +15,35 @@ def test_set_looks_at_other_memory(torch: Any) -> None:
     assert x.set_().shape == (0,)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         torch.ones(3, requires_grad=True).set_(y)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+def test_operations_without_a_derivative(torch: Any) -> None:
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    with pytest.raises(NotImplementedError, match="the derivative for .* is not implemented"):
+        torch.igamma(x, x).sum().backward()
+    with fwad.dual_level():
+        dual = fwad.make_dual(x.detach(), torch.ones(2))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with igamma that does not support it because it has not been"):
+            torch.igamma(dual, dual)
+        tangent = fwad.unpack_dual(torch.clamp(dual, max=torch.ones(2))).tangent  # what has a tangent has a derivative
+        assert tangent.tolist() == [1, 0]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+def test_a_tangent_comes_back_as_the_same_tensor(torch: Any) -> None:
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x, t = torch.ones(2, 2), torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with fwad.dual_level():
+        assert fwad.unpack_dual(fwad.make_dual(x, t)).tangent is t
+        assert fwad.unpack_dual(fwad.make_dual(x, t.T)).tangent is not t  # lies otherwise in memory: a copy
+        dual = fwad.make_dual(x.clone(), t)
+        tangent = fwad.unpack_dual((dual * 3).mul_(2)).tangent
+        assert tangent is not t and torch.equal(tangent, 6 * t)
+        (g,) = torch.autograd.grad(tangent.sum(), t)
+        assert g.tolist() == [[6, 6], [6, 6]]
+    assert fwad.unpack_dual(dual).tangent is None
 
 
 def test_gradients_of_another_type(torch: Any) -> None:

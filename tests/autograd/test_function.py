@@ -631,6 +631,37 @@ def test_ctx_can_be_kept_but_not_read_later(torch: Any) -> None:
         kept[0].saved_tensors  # noqa: B018
 
 
+def pushed(torch: Any, forward: Any, jvp: Any, *, through_a_view: bool = False) -> Any:
+    """The outputs' tangents where x has the tangent (1, 2, 3), and y has none."""
+    fwad = torch.autograd.forward_ad
+    with fwad.dual_level():
+        x = fwad.make_dual(torch.ones(3), torch.tensor([1.0, 2.0, 3.0]))
+        out = function(torch, forward, jvp=jvp).apply(x.view_as(x) if through_a_view else x, torch.ones(3))
+        return [fwad.unpack_dual(o).tangent.tolist() for o in (out if isinstance(out, tuple) else (out,))]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+def test_the_tangent_of_a_view_is_a_view_of_the_tangent(torch: Any) -> None:
+    part = lambda ctx, x, y: x[:2]  # noqa: E731
+    for through_a_view, of_what in ((False, "the given"), (True, "the same base as the given")):
+        assert pushed(torch, part, lambda ctx, t, _: t[:2], through_a_view=through_a_view) == [[1, 2]]
+        with pytest.raises(RuntimeError, match=f"but the jvp is not returning a view of {of_what} grad input"):
+            pushed(torch, part, lambda ctx, t, _: t.clone()[:2], through_a_view=through_a_view)
+        with pytest.raises(RuntimeError, match=r"is returning a view \(or an input as-is\) but the jvp is not returning a view\."):
+            pushed(torch, part, lambda ctx, t, _: t[:2] * 2, through_a_view=through_a_view)
+    as_it_is = lambda ctx, x, y: (x + y, x)  # noqa: E731
+    assert pushed(torch, as_it_is, lambda ctx, t, u: (t + u, t.view_as(t))) == [[1, 2, 3]] * 2
+    with pytest.raises(RuntimeError, match="but the jvp is not returning a view of the given grad input"):
+        pushed(torch, as_it_is, lambda ctx, t, u: (t + u, u.view_as(u)))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+def test_the_tangent_of_an_input_without_one_may_be_anything(torch: Any) -> None:
+    as_it_is = lambda ctx, x, y: (x + y, y)  # noqa: E731
+    assert pushed(torch, as_it_is, lambda ctx, t, u: (t + u, u)) == [[1, 2, 3], [0, 0, 0]]
+    assert pushed(torch, as_it_is, lambda ctx, t, u: (t + u, u * 2 + 3)) == [[1, 2, 3], [3, 3, 3]]
+
+
 def test_hooks_of_ctx_in_backward(torch: Any) -> None:
     """What a repeated double backward computes does not depend on how often it ran."""
     def forward(ctx: Any, x: Any) -> Any:
@@ -658,3 +689,17 @@ def test_no_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(torch, lambda ctx, x: x * 2).apply(leaf(torch, 1.0)).sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated")
+def test_an_instance_is_not_a_node(torch: Any) -> None:
+    class Same(torch.autograd.Function):
+        pass
+
+    instance = Same()
+    for name in ("next_functions", "_input_metadata"):
+        with pytest.raises(RuntimeError, match=f"Attribute '{name}' is invalid for this instance of _C._FunctionBase."):
+            getattr(instance, name)
+    with pytest.raises(RuntimeError, match="You attempted to access the anomaly metadata"):
+        instance.metadata  # noqa: B018
+    assert not hasattr(instance, "anything_else")

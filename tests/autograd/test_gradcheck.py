@@ -144,6 +144,66 @@ def test_forward_mode_is_compared(torch: Any, fast_mode: bool) -> None:
             torch.autograd.gradcheck(bad, inputs, check_forward_ad=True, fast_mode=fast_mode)
 
 
+@fast
+def test_in_forward_mode_every_input_has_a_tangent(torch: Any, fast_mode: bool) -> None:
+    fwad = torch.autograd.forward_ad
+
+    def doubled(x: Any, y: Any) -> Any:  # wrong: the tangent of y counts twice
+        primal, tangent = fwad.unpack_dual(y) if fwad._current_level >= 0 else (y, None)
+        return x + (y if tangent is None else fwad.make_dual(primal, tangent * 2))
+
+    def must_be_there(x: Any, y: Any) -> Any:
+        assert fwad._current_level < 0 or None not in (fwad.unpack_dual(x).tangent, fwad.unpack_dual(y).tangent)
+        return x + y
+
+    x, y = double(torch, 2), double(torch, 2)
+    options = {"check_forward_ad": True, "check_undefined_grad": False, "fast_mode": fast_mode}
+    assert torch.autograd.gradcheck(must_be_there, (x, y), **options)
+    with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"):
+        torch.autograd.gradcheck(doubled, (x, y), **options)
+
+
+def test_an_undefined_tangent_counts_as_zero(torch: Any) -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, right: bool) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_forward(x, y)
+            ctx.right = right
+            return x * y
+
+        @staticmethod
+        def jvp(ctx: Any, u: Any, v: Any, _: Any) -> Any:
+            x, y = ctx.saved_tensors
+            if v is None:
+                return u * y if ctx.right else u * y + x
+            return x * v if u is None else u * y + x * v
+
+    x, y = double(torch, 2), double(torch, 2)
+    only = {"check_forward_ad": True, "check_backward_ad": False}
+    assert torch.autograd.gradcheck(Product.apply, (x, y, True), **only)
+    assert torch.autograd.gradcheck(Product.apply, (x, y, False), check_undefined_grad=False, **only)
+    with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index: "):
+        torch.autograd.gradcheck(Product.apply, (x, y, False), **only)
+
+
+def test_batches_of_tangents_pass_through_functions_without_a_rule_for_them(torch: Any) -> None:
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, noisy: bool) -> Any:
+            ctx.noisy = noisy
+            return x * 3
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, _: Any) -> Any:
+            return t * 3 + (0 * torch.rand_like(t) if ctx.noisy else 0)
+
+    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False, "check_batched_forward_grad": True}
+    assert torch.autograd.gradcheck(Triple.apply, (double(torch, 2), False), **options)
+    with pytest.raises(RuntimeError, match="vmap: We do not yet support calling random operations inside of vmap"):
+        torch.autograd.gradcheck(Triple.apply, (double(torch, 2), True), **options)
+
+
 def test_old_names(torch: Any) -> None:
     import importlib
 
@@ -165,3 +225,52 @@ def test_nothing_is_warned_about(torch: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         torch.autograd.gradcheck(lambda x: x * 2, double(torch, 2), check_undefined_grad=False)
+
+
+def test_inputs_are_moved_in_place(torch: Any) -> None:
+    """A function may know its inputs by other ways than its arguments."""
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    before, kept = x.detach().clone(), x * x
+    assert torch.autograd.gradcheck(lambda _: x.sin(), x) and torch.autograd.gradcheck(lambda _: x.sin(), x, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda x, y: x * y, (x, x))
+    assert torch.equal(x, before) and x._version == 0
+    kept.sum().backward()
+    assert torch.allclose(x.grad, 2 * before)
+
+
+@fast
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_inputs_stay_sparse_and_may_be_masked(torch: Any, fast_mode: bool) -> None:
+    x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], dtype=torch.float64).to_sparse().requires_grad_()
+    y = double(torch, 2, 2)
+    check = lambda f, *inputs, **options: torch.autograd.gradcheck(f, inputs, fast_mode=fast_mode, **options)  # noqa: E731
+    assert check(lambda y, x: y * x.coalesce().to_dense(), y, x, masked=True)
+    assert check(lambda x: x.to_dense(masked_grad=False), x, masked=False)
+    assert check(lambda x: x.to_dense(masked_grad=False), x, masked=True)
+    assert not check(lambda x: x.to_dense(), x, masked=False, raise_exception=False)  # elements that are not stored count, too
+    with pytest.raises(ValueError, match="Sparse output is not supported at gradcheck yet"):
+        check(lambda x: x, x, masked=True)
+
+
+@fast
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_gradient_of_another_layout_is_found(torch: Any, fast_mode: bool) -> None:
+    class ToSparse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.to_sparse()
+
+    def other_dims(x: Any) -> Any:
+        y = x.clone()
+        y.register_hook(lambda g: g.to_dense().to_sparse(1))
+        return y.to_dense()
+
+    with pytest.raises(RuntimeError, match="grad is incorrect layout"):
+        torch.autograd.gradcheck(ToSparse.apply, (double(torch, 2),), fast_mode=fast_mode)
+    x = torch.ones(2, 2, dtype=torch.float64).to_sparse().requires_grad_()
+    with pytest.raises(RuntimeError, match="grad is sparse tensor, but has incorrect sparse_dim 1, expected 2"):
+        torch.autograd.gradcheck(other_dims, (x,), masked=True, fast_mode=fast_mode)

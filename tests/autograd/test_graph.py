@@ -7,6 +7,7 @@ import pickle
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -148,6 +149,70 @@ def test_batched_seeds_are_checked(torch: Any) -> None:
             torch.autograd.grad(out, x, (seed,), is_grads_batched=True)
 
 
+def test_batched_seeds_pass_through_functions_without_a_rule_for_batches(torch: Any) -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, noisy: bool) -> Any:
+            ctx.save_for_backward(x)
+            ctx.noisy = noisy
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return Twice.apply(g) * x + (torch.rand(2) if ctx.noisy else 0), None
+
+    x = torch.tensor([3.0, 5.0], requires_grad=True)
+    (g,) = torch.autograd.grad(Square.apply(x, False), x, torch.eye(2), is_grads_batched=True, create_graph=True)
+    assert g.tolist() == [[6, 0], [0, 10]]
+    with pytest.raises(RuntimeError, match="vmap: We do not yet support calling random operations inside of vmap"):
+        torch.autograd.grad(Square.apply(x, True), x, torch.eye(2), is_grads_batched=True)
+
+
+def test_batches_of_seeds_are_differentiated_through_functions() -> None:
+    """The second derivative, which PyTorch loses here."""
+    import pullback as torch
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return CubeBackward.apply(x, g)
+
+    class CubeBackward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, g: Any) -> Any:
+            ctx.save_for_backward(x, g)
+            return 3 * x * x * g
+
+        @staticmethod
+        def backward(ctx: Any, h: Any) -> Any:
+            x, g = ctx.saved_tensors
+            return 6 * x * g * h, 3 * x * x * h
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seeds = torch.tensor([[1.0, 3.0], [2.0, 5.0]], requires_grad=True)
+    for f in (Cube.apply, lambda x: x**3):
+        (g,) = torch.autograd.grad(f(x), x, seeds, is_grads_batched=True, create_graph=True)
+        by_x, by_seeds = torch.autograd.grad((g * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum(), (x, seeds))
+        assert by_x.tolist() == [6 * (1 + 6), 12 * (6 + 20)]
+        assert by_seeds.tolist() == [[3, 24], [9, 48]]
+
+
 def test_parts_of_a_graph_do_not_run(torch: Any) -> None:
     class Fails(torch.autograd.Function):
         @staticmethod
@@ -258,6 +323,59 @@ def test_leaf_gradients_lie_as_their_leaves(torch: Any) -> None:
         c.grad = None
         y.backward()
         assert c.grad.stride() == (2, 1)
+
+
+@pytest.fixture
+def warned_always(torch: Any) -> Iterator[None]:
+    """Warnings that come once in a process stay for who looks at them."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+
+
+@pytest.mark.usefixtures("warned_always")
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_recorded_gradients_of_leaves_are_their_own(torch: Any) -> None:
+    x, y, seed = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0), torch.ones(2)
+    (x + y).backward(seed, create_graph=True)
+    x.grad.mul_(5)
+    assert (x.grad.tolist(), y.grad.tolist(), seed.tolist()) == ([5, 5], [1, 1], [1, 1])
+    w = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_()
+    w.permute(0, 2, 1, 3).exp().sum().backward(create_graph=True)
+    assert w.grad.stride() == w.stride() and type(w.grad.grad_fn).__name__ == "CopyBackwards"
+    (again,) = torch.autograd.grad(w.grad.sum(), w)
+    assert torch.allclose(again, w.exp())
+
+
+def test_leaves_given_another_shape_before_backward(torch: Any) -> None:
+    def by_data(x: Any) -> None:
+        x.data = torch.zeros(3)
+
+    def by_set(x: Any) -> None:
+        with torch.no_grad():
+            x.set_(torch.zeros(3))
+
+    for change in (by_data, by_set):
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x * 2
+        change(x)
+        with pytest.raises(RuntimeError, match="shape"):
+            y.sum().backward()
+        del y
+        (x + torch.ones(2, 3)).sum().backward()
+        assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_index_arrays_and_masks_are_let_go(torch: Any) -> None:
+    x, at = leaf(torch, 1.0, 2.0, 3.0), torch.tensor([1, 1])
+    for f in (lambda x: x[[1, 1]], lambda x: x[x > 1], lambda x: x.gather(0, at), lambda x: x.index_select(0, at),
+              lambda x: x.index_add(0, at, x[:2]), lambda x: x.index_put((at[:1],), x[0]), lambda x: x.masked_fill(x > 1, 0.0),
+              lambda x: torch.where(x > 1, x, 0.0), lambda x: x.take(at), lambda x: x.masked_select(x > 1)):  # fmt: skip
+        y = f(x).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            y.backward()
 
 
 def test_warnings(torch: Any) -> None:

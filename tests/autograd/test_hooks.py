@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import OrderedDict
 from functools import partial
 from typing import Any
 
@@ -211,6 +212,31 @@ def test_results_of_hooks_are_checked(torch: Any) -> None:
     for register in ("register_hook", "register_post_accumulate_grad_hook"):
         with pytest.raises(RuntimeError, match="doesn't require gradient"):
             getattr(torch.ones(1), register)(lambda g: None)
+
+
+def test_a_hook_put_on_a_node_while_it_runs(torch: Any) -> None:
+    def unpack(t: Any) -> Any:
+        def halve(results: Any, gradients: Any) -> Any:
+            seen.append(gradients)
+            return tuple([None if r is None else r / 2 for r in results])
+
+        torch._C._current_autograd_node().register_hook(halve)
+        return t
+
+    seen: list[Any] = []
+    x = leaf(torch, 1.0, 2.0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.exp()
+    y.sum().backward()
+    assert torch.allclose(x.grad, x.exp() / 2) and seen == [()]
+
+
+def test_hooks_as_an_attribute(torch: Any) -> None:
+    x = torch.ones(2)
+    x._backward_hooks = hooks = OrderedDict()
+    hooks[0] = lambda g: g * 3
+    assert x._backward_hooks is hooks
+    (x * torch.ones(2, requires_grad=True)).sum().backward()  # x wants no gradient
 
 
 def test_hooks_stay_with_their_version(torch: Any) -> None:

@@ -79,3 +79,20 @@ def test_an_ignored_row_of_infinities() -> None:
     x = double([-INF, -INF], [1.0, 2.0])
     (g,) = first(lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([-100, 1])), x)
     assert g[0] == [0, 0] and np.allclose(g[1], [0.26894142, -0.26894142])
+    x = double([-INF] * 2000, [1.0, 2.0] * 1000)  # large enough for a kernel
+    (g,) = first(lambda x: torch.nn.functional.cross_entropy(x, torch.tensor([-100, 1])), x)
+    assert g[0] == [0] * 2000 and np.isclose(sum(g[1]), 0)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("f", [torch.scatter_reduce, torch.index_reduce])
+def test_product_of_several_zeros_in_one_place(f: Callable[..., Any], include_self: bool) -> None:
+    """PyTorch refuses its second derivative: that by two of the zeros is the product of all others."""
+    index, src = torch.tensor([0, 0, 0, 1, 1, 1]), double(0.0, 0.0, 3.0, 0.0, 0.0, 0.0)
+
+    def reduced(input: Any, src: Any) -> Any:
+        return f(input, 0, index, src, "prod", include_self=include_self)
+
+    assert gradcheck(reduced, (double(2.0, 5.0), src)) and gradgradcheck(reduced, (double(2.0, 5.0), src))
+    h = torch.func.hessian(lambda src: reduced(double(2.0, 5.0).detach(), src).sum())(src.detach())
+    assert h[0, 1] == h[1, 0] == (6 if include_self else 3) and h.abs().sum() == 2 * h[0, 1].item()

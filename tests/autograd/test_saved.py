@@ -109,7 +109,7 @@ def test_register_hooks_refuses(torch: Any) -> None:
     a = leaf(torch, 1.0)
     y = a * a
     for bad in ((same,), (1, 1)):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"register_hooks\(\): incompatible function arguments"):
             y.grad_fn._raw_saved_self.register_hooks(*bad)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         (a * a).grad_fn._raw_saved_self.register_hooks(lambda t, u: t, same)
@@ -126,6 +126,30 @@ def test_register_hooks_refuses(torch: Any) -> None:
     y.sum().backward()
     with pytest.raises(RuntimeError, match="after it has been freed"):
         y.grad_fn._raw_saved_self.register_hooks(same, same)
+
+
+def test_each_index_is_shown_and_takes_hooks(torch: Any) -> None:
+    a, i, seen = leaf(torch, [1.0, 2.0], [3.0, 4.0]), torch.tensor([0, 1, 1]), []
+    y = a[:, i]
+    none, kept = y.grad_fn._raw_saved_indices
+    assert none.data is None and kept.data.tolist() == [0, 1, 1]
+    with pytest.raises(RuntimeError, match="Calling register_hooks on a saved tensor with value None is forbidden"):
+        none.register_hooks(same, same)
+    kept.register_hooks(lambda t: t.tolist(), lambda saved: seen.append(saved) or torch.tensor(saved))
+    with pytest.raises(RuntimeError, match="already been set"):
+        y.grad_fn._raw_saved_indices[1].register_hooks(same, same)
+    y.sum().backward()
+    assert seen == [[0, 1, 1]] and a.grad.tolist() == [[1, 2], [1, 2]]
+
+
+def test_what_was_saved_is_listed(torch: Any) -> None:
+    a = leaf(torch, 1.0, 2.0)
+    for y, names in ((a * a, {"self", "other"}), (a.exp(), {"result"}), (a.sum(), {"self_sym_sizes"}), (a[torch.tensor([0])], {"indices"}),
+                     (torch.stack([a, a], 1), {"dim"}), (torch.cat([a, a]), {"dim"}), (a[1:], {"self_sym_sizes"})):  # fmt: skip
+        listed = [name for name in dir(y.grad_fn) if name.startswith("_saved_")]
+        assert names <= {name.removeprefix("_saved_") for name in listed}
+        hash(tuple(getattr(y.grad_fn, name) for name in listed))  # graph drawing programs put them into sets
+    assert a.sum().grad_fn._saved_self_sym_sizes == (2,)
 
 
 def test_pack_hook_must_not_write(torch: Any) -> None:
@@ -178,6 +202,19 @@ def test_exit_without_enter_and_while_unpacking() -> None:
         leaf(torch, 1.0).sin().sum().backward()
     for _ in range(3):
         inner.__exit__()
+    y = leaf(torch, 1.0).exp()
+    y.grad_fn._raw_saved_result.register_hooks(same, same)  # nobody else has
+
+
+def test_hooks_entered_while_unpacking_end_with_it(torch: Any) -> None:
+    entered = hooks(torch)
+
+    def unpack(t: Any) -> Any:
+        entered.__enter__()
+        return t
+
+    with hooks(torch, same, unpack):
+        leaf(torch, 1.0).sin().sum().backward()
     y = leaf(torch, 1.0).exp()
     y.grad_fn._raw_saved_result.register_hooks(same, same)  # nobody else has
 

@@ -151,34 +151,32 @@ def test_callbacks_after_backward(torch: Any, depths: set[int]) -> None:
 
         return callback
 
-    class Inner(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x
+    def passing(depth: int, more: Any) -> Any:
+        """A Function that changes nothing; its backward does more, and may ask for a callback before that."""
 
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, g: Any) -> Any:
-            if 1 in depths:
-                engine.queue_callback(note(1))
-            return g
+        class Passing(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x
 
-    class Outer(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x
+            @staticmethod
+            @torch.autograd.function.once_differentiable
+            def backward(ctx: Any, g: Any) -> Any:
+                if depth in depths:
+                    engine.queue_callback(note(depth))
+                more(g)
+                return g
 
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx: Any, g: Any) -> Any:
-            if 0 in depths:
-                engine.queue_callback(note(0))
-            with torch.enable_grad():
-                y = Inner.apply(g.detach().requires_grad_()).sum()
-            y.backward()
-            return g
+        return Passing.apply
 
-    Outer.apply(torch.rand(3, requires_grad=True)).sum().backward()
+    inner = passing(1, lambda g: None)
+
+    def another_backward(g: Any) -> None:
+        with torch.enable_grad():
+            y = inner(g.detach().requires_grad_()).sum()
+        y.backward()
+
+    passing(0, another_backward)(torch.rand(3, requires_grad=True)).sum().backward()
     assert counts == [int(0 in depths), int(1 in depths)]
 
 

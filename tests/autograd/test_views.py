@@ -228,6 +228,8 @@ def test_data_and_version_counters(torch: Any) -> None:
     assert x._version == view._version == before + 5
     with pytest.raises(TypeError, match="Variable data has to be a tensor"):
         x.data = None
+    with pytest.raises(RuntimeError, match=r"Attempted to call `variable.set_data\(tensor\)`, but .* have incompatible tensor type"):
+        x.data = torch.ones(2).to_sparse()
     a = leaf(torch, 1.0)
     with pytest.raises(RuntimeError, match="must be floating point or complex dtype"):
         a.data = torch.tensor([3])
@@ -260,6 +262,32 @@ def test_resize_counts_as_a_write_if_it_changes_anything(torch: Any) -> None:
     assert x._version == 2
     x.resize_((3,))
     assert x._version == 2
+
+
+def test_another_shape_in_place_counts_as_a_write(torch: Any) -> None:
+    x = torch.ones(2, 3)
+    x.t_().unsqueeze_(0).squeeze_()
+    assert x._version == 3
+    a = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    with pytest.raises(RuntimeError, match="has been modified by an inplace"):
+        (a.exp().t_()).sum().backward()
+    b = a.clone()
+    row = b[1]
+    b.t_()
+    assert row.grad_fn.name() == "AsStridedBackward0" and b.shape == (3, 2)
+    (row * torch.tensor([1.0, 2, 3])).sum().backward()
+    assert a.grad.tolist() == [[0, 0, 0], [1, 2, 3]]
+    for block, words in ((torch.no_grad, "no_grad"), (torch.inference_mode, "inference")):
+        b = a.clone()
+        with block():
+            view = b.view(-1)
+        b.transpose_(0, 1)
+        with pytest.raises(RuntimeError, match=f"A view was created in {words} mode and its base or another view of its base has been"):
+            view.grad_fn  # noqa: B018
+    b = a.clone()
+    view = b.view(-1)
+    view.unsqueeze_(0)
+    assert view.grad_fn.name() == "UnsqueezeBackward1" and b.grad_fn.name() == "CloneBackward0"
 
 
 def test_view_of_the_real_part(torch: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from programs import Programs, attempt
@@ -123,34 +124,14 @@ def all_courses(torch: Any, table: dict[str, Make], kind: str = "SGD") -> Any:
             yield {"ValueError": str(error)}
 
 
-@programs
-def factors(torch):
-    yield from all_courses(torch, FACTORS)
-
-
-@programs
-def cosines(torch):
-    yield from all_courses(torch, COSINES)
-
-
-@programs
-def cycles(torch):
-    yield from all_courses(torch, CYCLES)
-
-
-@programs
-def cycles_of_adam(torch):
-    yield from all_courses(torch, CYCLES, "Adam")
-
-
-@programs
-def several(torch):
-    yield from all_courses(torch, SEVERAL)
-
-
-@programs
-def plateaus(torch):
-    yield from all_courses(torch, PLATEAUS)
+programs |= {
+    "factors": partial(all_courses, table=FACTORS),
+    "cosines": partial(all_courses, table=COSINES),
+    "cycles": partial(all_courses, table=CYCLES),
+    "cycles_of_adam": partial(all_courses, table=CYCLES, kind="Adam"),
+    "several": partial(all_courses, table=SEVERAL),
+    "plateaus": partial(all_courses, table=PLATEAUS),
+}
 
 
 @programs

@@ -1,34 +1,16 @@
 """Containers: the programs of ``golden/record_containers.py``."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from record_containers import programs, sized, sizes
+from recorded import Recorded
 
 import pullback
+from programs import lin
 from pullback import nn
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from record_containers import programs, sized, sizes  # noqa: E402
 
-from programs import differences, lin, run  # noqa: E402
-
-CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
-
-
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_programs_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-def test_every_program_is_recorded():
-    assert list(programs) == list(programs.recorded)
+class TestPrograms(Recorded):
+    tables = (programs,)
 
 
 def test_inserting_into_a_named_sequential_renumbers_it():

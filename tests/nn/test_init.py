@@ -1,37 +1,19 @@
 """Initial values: the programs of ``golden/record_init.py``, and what holds for any draw."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from record_init import programs
+from recorded import Recorded
 from scipy import stats
 
 import pullback
 from pullback.nn import init
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from record_init import programs  # noqa: E402
 
-from programs import differences, run  # noqa: E402
-
-CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
-
-
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_programs_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-def test_every_program_is_recorded():
-    assert list(programs) == list(programs.recorded)
+class TestPrograms(Recorded):
+    tables = (programs,)
 
 
 @pytest.mark.parametrize("a, b", [(-2.0, 2.0), (-0.5, 3.0), (1.5, 2.5), (2.0, 2.1), (-4.0, -1.0)])

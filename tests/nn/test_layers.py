@@ -2,25 +2,17 @@
 
 import copy
 import pickle
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from record_layers import LINES, build, inputs, programs, refusals, tensors
+from recorded import Recorded
 
 import pullback
 from pullback import nn
 from pullback.nn.utils import rnn
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-import record_layers  # noqa: E402
-from record_layers import LINES, build, inputs, tensors  # noqa: E402
-
-from programs import differences, run  # noqa: E402
-
-TABLES = (record_layers.programs, record_layers.refusals)
-CASES = [pytest.param(t[name], answers, id=name) for t in TABLES for name, answers in t.recorded.items()]
 EAGER = [pytest.param(line, id=" ".join(line.split())) for line in LINES if "Lazy" not in line]
 
 
@@ -31,20 +23,8 @@ def no_warnings_wanted():
         yield
 
 
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_layers_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_every_line_is_recorded(table):
-    assert list(table) == list(table.recorded)
+class TestPrograms(Recorded):
+    tables = programs, refusals
 
 
 def test_every_layer_has_a_line():

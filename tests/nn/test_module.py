@@ -3,42 +3,23 @@
 import copy
 import gc
 import inspect
-import sys
 import time
 import warnings
 import weakref
-from pathlib import Path
 
 import pytest
+import record_hooks
+import record_modules
+from recorded import Recorded
 
 import pullback
+from programs import lin, net
 from pullback import nn
 from pullback.nn.modules.members import Members
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-import record_hooks  # noqa: E402
-import record_modules  # noqa: E402
 
-from programs import differences, lin, net, run  # noqa: E402
-
-TABLES = (record_modules.programs, record_hooks.programs)
-CASES = [pytest.param(t[name], answers, id=name) for t in TABLES for name, answers in t.recorded.items()]
-
-
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_programs_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_every_program_is_recorded(table):
-    assert list(table) == list(table.recorded)
+class TestPrograms(Recorded):
+    tables = record_modules.programs, record_hooks.programs
 
 
 # --- reading members without __getattr__ --------------------------------------------------------------------

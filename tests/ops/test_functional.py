@@ -432,6 +432,14 @@ def test_embedding_bags() -> None:
     assert g.tolist() == [[1, 1], [1, 1], [1, 1]]
 
 
+def test_embedding_bags_in_the_old_order_of_arguments() -> None:
+    table, rows, offsets = torch.ones(4, 2, requires_grad=True), torch.tensor([1, 1, 3]), torch.tensor([0, 2])
+    with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+        out = F.embedding_bag(table, rows, offsets, mode="sum", sparse=True)
+    out.sum().backward()
+    assert table.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+
+
 def test_dropout_streams() -> None:
     """The numbers of PyTorch 2.13 after ``manual_seed(0)``; elements are drawn in the order of memory."""
     torch.manual_seed(0)

@@ -1,29 +1,19 @@
 """Optimizers: the programs of ``golden/record_optimizers.py`` and ``record_methods.py``, and what PyTorch leaves open."""
 
 import gc
-import sys
 import time
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
+from record_methods import programs as of_methods
+from record_optimizers import backward, numbers, parameters, programs
+from recorded import Recorded
 
 import pullback
 from pullback import optim
 from pullback.optim import packing
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from record_methods import programs as of_methods  # noqa: E402
-from record_optimizers import backward, numbers, parameters, programs  # noqa: E402
-
-from programs import differences, run  # noqa: E402
-
-CASES = [
-    pytest.param(table[name], answers, id=name)
-    for table in (programs, of_methods)
-    for name, answers in table.recorded.items()
-]
 METHODS = {
     "sgd": lambda ps: optim.SGD(ps, lr=0.1),
     "momentum": lambda ps: optim.SGD(ps, lr=0.1, momentum=0.9, weight_decay=0.1),
@@ -42,20 +32,8 @@ METHODS = {
 every_method = pytest.mark.parametrize("make", METHODS.values(), ids=METHODS.keys())
 
 
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_programs_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-def test_every_program_is_recorded():
-    assert list(programs) == list(programs.recorded)
-    assert list(of_methods) == list(of_methods.recorded)
+class TestPrograms(Recorded):
+    tables = programs, of_methods
 
 
 # --- one parameter at a time --------------------------------------------------------------------------------

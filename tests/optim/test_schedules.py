@@ -2,37 +2,19 @@
 
 import gc
 import math
-import sys
 import weakref
-from pathlib import Path
 
 import pytest
+from record_schedules import programs
+from recorded import Recorded
 
 import pullback
 from pullback.optim import lr_scheduler as schedules
 from pullback.optim import swa_utils
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-from record_schedules import programs  # noqa: E402
 
-from programs import differences, run  # noqa: E402
-
-CASES = [pytest.param(programs[name], answers, id=name) for name, answers in programs.recorded.items()]
-
-
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_programs_as_recorded_from_pytorch(program, recorded):
-    assert differences(run(program, pullback), recorded) == []
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("program, recorded", CASES)
-def test_the_recording_is_what_pytorch_says(program, recorded):
-    assert differences(run(program, pytest.importorskip("torch")), recorded) == []
-
-
-def test_every_program_is_recorded():
-    assert list(programs) == list(programs.recorded)
+class TestPrograms(Recorded):
+    tables = (programs,)
 
 
 @pytest.mark.torch

@@ -17,7 +17,7 @@ from ..complaint import noted
 from ..layers import Layer
 from . import engine, modes
 from .errors import at
-from .graph import Node, clock, line_of, user_frame
+from .graph import Node, clock, line_of, parents, user_frame
 
 ndarray = np.ndarray
 
@@ -108,19 +108,28 @@ def refuse_nan(node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any
             warn_where(node)
             raise noted(RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output."),
                         f"made at {at(node.location)}",
+                        *[f"in the backward of {n.name()}, made at {at(n.location)}" for n in parents(node)],
                         *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
                         *saved_values(node))  # fmt: skip
 
 
 def warn_where(node: Any) -> None:
-    """PyTorch's warning in anomaly mode: which line of forward made the node."""
+    """PyTorch's warnings in anomaly mode: which line of forward made the node, and those whose backward it belongs to."""
+    warn(f"Error detected in {node.name()}. " + made_by(node, "caused the error"))
+    for parent in parents(node):
+        warn(f"\n\nPrevious calculation was induced by {parent.name()}. " + made_by(parent, "induced the previous calculation"))
+
+
+def made_by(node: Node, did: str) -> str:
     if node._seq >= modes.anomaly:
-        where = f"Traceback of forward call that caused the error:\n  {at(node.location)}\n"
-    else:
-        where = (f"No forward pass information available but for its line, {at(node.location)}. Enable detect anomaly during forward "
-                 "pass for more information.")  # fmt: skip
+        return f"Traceback of forward call that {did}:\n  {at(node.location)}\n"
+    return (f"No forward pass information available but for its line, {at(node.location)}. Enable detect anomaly during forward pass for "
+            "more information.")  # fmt: skip
+
+
+def warn(message: str) -> None:
     try:
-        warnings.warn(f"Error detected in {node.name()}. {where}", UserWarning, stacklevel=2)
+        warnings.warn(message, UserWarning, stacklevel=3)
     except Warning as warning:  # a warning that became an error must not hide the error itself
         print(warning, file=sys.stderr)
 

@@ -77,7 +77,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
     zeros_win = modes.zeros_win > 0 and modes._local.zeros_win
-    careful = bool(observers) or zeros_win
+    careful = bool(observers) or zeros_win or create and modes.anomaly > 0
+    usual = plan is None and not careful and not create  # nodes without hooks, of one result, then need few questions
     endings = [begin(roots) for begin in beginnings] if careful else ()
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
@@ -101,48 +102,54 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         edges: Sequence[Any] = node._edges
         saved = node._saved
         hooks = node._hooks
-        several = node._shape.__class__ is list
-        if hooks is not None:
-            g = before_node(hooks, g, create)
-        if plan is not None:
-            s = -node._seq
-            for index in plan.catch.get(s, ()):
-                captured[s, index] = g if index < 0 else g[index]
-            if s not in plan.running:
-                continue
-            edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
-        if hooks is not None and hooks.pre:
-            g = run_prehooks(hooks.pre, g if several else (g,), create)
-            g = list(g) if several else g[0]
-        if saved is FREED:
-            raise errors.second_time(node)
-        if node._seq < storage.last_write:
-            errors.check_saved(node)
-        if several:
-            if not node._materializes:
-                g = [zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)]
-            g = tuple(g)
-        if create:
-            saved = with_history(node)
-        pulls = node._pulls
-        pull = node._pull
-        if g.__class__ is not ndarray and modes.special and lift.holds_lifted(g):
-            pulls, pull = None, lift.lifting(node.__class__._pull).__get__(node)
-        if g.__class__ is ndarray and g.size >= large and pulls is not None:
-            pulls = kernels.fused(node._op)
-        results: Any = pulls
-        if pulls is None or careful or hooks is not None and hooks.post:
-            try:
-                results = pull(g, saved, edges)
-            except Exception as error:
-                errors.note_where(error, node)
-                raise
-            if zeros_win and node._op is not None and node._op.kind == "elementwise":
-                results = without_zero_times_inf(g, results, create)
-            if careful or hooks is not None and hooks.post:
-                results = [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
-                results = after_node(node, hooks, results, g, create)
-            pulls = None
+        pulls = results = node._pulls
+        if not (usual and hooks is None and pulls is not None and g.__class__ is ndarray and saved is not FREED and node._seq >= storage.last_write):
+            several = node._shape.__class__ is list
+            if hooks is not None:
+                g = before_node(hooks, g, create)
+            if plan is not None:
+                s = -node._seq
+                for index in plan.catch.get(s, ()):
+                    captured[s, index] = g if index < 0 else g[index]
+                if s not in plan.running:
+                    continue
+                edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
+            if hooks is not None and hooks.pre:
+                g = run_prehooks(hooks.pre, g if several else (g,), create)
+                g = list(g) if several else g[0]
+            if saved is FREED:
+                raise errors.second_time(node)
+            if node._seq < storage.last_write:
+                errors.check_saved(node)
+            if several:
+                if not node._materializes:
+                    g = [zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)]
+                g = tuple(g)
+            if create:
+                saved = with_history(node)
+            pull = node._pull
+            if g.__class__ is not ndarray and modes.special and lift.holds_lifted(g):
+                pulls, pull = None, lift.lifting(node.__class__._pull).__get__(node)
+            if g.__class__ is ndarray and g.size >= large and pulls is not None:
+                pulls = kernels.fused(node._op)
+            results = pulls
+            if pulls is None or careful or hooks is not None and hooks.post:
+                began = graph.clock() if create and modes.anomaly else 0
+                try:
+                    results = pull(g, saved, edges)
+                except Exception as error:
+                    errors.note_where(error, node)
+                    raise
+                if began:
+                    graph.note_parent(node, results, began)
+                if zeros_win and node._op is not None and node._op.kind == "elementwise":
+                    results = without_zero_times_inf(g, results, create)
+                if careful or node._hooks is not None and node._hooks.post:  # the rule, too, may have put hooks on its node
+                    results = [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
+                    results = after_node(node, hooks, results, g, create)
+                pulls = None
+        elif g.size >= large:
+            pulls = results = kernels.fused(node._op)
         if not retain and node._keeps and node._saved:
             node._saved = FREED
         for e, r in zip(edges, results):
@@ -181,6 +188,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             elif s == 0:
                 x = e._array
                 if a.shape != x.shape or a.dtype is not x.dtype:
+                    if node._seq < storage.last_reshape:
+                        errors.check_shape_kept(node, e)
                     r = fit(r, x.shape, x.dtype, create, node)
                 if e in leaves:
                     leaves[e] = plus(leaves[e], r)
@@ -354,7 +363,7 @@ def without_zero_times_inf(g: Any, results: Sequence[Any], create: bool) -> list
 
 
 def as_tensor(g: Any) -> Any:
-    return g if isinstance(g, lift.Tensor) else wrap(g)
+    return g if isinstance(g, lift.Tensor) else lift.held(g) if isinstance(g, lift.Lifted) else wrap(g)
 
 
 def as_array(g: Any) -> Any:
@@ -403,12 +412,15 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     """A rule's result in the shape and type that the edge wants."""
     r = lift.left(r, number_of(e)) if create else value_of(r, e)
     a = r._array if create else r
-    like = e._array if e._seq == 0 else None
-    if like is not None:
-        shape, dtype = like.shape, like.dtype
+    if e._seq == 0:
+        shape, dtype = e._array.shape, e._array.dtype
     else:
         shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
-    return r if a.shape == shape and a.dtype == dtype else fit(r, shape, dtype, create, node)
+    if a.shape == shape and a.dtype == dtype:
+        return r
+    if e._seq == 0 and node._seq < storage.last_reshape:
+        errors.check_shape_kept(node, e)
+    return fit(r, shape, dtype, create, node)
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -469,6 +481,11 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
                 return
             if old is not None and g.is_sparse and not create:
                 old.add_(g)  # in place, as below
+            elif old is None and create and g._array.__class__ is leaf._array.__class__ is ndarray:
+                # A copy, laid out as the leaf: rules may hand out the seed itself, or one tensor to several leaves.
+                leaf._grad = ops.write.copied(wrap(np.empty_like(leaf._array, g._array.dtype)), g)
+            elif old is None and create:
+                leaf._grad = g.clone()
             else:
                 leaf._grad = g if old is None else old + g
         elif old is None:
@@ -499,14 +516,21 @@ DEEP = 40  # how many backwards may run inside of each other in one thread: Pyth
 
 
 class UsersCode(modes.set_grad_enabled):
-    """Around calls into code of the user's, which may run backward itself."""
+    """Around calls into code of the user's, which may run backward itself.
+
+    What it enters and does not leave (a grad mode, hooks on saved tensors) ends with it.
+    """
 
     def __enter__(self) -> None:
         super().__enter__()
+        self.packing = modes._local.packing
         modes._local.nested += 1
 
     def __exit__(self, *exc: object) -> None:
         modes._local.nested -= 1
+        if modes._local.packing is not self.packing:
+            modes.special_case(len(self.packing) - len(modes._local.packing))
+            modes._local.packing = self.packing
         super().__exit__(*exc)
 
 
@@ -569,10 +593,12 @@ def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) ->
 def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool) -> Sequence[Any]:
     """Post hooks, and whoever watches the engine."""
     gs = g if g.__class__ is tuple else (g,)
-    if hooks is not None and hooks.post:
+    if node._hooks is not None and node._hooks.post:
+        # A hook that was put on while the rule ran is shown none of what came in, as in PyTorch.
+        shown = () if hooks is None else tuple([None if v is None else as_tensor(v) for v in gs])
         with UsersCode(create):
-            for fn in list(hooks.post.values()):
-                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), tuple(None if v is None else as_tensor(v) for v in gs))
+            for fn in list(node._hooks.post.values()):
+                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), shown)
                 if changed is not None:
                     changed = changed if isinstance(changed, tuple) else (changed,)
                     if len(changed) != len(results):

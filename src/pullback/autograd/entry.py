@@ -16,7 +16,7 @@ from ..op import wrap
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import modes
-from .engine import keep, run, zeros
+from .engine import as_tensor, keep, run, zeros
 from .errors import at
 from .graph import GradientEdge, user_frame
 from .modes import enable_grad
@@ -127,20 +127,20 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         elif g is None and not allow_unused and not materialize_grads:
             raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                      "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
-        results.append(g if g is None or create_graph else wrap(g))
+        results.append(g if g is None else as_tensor(g))
     if not create_graph:  # results of one call must not share memory with each other or with the seeds
         held = {id(s._array) for s in seeds if s is not None}
         for i, r in enumerate(results):
             if r is not None:
                 if id(r._array) in held or r._array.base is not None:
-                    results[i] = wrap(r._array.copy())
+                    results[i] = as_tensor(r._array.copy())
                 held.add(id(r._array))
     return tuple(results)
 
 
 def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, unused: Any, materialize: bool) -> tuple:
     """One vector-Jacobian product for each entry of the seeds' first dimension, all at once."""
-    from ..func.batched import Batch
+    from ..func.batched import BatchOfSeeds
 
     sizes = {s._array.shape[:1] for s in seeds if s is not None}
     if len(sizes) != 1 or sizes == {()}:
@@ -152,7 +152,7 @@ def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, u
                                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch "
                                f"was detected: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {o.shape}. If you "
                                "only want some tensors in `grad_output` to be considered batched, consider using vmap.")  # fmt: skip
-    with Batch(sizes.pop()[0]) as batch:
+    with BatchOfSeeds(sizes.pop()[0]) as batch:
         rows = [None if s is None else batch.wrap(s) for s in seeds]
         grads = grad(outs, ins, rows, retain, create, allow_unused=unused, materialize_grads=materialize)
         return tuple(None if g is None else batch.unwrap(g) for g in grads)

@@ -12,7 +12,7 @@ from .. import storage
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from . import modes
-from .graph import Node
+from .graph import Node, parents
 
 
 def at(location: tuple[str, int] | None) -> str:
@@ -83,14 +83,27 @@ def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...], ind
                               f"compatible with {list(expected)}"), f"made at {at(node.location)}")  # fmt: skip
 
 
+def check_shape_kept(node: Node, leaf: Any) -> None:
+    """Refuse a gradient for a leaf that was of another shape when the node used it.
+
+    Raises:
+        RuntimeError: naming the shape that it has now.
+    """
+    if leaf.__dict__.get("_reshaped", 0) > node._seq:
+        raise noted(RuntimeError(f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} was made"),
+                    f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
+                    "Run backward before giving it another shape.")  # fmt: skip
+
+
 def note_where(error: BaseException, node: Node) -> None:
     """Say on an exception from a rule which node it came from."""
     if modes.anomaly:
         from .anomaly_mode import warn_where
 
         warn_where(node)
-    if node.location is not None:
-        error.add_note(f"  in the backward of {node.name()}, made at {at(node.location)}")
+    for n in (node, *parents(node)):
+        if n.location is not None:
+            error.add_note(f"  in the backward of {n.name()}, made at {at(n.location)}")
 
 
 def check_nothing_returned(result: Any) -> None:

@@ -19,19 +19,27 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, held, overwritten, saved_tensors, shown
+from ..lift import Level, Lifted, apply, crossing, entered, held, overwritten, saved_tensors, shown
 from ..tensor import Tensor
 from . import engine, modes
 from .graph import LEAF, Output
 
 
 class Dual(Lifted):
-    """A primal ``value`` and its ``tangent``, of the same shape and type."""
+    """A primal ``value`` and its ``tangent``, of the same shape and type.
+
+    They lie in memory alike: a view of one, or what ``as_strided`` picks, is the corresponding part of the other.
+    """
 
     __slots__ = ("tangent",)
+    parts = ("value", "tangent")
     tangent: Any
 
     def __init__(self, level: Level, value: Any, tangent: Any, outer: bool = False) -> None:
+        if tangent.__class__ is np.ndarray and (0 in tangent.strides or not tangent.flags.writeable) and 0 not in value.strides:
+            tangent = tangent.copy()  # one may write into the value, and then writes into the tangent
+        if not outer and tangent.strides != value.strides:
+            tangent = laid_out(tangent, value)
         self.level, self.value, self.tangent, self.outer = level, value, tangent, outer
 
     def item(self) -> Any:
@@ -50,16 +58,11 @@ class Dual(Lifted):
         if isinstance(value, Dual) and value.level is self.level:
             value, tangent = value.value, value.tangent
         self.value = overwritten(self.value, value)
-        self.let_write()
         self.tangent = overwritten(self.tangent, tangent)
+        storage.written(self.tangent)
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
         return shown(self.value, made_by, requires_grad, (f"tangent={shown(self.tangent)}", *extra))
-
-    def let_write(self) -> None:
-        """See to it that the tangent can be written into."""
-        if isinstance(self.tangent, np.ndarray) and not self.tangent.flags.writeable:
-            self.tangent = self.tangent.copy()
 
 
 class Forward(Level):
@@ -67,10 +70,15 @@ class Forward(Level):
 
     def ended(self, tensor: Tensor) -> None:
         tensor._array = tensor._array.value
+        if tensor._fn is None and "_outsides" in tensor.__dict__:  # what is left is the primal, and nothing that holds this level
+            (primal, *_), _ = tensor.__dict__["_outsides"]
+            entered(tensor, self.start, (primal, lambda x: x))
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if not modes._local.tangents:
             return self._without_tangents(op, values)
+        if op.rules and len(op.rules) < len(op.tensors):
+            self._refuse_missing(op, values)
         if op.kind == "elementwise" and op.shared is None:
             complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, Lifted))])
             if not complex_ or op.holomorphic:
@@ -96,6 +104,19 @@ class Forward(Level):
             along = self._tangents(op, args, outputs, node, tangents)
         results = [Dual(self, o._array, t._array, outer) if t is not None else o._array for o, t in zip(outputs, along)]
         return results if several else results[0]
+
+    def _refuse_missing(self, op: Any, values: Sequence[Any]) -> None:
+        """Refuse tangents of arguments whose derivative nobody has stated.
+
+        Raises:
+            NotImplementedError: naming the argument.
+        """
+        for i in op.tensors:
+            v = values[i]
+            if isinstance(v, Dual) and v.level is self and op.params[i] not in op.rules:
+                raise noted(NotImplementedError(f"Trying to use forward AD with {op.name} that does not support it because it has not been "
+                                                "implemented yet."), f"The derivative for '{op.params[i]}' is missing: detach that argument, "
+                                                                     f"or state {op.name}.vjp({op.params[i]}=...).")  # fmt: skip
 
     def _without_tangents(self, op: Any, values: Sequence[Any]) -> Any:
         def primal(v: Any) -> Any:
@@ -177,7 +198,7 @@ class Forward(Level):
         from ..ops.part import Window, window
 
         where = window(base._array, view)
-        if not isinstance(where, Window):
+        if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), Lifted):
             raise RuntimeError("a value with a tangent can't be written into this view in place: write into a copy, x.clone()")
         if not isinstance(base._array, Dual):
             base._array = self.raised(base._array)
@@ -201,7 +222,8 @@ class Forward(Level):
             return g, None
 
         t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
-        return self.track(crossing(Dual(self, primal._array, t._array), (storage.edge_of(primal), storage.edge_of(t)), back))
+        dual = self.track(crossing(Dual(self, primal._array, t._array), (storage.edge_of(primal), storage.edge_of(t)), back))
+        return entered(dual, self.start, (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True)))
 
     def part(self, x: Tensor, tangent: bool) -> Tensor:
         """The tangent of a tensor (zeros if it carries none), or its primal."""
@@ -243,6 +265,28 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                            f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
                            f"{list(tangent.shape)}.")  # fmt: skip
+
+
+def laid_out(tangent: Any, value: Any) -> Any:
+    """A tangent as its value lies in memory."""
+    if all([s == t or n < 2 for n, s, t in zip(value.shape, value.strides, tangent.strides)]) or 0 in value.shape:
+        return tangent
+    if isinstance(tangent, np.ndarray) and isinstance(value, np.ndarray):
+        room = room_like(value)
+        room[...] = tangent
+        return room
+    order = sorted(range(len(value.shape)), key=lambda d: -value.strides[d])
+    with modes.no_grad():
+        return held(tangent).permute(order).contiguous().permute([order.index(d) for d in range(len(order))])._array
+
+
+def room_like(array: np.ndarray) -> np.ndarray:
+    """A new array that lies in its memory as this one does in its."""
+    owner = storage.owner_of(array)
+    if owner.base is not None or not owner.flags.forc or 0 in array.strides:
+        return np.empty_like(array)
+    memory = np.zeros(owner.nbytes // array.itemsize, array.dtype)
+    return np.ndarray(array.shape, array.dtype, memory, array.ctypes.data - owner.ctypes.data, array.strides)
 
 
 def plus(a: Any, b: Any) -> Any:
@@ -373,21 +417,28 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise noted(RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part.")
     dual = _current.make(tensor, tangent)
     a = dual._array
-    if isinstance(p, np.ndarray) and isinstance(a.tangent, np.ndarray) and a.tangent.strides != p.strides:
-        a.tangent = np.empty_like(p)
+    if isinstance(p, np.ndarray) and isinstance(t, np.ndarray) and t.size and storage.owner_of(t).nbytes != storage.owner_of(p).nbytes:
+        a.tangent = room_like(p)  # as_strided may reach what lies around the primal
         a.tangent[...] = t
+    dual.__dict__["_given"] = tangent, dual._fn
     return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value and the tangent of a tensor, as views; the tangent is None if it carries none."""
+    """The value and the tangent of a tensor, as views; the tangent is None if it carries none.
+
+    What :func:`make_dual` was given as a tangent, and did not copy, comes back as the same tensor.
+    """
     if level is not None and level < 0 or _current is None:
         return UnpackedDualTensor(tensor, None)
     storage.edge_of(tensor)  # a view may have to catch up with its base
     a = tensor._array
     if not (isinstance(a, Dual) and a.level is _current):
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_current.part(tensor, False), _current.part(tensor, True) if modes._local.tangents else None)
+    given, made_by = tensor.__dict__.get("_given", (None, None))
+    if given is None or given._array is not a.tangent or tensor._fn is not made_by:  # or written into since
+        given = _current.part(tensor, True)
+    return UnpackedDualTensor(_current.part(tensor, False), given if modes._local.tangents else None)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -40,13 +40,15 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     Raises:
         NotImplementedError: without a ``jvp`` method, for tangents.
-        RuntimeError: without a ``vmap`` method, for a batch; if what these methods return does not fit.
+        RuntimeError: without a ``vmap`` method, for a batch of the user's; if what these methods return does not fit.
     """
     values = [t._array for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
     level = topmost(values)
-    if modes._local.batches:
+    if not all([batch.as_is for batch in modes._local.batches]):
         _check_vmap(cls)
     if isinstance(level, Batch):
+        if level.as_is:
+            return ORDINARY
         if not cls.generate_vmap_rule:
             return _batched(level, cls, args, kwargs)
         level = next((found for v in values if (found := _forward_in(v)) is not None), None)  # vmap and jvp change places
@@ -131,13 +133,19 @@ def _entered(values: Sequence[Any]) -> set[Any]:
     return levels
 
 
-def _show_view(out: Tensor, below: Tensor, given: Sequence[Any], args: Sequence[Any]) -> Tensor:
-    """Let an output be a view of that argument whose counterpart below the level it is a view of."""
-    if below._is_view():
-        for inner, a in zip(given, args):
-            if isinstance(inner, Tensor) and (below._view[0] is inner or inner._is_view() and below._view[0] is inner._view[0]):
-                out._view = (a._view[0] if a._is_view() else a, clock(), storage.ORDINARY)
-                break
+def _viewed(output: Any, given: Sequence[Any]) -> int | None:
+    """Which of the arguments an output is a view of."""
+    if isinstance(output, Tensor) and output._is_view():
+        for k, a in enumerate(given):
+            if isinstance(a, Tensor) and (output._view[0] is a or a._is_view() and output._view[0] is a._view[0]):
+                return k
+    return None
+
+
+def _show_view(out: Tensor, of: Tensor | None) -> Tensor:
+    """Let an output be a view of an argument."""
+    if of is not None:
+        out._view = (of._view[0] if of._is_view() else of, clock(), storage.ORDINARY)
     return out
 
 
@@ -197,16 +205,17 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     for i, (o, t) in enumerate(zip(below, along)):
         k = next((k for k, p in enumerate(primals) if o is p and isinstance(o, Tensor)), None)
         along[i] = t = _fitting(ctx, i, o, t)
+        of = _viewed(o, primals)
         if t is not None and k is not None and any([o is d for d in ctx.dirty_tensors]):
             _check_written(t, tangents[k], versions[k])
-        elif t is not None and (k is not None or o._is_view()) and not t._is_view():
-            raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+        elif t is not None and of is not None and dual[of]:
+            _check_view(t, tangents[of], args[of]._is_view())
         if k is not None:
             outputs.append(args[k])
         elif t is None:
             outputs.append(held(o._array) if isinstance(o, Tensor) else o)
         else:
-            outputs.append(_show_view(held(_joined(level, batches, o, t, outer)), o, primals, args))
+            outputs.append(_show_view(held(_joined(level, batches, o, t, outer)), None if of is None else args[of]))
 
     def split(g: Any) -> list[Any]:
         if g is None or not _from_outside(g._array, level):
@@ -222,8 +231,6 @@ def _tangent(a: Any, primal: Any, level: Forward, dual: bool, materialize: bool)
     """What ``jvp`` is handed for an argument."""
     if not dual:
         return zeros_like(primal) if materialize and isinstance(a, Tensor) and OF_NUMPY[a._array.dtype].category >= FLOATING else None
-    if isinstance(a._array, Dual):
-        a._array.let_write()
     return _part(a, level, True)
 
 
@@ -239,6 +246,19 @@ def _check_written(t: Tensor, given: Tensor | None, version: int) -> None:
     if t is not given:
         raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
                            "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")  # fmt: skip
+
+
+def _check_view(t: Tensor, given: Tensor | None, input_is_view: bool) -> None:
+    """Refuse a tangent of a view of an input that is not a view of that input's tangent.
+
+    Raises:
+        RuntimeError: with what it should be a view of.
+    """
+    if not t._is_view():
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+    if _viewed(t, [given]) is None:
+        base = "the same base as " if input_is_view else ""
+        raise RuntimeError(f"A custom Function is returning a view but the jvp is not returning a view of {base}the given grad input.")
 
 
 def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
@@ -341,7 +361,8 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if k is not None:
             outputs.append(flat[k])
         elif isinstance(o, Tensor):
-            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array, outer)), o, given, flat))
+            of = _viewed(o, given)
+            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array, outer)), None if of is None else flat[of]))
         else:
             outputs.append(o)
     return _record(level, cls, args, outputs, isinstance(output, tuple), below, lambda g: [None if g is None else _physical(g, level)])

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..lift import bottom
 from ..op import wrap
 from ..tensor import Tensor
 from .entry import grad
@@ -42,11 +43,12 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         raise_exception: raise instead of returning False.
         nondet_tol: how much two backward passes may differ.
         check_undefined_grad: a custom Function that does not materialize gradients has to accept None for each of them, and to
-            return None or zeros if all are.
+            return None or zeros if all are; an input without a tangent has to count as one whose tangent is zero.
         check_grad_dtypes: gradients have to be of their inputs' types.
         check_batched_grad, check_batched_forward_grad: compare derivatives for a batch of seeds with those one by one.
         check_forward_ad, check_backward_ad: check forward mode, backward mode.
         fast_mode: compare one random projection of the Jacobian instead of every element.
+        masked: of sparse inputs compare only the gradients of elements that are stored.
 
     Raises:
         GradcheckError: naming the output, the input and both Jacobians.
@@ -62,7 +64,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    check = _Check(func, _tuple(inputs), eps, atol, rtol, fast_mode)
+    check = _Check(func, _tuple(inputs), eps, atol, rtol, fast_mode, bool(masked))
     try:
         if check.outputs_depend():
             if check_backward_ad:
@@ -73,7 +75,11 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
                 if check_undefined_grad:
                     check.undefined_seeds()
             if check_forward_ad:
-                check.forward(check_batched_forward_grad)
+                check.forward()
+                if check_batched_forward_grad:
+                    check.batched_tangents()
+                if check_undefined_grad:
+                    check.undefined_tangents()
     except GradcheckError:
         if raise_exception:
             raise
@@ -127,7 +133,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     return gradcheck(first_gradients, given + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
                      check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev)  # fmt: skip
+                     check_backward_ad=check_rev_over_rev, masked=masked)  # fmt: skip
 
 
 def _tuple(x: Any) -> tuple[Any, ...]:
@@ -148,8 +154,8 @@ def _random(rng: np.random.Generator, like: ndarray) -> ndarray:
 class _Check:
     """One check: the function, its inputs, and what it gave for them."""
 
-    def __init__(self, func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, fast: bool) -> None:
-        self.func, self.inputs, self.eps, self.atol, self.rtol, self.fast = func, inputs, eps, atol, rtol, fast
+    def __init__(self, func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, fast: bool, masked: bool = False) -> None:
+        self.func, self.inputs, self.eps, self.atol, self.rtol, self.fast, self.masked = func, inputs, eps, atol, rtol, fast, masked
         self.wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
         self._check_inputs()
         self.rng = np.random.default_rng(1)
@@ -158,6 +164,9 @@ class _Check:
                 inputs[i].retain_grad()
         with enable_grad():
             self.outputs = _tuple(func(*inputs))
+        if any([isinstance(o, Tensor) and o.is_sparse for o in self.outputs]):
+            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn "
+                             "for gradcheck.")  # fmt: skip
         self.tracked = [(j, o) for j, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad]
 
     def _check_inputs(self) -> None:
@@ -176,9 +185,24 @@ class _Check:
     # Finite differences.
 
     def moved(self, i: int, step: Any, outputs: Sequence[int], index: Any) -> list[ndarray]:
-        """The outputs for input ``i`` moved by ``step``."""
+        """The outputs for input ``i`` moved by ``step``, in place: the function may know the tensor by other ways, too."""
         x = self.inputs[i]
-        values = _tuple(self.func(*self.inputs[:i], wrap(np.asarray(x._array + step, x._array.dtype)).requires_grad_(), *self.inputs[i + 1 :]))
+        if x.is_sparse or not x._array.flags.writeable:
+            moved = wrap(np.asarray(x.detach().to_dense()._array + step, x._array.dtype))
+            if x.is_sparse:  # it stores the same elements, or all of them
+                moved = moved.sparse_mask(x if self.masked else wrap(np.ones(x.shape)).to_sparse(x.sparse_dim()))
+            return self.values(outputs, index, *self.inputs[:i], moved.requires_grad_(), *self.inputs[i + 1 :])
+        memory = bottom(x._array)
+        before = memory.copy()
+        memory[...] = before + step
+        try:
+            return self.values(outputs, index, *self.inputs)
+        finally:
+            memory[...] = before
+
+    def values(self, outputs: Sequence[int], index: Any, *inputs: Any) -> list[ndarray]:
+        """The outputs for these inputs."""
+        values = _tuple(self.func(*inputs))
         for j in outputs:
             a, b = self.outputs[j]._array, values[j]._array
             for what, old, new in (("shape", tuple(a.shape), tuple(b.shape)), ("dtype", a.dtype, b.dtype)):
@@ -273,7 +297,12 @@ class _Check:
         for g, x in zip(grads, inputs):
             if dtypes and g is not None and g.dtype is not x.dtype:
                 raise GradcheckError(f"grad has dtype {g.dtype}, but its input {x.dtype}")
-        return [np.zeros_like(x._array) if g is None else g.to_dense()._array for g, x in zip(grads, inputs)]
+        return [np.zeros(x.shape, x._array.dtype) if g is None else self.dense(g, x) for g, x in zip(grads, inputs)]
+
+    def dense(self, g: Tensor, x: Tensor) -> ndarray:
+        """All elements of a gradient for ``x``; if masked, with zeros where ``x`` stores nothing."""
+        g = g.to_dense()
+        return np.asarray((g.sparse_mask(x).to_dense() if self.masked and x.is_sparse else g)._array)
 
     def zero_seed(self) -> None:
         """A seed of zeros has to give zeros."""
@@ -281,9 +310,15 @@ class _Check:
         grads = grad([o for _, o in self.tracked], inputs, [wrap(np.zeros_like(o._array)) for _, o in self.tracked], retain_graph=True,
                      allow_unused=True)  # fmt: skip
         for g, x in zip(grads, inputs):
-            if g is not None and g._array.shape != x._array.shape:
+            if g is None:
+                continue
+            if g._array.shape != x._array.shape:
                 raise GradcheckError("grad is incorrect size")
-            if g is not None and np.any(g.to_dense()._array != 0):
+            if g.is_sparse and not x.is_sparse:
+                raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
+            if g.is_sparse and g.sparse_dim() != x.sparse_dim():
+                raise GradcheckError(f"grad is sparse tensor, but has incorrect sparse_dim {g.sparse_dim()}, expected {x.sparse_dim()}")
+            if np.any(self.dense(g, x)):
                 raise GradcheckError("backward not multiplied by grad_output")
 
     def undefined_seeds(self) -> None:
@@ -323,21 +358,23 @@ class _Check:
                     raise GradcheckError(f"For output {j} and input {i}:\n\ngradcheck or gradgradcheck failed while testing batched gradient "
                                          "computation: gradients computed for a batch of seeds differ from those one by one")  # fmt: skip
 
-    def forward(self, batched: bool) -> None:
-        """Tangents against difference quotients."""
+    def pushed(self, given: dict[int, Tensor]) -> list[Tensor]:
+        """The tangents of the outputs for tangents of some inputs; those of the others are undefined."""
         from . import forward_ad
 
+        with forward_ad.dual_level():
+            plain = [x.detach() if i in self.wanted else x for i, x in enumerate(self.inputs)]
+            values = _tuple(self.func(*[forward_ad.make_dual(x, given[i]) if i in given else x for i, x in enumerate(plain)]))
+            tangents = [(o, forward_ad.unpack_dual(values[j]).tangent) for j, o in self.tracked]
+            return [wrap(np.zeros_like(o._array)) if t is None else t for o, t in tangents]
+
+    def zero_tangents(self) -> dict[int, Tensor]:
+        return {i: wrap(np.zeros_like(self.inputs[i]._array)) for i in self.wanted}
+
+    def forward(self) -> None:
+        """Tangents against difference quotients."""
         numbers = [j for j, _ in self.tracked]
-        plain = [x.detach() if i in self.wanted else x for i, x in enumerate(self.inputs)]
-
-        def push(i: int, u: ndarray) -> list[ndarray]:
-            with forward_ad.dual_level():
-                args = list(plain)
-                args[i] = forward_ad.make_dual(plain[i].detach(), wrap(u))
-                values = _tuple(self.func(*args))
-                tangents = [forward_ad.unpack_dual(values[j]).tangent for j in numbers]
-                return [np.zeros_like(self.outputs[j]._array) if t is None else np.array(t._array) for j, t in zip(numbers, tangents)]
-
+        push = lambda i, u: [t._array for t in self.pushed({**self.zero_tangents(), i: wrap(u)})]  # noqa: E731
         for i in self.wanted:
             x = self.inputs[i]._array
             if self.fast:
@@ -353,22 +390,33 @@ class _Check:
                 if not np.allclose(analytical, numerical, atol=atol, rtol=self.rtol, equal_nan=True):
                     raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {j} with respect to input {i},\nnumerical:"
                                          f"{wrap(numerical)}\nanalytical:{wrap(analytical)}\n")  # fmt: skip
-            if batched:
-                self._compare_batched_tangents(i, push)
 
-    def _compare_batched_tangents(self, i: int, push: Callable[[int, ndarray], list[ndarray]]) -> None:
-        from ..func import jvp, vmap
+    def batched_tangents(self) -> None:
+        """Tangents computed for a batch against those one by one."""
+        from ..func.batched import BatchOfSeeds
 
-        def along(u: Tensor) -> Any:
-            args = [x.detach() if isinstance(x, Tensor) else x for x in self.inputs]
-            f = lambda x: [o for o in _tuple(self.func(*args[:i], x, *args[i + 1 :])) if isinstance(o, Tensor)]  # noqa: E731
-            return jvp(f, (args[i],), (u,))[1]
+        for i in self.wanted:
+            us = [self.direction(i) for _ in range(2)]
+            rows = [self.pushed({i: wrap(u)}) for u in us]
+            try:
+                with BatchOfSeeds(len(us)) as batch:
+                    together = [batch.unwrap(t)._array for t in self.pushed({i: batch.wrap(wrap(np.stack(us)))})]
+            except RuntimeError as error:
+                raise GradcheckError(f"While computing batched gradients, got: {error}\n\ngradcheck failed while testing batched gradient "
+                                     "computation with forward-mode AD.") from error  # fmt: skip
+            for all_at_once, *single in zip(together, *rows):
+                if not np.allclose(all_at_once, np.stack([t._array for t in single]), atol=self.atol, rtol=self.rtol):
+                    raise GradcheckError(f"For input {i}: tangents computed for a batch differ from those one by one")
 
-        us = [self.direction(i) for _ in range(2)]
-        rows = [push(i, u) for u in us]
-        for batch, *single in zip(vmap(along)(wrap(np.stack(us))), *rows):
-            if not np.allclose(batch._array, np.stack(single), atol=self.atol, rtol=self.rtol):
-                raise GradcheckError(f"For input {i}: tangents computed for a batch differ from those one by one")
+    def undefined_tangents(self) -> None:
+        """An input without a tangent against one whose tangent is zero, while all others have one."""
+        us = {i: wrap(self.direction(i)) for i in self.wanted}
+        for i, zero in self.zero_tangents().items():
+            with_zero, without = self.pushed({**us, i: zero}), self.pushed({k: u for k, u in us.items() if k != i})
+            for (j, _), expected, got in zip(self.tracked, with_zero, without):
+                if not np.allclose(expected._array, got._array, atol=self.atol, rtol=self.rtol):
+                    raise GradcheckError(f"Mismatch in tangent values for output with index: {j} when input: {i} has an undefined tangent value. "
+                                         f"Got: {got} but expected: {expected}")  # fmt: skip
 
 
 def _pulled(columns: tuple[Any, Any], v: ndarray, x: ndarray) -> ndarray:

@@ -21,7 +21,7 @@ import itertools
 import os
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -184,6 +184,11 @@ class Node:
 
         return unsaved(self, name)
 
+    def __dir__(self) -> list[str]:
+        from ..op import shown_names
+
+        return [*super().__dir__(), *shown_names(self)]
+
     def __call__(self, *grads: Any) -> Any:
         """Run this one node's rule on tensors."""
         from .engine import call_node
@@ -290,6 +295,24 @@ def made_here(node: Node, frame: FrameType | None) -> None:
     """Note the user's line: in this frame or the nearest outside of it."""
     frame = user_frame(frame)
     node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def note_parent(node: Node, results: Sequence[Any], began: int) -> None:
+    """Note on the nodes that a recorded backward has made since ``began`` whose backward that was."""
+    todo = [r._fn for r in results if r is not None]
+    while todo:
+        e = todo.pop()
+        made = e.node if e.__class__ is Output else e
+        if isinstance(made, Node) and made._seq > began and "parent_" not in made.metadata:
+            made.metadata["parent_"] = node
+            todo.extend(made._edges)
+
+
+def parents(node: Node) -> Iterator[Node]:
+    """The node in whose backward this one was made, if that was in anomaly mode; then the one in whose backward that was."""
+    while node._hooks is not None and "parent_" in node._hooks.metadata:
+        node = node._hooks.metadata["parent_"]
+        yield node
 
 
 class GradientEdge(NamedTuple):

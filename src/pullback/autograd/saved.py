@@ -33,21 +33,23 @@ class SavedTensor:
         unpack_hook: what turns it into a tensor again, or None.
     """
 
-    __slots__ = ("data", "unpack_hook", "_node", "_position")
+    __slots__ = ("data", "unpack_hook", "_node", "_position", "_within")
     data: Any
     unpack_hook: Callable | None
     _node: Any
     _position: int
+    _within: int | None  # which value of a list that stands at that position
 
     def __init__(self, *args: Any) -> None:
         raise noted(RuntimeError("Trying to create a SavedTensor object from Python is forbidden."),
                     "Nodes make them: y.grad_fn._raw_saved_self.")  # fmt: skip
 
     @classmethod
-    def of(cls, data: Any, unpack_hook: Callable | None, node: Node | None = None, position: int = -1) -> SavedTensor:
+    def of(cls, data: Any, unpack_hook: Callable | None, node: Node | None = None, position: int = -1,
+           within: int | None = None) -> SavedTensor:  # fmt: skip
         self = object.__new__(cls)
         self.data, self.unpack_hook = data, unpack_hook
-        self._node, self._position = node, position  # only in what the user is shown: a node must not hold itself
+        self._node, self._position, self._within = node, position, within  # only in what the user is shown: a node must not hold itself
         return self
 
     def unpack(self) -> Tensor:
@@ -60,29 +62,31 @@ class SavedTensor:
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result).__name__}")
         return result
 
-    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+    def register_hooks(self, pack_hook: Callable | None = None, unpack_hook: Callable | None = None) -> None:
         """Pack this value now, and unpack it whenever backward needs it.
 
         Raises:
             RuntimeError: if it is None, was freed, or has hooks already.
+            TypeError: unless both hooks are given and can be called.
         """
         if not callable(pack_hook) or not callable(unpack_hook):
             raise TypeError("register_hooks(): incompatible function arguments: pack_hook and unpack_hook must be callable")
-        node, i = self._node, self._position
+        node, i, k = self._node, self._position, self._within
         if node is None or node._saved is FREED:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are "
                                "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
                                "through the graph a second time or if you need to access saved variables after calling backward.")  # fmt: skip
-        value = node._saved[i]
-        if value is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        value = node._saved[i] if k is None else node._saved[i][k]
         if self.unpack_hook is not None or value.__class__ is SavedTensor:
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set is not supported.")
+        if self.data is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if node._op is None:
             kept = node._pack(i, pack_hook, unpack_hook)
         else:
             kept = packed(wrap(value), pack_hook, unpack_hook)
-            node._saved = (*node._saved[:i], kept, *node._saved[i + 1 :])
+            new = kept if k is None else [*node._saved[i][:k], kept, *node._saved[i][k + 1 :]]
+            node._saved = (*node._saved[:i], new, *node._saved[i + 1 :])
             use_twin(node)
         self.data, self.unpack_hook = kept.data, unpack_hook
 
@@ -161,14 +165,20 @@ def use_twin(node: Node) -> None:
     node.__class__ = twins[cls]
 
 
-def show(node: Node, position: int) -> SavedTensor:
-    """One saved value for the user to look at, and to put hooks on."""
+def show(node: Node, position: int) -> SavedTensor | tuple[SavedTensor, ...]:
+    """One saved value, or each of a list, for the user to look at, and to put hooks on."""
     if node._saved is FREED:
         return SavedTensor.of(None, None, node, position)
     value = node._saved[position]
     if value.__class__ is SavedTensor:
         return SavedTensor.of(value.data, value.unpack_hook, node, position)
-    return SavedTensor.of(with_history(node)[position], None, node, position)
+    if value.__class__ is not list:
+        return SavedTensor.of(with_history(node)[position], None, node, position)
+    shown: list[SavedTensor] = []
+    for k, v in enumerate(value):
+        data, hook = (v.data, v.unpack_hook) if v.__class__ is SavedTensor else (wrap(v) if isinstance(v, ndarray) else None, None)
+        shown.append(SavedTensor.of(data, hook, node, position, k))
+    return tuple(shown)
 
 
 # --- contexts -----------------------------------------------------------------------------------------------------

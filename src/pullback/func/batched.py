@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, storage
 from ..autograd import engine, modes
-from ..lift import Level, Lifted, crossing, held, overwritten, shown
+from ..lift import Level, Lifted, crossing, entered, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..tensor import Tensor
 from . import batching
@@ -27,6 +27,7 @@ class Batched(Lifted):
     """
 
     __slots__ = ("dim",)
+    parts = ("value",)
     dim: int
 
     def __init__(self, level: Level, value: Any, outer: bool = False, dim: int = 0) -> None:
@@ -79,6 +80,7 @@ class Batch(Level):
     """
 
     batches = True
+    as_is = False  # whether custom Functions run on a batch as they are
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
@@ -249,7 +251,8 @@ class Batch(Level):
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
-        return self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
+        result = self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
+        return result if outer else entered(result, self.start, (x, self.unwrap))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""
@@ -274,3 +277,16 @@ class Batch(Level):
         """Something that all examples share and that may have been made inside, for use outside."""
         e = storage.edge_of(x)
         return x if e is None or engine.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+
+
+class BatchOfSeeds(Batch):
+    """The scope of a batch that autograd makes of its own accord: what it runs need not know of ``vmap``.
+
+    As in PyTorch, where that is another, older ``vmap``, custom Functions need no rule for batches there; random
+    operations are refused.
+    """
+
+    as_is = True
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, "unsupported")

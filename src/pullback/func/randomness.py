@@ -18,6 +18,9 @@ from .batched import Batch, Batched
 
 
 def _refuse_errors(level: Batch) -> None:
+    if level.randomness == "unsupported":
+        raise RuntimeError("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside "
+                           "of vmap as a workaround")  # fmt: skip
     if level.randomness == "error":
         raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                            "randomness flags on vmap or perform the randomness operation out of vmap")  # fmt: skip

@@ -11,10 +11,10 @@ import numpy as np
 from .. import storage
 from ..autograd import engine, modes
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
-from ..autograd.graph import Output
+from ..autograd.graph import Output, clock
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, crossing, held, live
+from ..lift import Lifted, crossing, entered, held, live
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .batched import Batch
@@ -34,7 +34,7 @@ def fresh(x: Any) -> Any:
     if OF_NUMPY[x._array.dtype].category < FLOATING:
         raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
-    return crossing(x._array, (_NOWHERE if e is None else e,), lambda g: (None if e is None else g,))
+    return entered(crossing(x._array, (_NOWHERE if e is None else e,), lambda g: (None if e is None else g,)), clock(), (x, closed))
 
 
 class transforming:

@@ -50,8 +50,8 @@ def _check() -> None:
         raise Unsupported("arrays have another layout than expected")
     if sys.platform == "win32":
         raise Unsupported("kernels have not been tried on Windows")
-    if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx"):
-        raise Unsupported("the interpreter is not CPython")
+    if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx") or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise Unsupported("the interpreter is not CPython with its global lock")
 
 
 _check()
@@ -69,6 +69,11 @@ WIDTH = min(WIDTH, int(os.environ.get("PULLBACK_VECTOR", WIDTH)))  # narrower on
 VERSIONS = f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {platform.python_version()}"
 _machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, features=FEATURES, opt=3, jit=True)
 _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"'), _machine)
+
+
+def keep(thing: Any) -> None:
+    """Let something that machine code refers to stay where it is."""
+    _kept.append(thing)
 
 
 def provide(name: str, address: int) -> None:
@@ -139,16 +144,24 @@ class _Definition(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-FASTCALL = 0x80
-_new_function = ctypes.pythonapi.PyCFunction_NewEx
+ONE_ARGUMENT, FASTCALL = 0x08, 0x80
+_new_function, _new_method = ctypes.pythonapi.PyCFunction_NewEx, ctypes.pythonapi.PyDescr_NewMethod
 _new_function.restype, _new_function.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+_new_method.restype, _new_method.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
 
 
 def as_function(name: str, address: int) -> Callable:
-    """A built-in function of Python's from the address of one written by :func:`entry`."""
+    """A built-in function of Python's from the address of one written by :func:`entry`, or likewise."""
     definition = _Definition(name.encode(), address, FASTCALL, None)
-    _kept.append(definition)
+    keep(definition)
     return _new_function(ctypes.addressof(definition), None, None)
+
+
+def as_method(cls: type, name: str, address: int) -> Any:
+    """A method of a class from the address of a function of the instance and one argument."""
+    definition = _Definition(name.encode(), address, ONE_ARGUMENT, None)
+    keep(definition)
+    return _new_method(cls, ctypes.addressof(definition))
 
 
 def entry(name: str, kernel: str, kinds: str, grain: int) -> Function:

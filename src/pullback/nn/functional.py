@@ -14,6 +14,7 @@ from ..ops import (
     convolution,
     cross_entropy,
     distance,
+    grid,
     join,
     layer,
     loss,
@@ -24,7 +25,7 @@ from ..ops import (
 )
 from ..ops.pointwise import sigmoid, tanh
 
-_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, join, layer, loss, margin, normalize, pool, resample)
+_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, join, layer, loss, margin, normalize, pool, resample)
 __all__ = ["sigmoid", "tanh"]
 for _family in _FAMILIES:
     for _name in _family.__all_functional__:

@@ -5,33 +5,42 @@ An operation has one implementation here, so its overloads (``.default``, ``.Ten
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
+
+class _Asked(threading.local):
+    """What this thread's dispatch mode, or a class, is asked for: an overload, and what it stands for."""
+
+    overload: Any = None
+    run: Any = None
+
+
+_asked = _Asked()
 
 
 class OpOverload:
     """One operation: calling it computes, on tensors."""
 
-    def __init__(self, name: str, overload: str = "default", op: Any = None) -> None:
-        self.name, self.overload, self._op = name, overload, op
+    def __init__(self, name: str, overload: str) -> None:
+        self.name, self.overload = name, overload
         self.__name__ = f"{name}.{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .. import layers
-        from ..op import wrap
+        return (_asked.run if _asked.overload is self else self.function)(*args, **kwargs)
 
-        if self._op is None:
-            return public(self.name)(*args, **kwargs)
-        values = [arrays(a) for a in args]
-        result = layers.below(self._op, values)
-        return [wrap(np.asarray(r)) for r in result] if isinstance(result, (tuple, list)) else wrap(np.asarray(result))
+    @functools.cached_property
+    def function(self) -> Any:
+        """What programs call."""
+        return public(self.name)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
-        return OpOverloadPacket(self.name)
+        return packet(self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpOverload) and other.name == self.name
@@ -54,34 +63,44 @@ class OpOverloadPacket:
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
             raise AttributeError(overload)
-        return OpOverload(self.__name__, overload)
+        return overloaded(self.__name__, overload)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return public(self.__name__)(*args, **kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpOverloadPacket) and other.__name__ == self.__name__
-
-    def __hash__(self) -> int:
-        return hash(self.__name__)
 
     def __repr__(self) -> str:
         return f"aten.{self.__name__}"
 
 
+packet, overloaded = functools.cache(OpOverloadPacket), functools.cache(OpOverload)  # one object each: programs compare with `is`
+
+
+@contextmanager
+def asking(overload: OpOverload, run: Callable[..., Any]) -> Iterator[None]:
+    """Around a call of ``__torch_dispatch__``: inside, calling the overload is calling ``run``."""
+    before = _asked.overload, _asked.run
+    _asked.overload, _asked.run = overload, run
+    try:
+        yield
+    finally:
+        _asked.overload, _asked.run = before
+
+
 def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
     """The operation as PyTorch calls it, for these arguments: a product of two matrices is ``mm``."""
+    if hasattr(op, "overload"):  # of the user's
+        return op.overload
     node = op.node_name if isinstance(op.node_name, str) else op.node_name(*values)
     stem = re.sub(r"Backward\d*$", "", node)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower() if stem != node else op.name
     kind = "Tensor" if op.kind == "elementwise" and len(op.params) == 2 else "default"
-    return OpOverload(name, kind, op)
+    return overloaded(name, kind)
 
 
 def arrays(value: Any) -> Any:
     """An argument with arrays in place of tensors."""
     if isinstance(value, (tuple, list)):
-        return type(value)([arrays(v) for v in value])
+        return [arrays(v) for v in value]
     return getattr(value, "_array", value)
 
 
@@ -95,4 +114,4 @@ def public(name: str) -> Any:
 def __getattr__(name: str) -> OpOverloadPacket:
     if name.startswith(("_", "pytest")):  # pytest asks every module for its own names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    return OpOverloadPacket(name)
+    return packet(name)

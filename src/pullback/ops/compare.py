@@ -444,7 +444,7 @@ def allclose(
     """
     unbatched("vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
               "this feature.", input, other)  # fmt: skip
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(bottom(isclose(input, other, rtol, atol, equal_nan)._array).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

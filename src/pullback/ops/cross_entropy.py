@@ -132,6 +132,8 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
     if input.__class__ is by_share.__class__ is np.ndarray and not g_logsum.any():
         spread = kernels.run("rows", "cross_entropy_backward", input.size, input, target, top, logsum, by_share)
         if spread is not None:
+            if not shares.all():
+                spread[shares == 0] = 0  # likewise below
             return spread, None, None
     shown = where(unsqueeze(shares, axis) == 0, 0, exp(input - top - logsum))  # what does not count may be infinite
     spread = shown * (unsqueeze(by_share, axis) + g_logsum)

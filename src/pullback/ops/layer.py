@@ -14,7 +14,7 @@ import numpy as np
 from .. import kernels, op, storage
 from ..autograd import modes
 from ..complaint import noted
-from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
 from ..lift import bottom, by_example, drawn, is_lifted, sampled, unbatched
 from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
@@ -234,6 +234,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     tensor([[4., 6.],
             [3., 4.]])
     """
+    if weight.dtype in (int32, int64) and input.is_floating_point():
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and "
+                      "should now be `embedding_bag(input, weight, ...)`.", stacklevel=3)  # fmt: skip
+        weight, input = input, weight
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
                          f"shape as the input ({input.shape})")  # fmt: skip

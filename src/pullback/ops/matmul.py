@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op
+from .. import dtypes, kernels, op, outcome
 from ..autograd import modes
-from ..autograd.graph import USERS, clock, made_here
 from ..complaint import noted
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
@@ -95,24 +94,14 @@ def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], save
 
     ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
     """
-    result = op.wrap(out)
     for e in edges:
         if e is not None:
             break
     else:
-        return result
+        return op.wrap(out)
     if modes.silent and not modes.is_grad_enabled():
-        return result
-    result._fn = node = of.node_type(name, False)()
-    node._edges, node._saved, node._shape, node._dtype, node._hooks = edges, saved, out.shape, out.dtype, None
-    frame = getframe(2)
-    code = frame.f_code
-    if code.co_filename in USERS:
-        node._code, node._lasti = code, frame.f_lasti
-    else:
-        made_here(node, frame)
-    node._seq = clock()
-    return result
+        return op.wrap(out)
+    return outcome.recorded(out, of.node_type(name, False), edges, saved, getframe(2))
 
 
 @op.composite

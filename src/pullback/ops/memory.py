@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import op, storage
 from ..autograd import modes
-from ..autograd.graph import Node
+from ..autograd.graph import Node, clock
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..dtypes import OF_NUMPY
 from ..lift import unbatched
@@ -119,10 +119,60 @@ class UntypedStorage:
         return UntypedStorage(self._owner.reshape(-1).view(np.uint8)[part])
 
 
+class TypedStorage(UntypedStorage):
+    """The memory of a tensor as a row of elements of its type; in new programs :class:`UntypedStorage` stands for it."""
+
+    def __init__(self, owner: np.ndarray, dtype: np.dtype) -> None:
+        super().__init__(owner)
+        self._elements = owner.reshape(-1, order="A").view(dtype)
+
+    @property
+    def dtype(self) -> Any:
+        return OF_NUMPY[self._elements.dtype]
+
+    def element_size(self) -> int:
+        return self._elements.itemsize
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return len(self._elements)
+
+    __len__ = size
+
+    def tolist(self) -> list[Any]:
+        return self._elements.tolist()
+
+    def untyped(self) -> UntypedStorage:
+        return UntypedStorage(self._owner)
+
+    _untyped = untyped
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._elements[index]
+        return TypedStorage(found, found.dtype) if isinstance(index, slice) else found.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        storage.written(self._elements)
+        self._elements[index] = value
+
+
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory of this tensor, which other tensors may share."""
     return UntypedStorage(storage.owner_of(input._array))
+
+
+def typed_storage(self: Tensor) -> TypedStorage:
+    """The memory of this tensor, which other tensors may share, as elements of its type.
+
+    >>> import pullback as torch
+    >>> len(torch.zeros(5)[:2].storage())
+    5
+    """
+    return TypedStorage(storage.owner_of(self._array), self._array.dtype)
+
+
+op.offer(typed_storage, "storage")
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
@@ -153,8 +203,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
             array = np.lib.stride_tricks.as_strided(flat, tuple(size), tuple([s * d.itemsize for s in steps]))
     storage.wrote(self)
-    self.__dict__.setdefault("_counter", storage.counter(self._array))  # versions go on counting
-    self._array = array
+    storage.look_at(self, array)
     return self
 
 
@@ -242,8 +291,9 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
         storage.check_writable(self)
         changed = fn(self, *args, **kwargs)
         self._array = changed._array
+        storage.wrote(self)  # nothing changes in memory, but PyTorch counts it
         if self._is_view():
-            self._view = (*changed._view[:2], self._view[2])
+            self._view = (changed._view[0], clock(), self._view[2])
         if isinstance(changed._fn, Node):
             made = node if isinstance(node, str) else node(type(changed._fn).__name__)
             changed._fn.__class__ = changed._fn._op.node_type(made, False)

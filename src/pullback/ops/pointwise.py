@@ -548,7 +548,7 @@ MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
 @op.general(method=False, node="WhereBackward0")
-def keep(input: Tensor, mask: Any) -> Tensor:
+def keep(input: Tensor, mask: np.ndarray) -> Tensor:
     """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
     bits = BITS.get(input.dtype.itemsize)
     if bits is None or input.size < MANY:
@@ -560,7 +560,7 @@ keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
 @op.elementwise(name="where", method=False)
-def pick(condition: Any, input: Tensor, other: Tensor) -> Tensor:
+def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
     if input.__class__ is ndarray is other.__class__ is condition.__class__ and condition.size >= MANY:
         bits = BITS.get(input.dtype.itemsize)

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, storage
+from .. import kernels, op, outcome, storage
 from ..autograd import modes
-from ..autograd.graph import LEAF, USERS, clock, made_here
+from ..autograd.graph import LEAF
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..tensor import PLAIN, Tensor
@@ -36,7 +36,7 @@ __all__ = [
     "all", "any", "count_nonzero", "dist", "logsumexp", "mean", "nanmean", "nansum", "norm", "prod", "sum",
 ]  # fmt: skip
 
-asarray, new, getframe = np.asarray, object.__new__, sys._getframe
+asarray, getframe = np.asarray, sys._getframe
 add = np.add.reduce
 
 # --- dimensions ---------------------------------------------------------------------------------------------
@@ -255,32 +255,18 @@ def sum(
     if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and not x.flags.forc:
         return sum_all(input)
     # The usual case in full: it closes most losses, and costs as little as elementwise operations do.
-    result = new(Tensor)
-    result._array = asarray(add(x, None))
-    result._fn = result._view = result._grad = result._hooks = None
+    value = asarray(add(x, None))
     e = input._fn
     if input._view is not None:
         e = storage.edge_of(input)
     elif e is LEAF:
         e = input
     if e is None or modes.silent and not modes.is_grad_enabled():
+        result = outcome.bare(value)
         if modes.silent and modes._local.made is not None:
             storage.mark(result, e, input)
         return result
-    result._fn = node = Summed()
-    node._edges = (e,)
-    node._saved = (None, x.shape, None, None)
-    node._shape = ()
-    node._dtype = d
-    node._hooks = None
-    frame = getframe(1)
-    code = frame.f_code
-    if code.co_filename in USERS:
-        node._code, node._lasti = code, frame.f_lasti
-    else:
-        made_here(node, frame)
-    node._seq = clock()
-    return result
+    return outcome.recorded(value, Summed, (e,), (None, x.shape, None, None), getframe(1))
 
 
 def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any = None, keepdims: bool = False) -> Tensor:

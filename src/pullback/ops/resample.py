@@ -1,4 +1,4 @@
-"""Images of other sizes: interpolation, sampling at given points, and shuffled pixels.
+"""Images of other sizes: interpolation, and shuffled pixels.
 
 Interpolation is linear in the image, and separable: one small linear map along every row, then one along every
 column. Such a map is a :class:`Line`, and its derivative is the transposed line, so a single operation with a
@@ -13,7 +13,6 @@ slope a = -0.5 that he derives for ``antialias``, and a = -0.75 otherwise.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import warnings
 from collections.abc import Sequence
@@ -22,20 +21,14 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, op
-from ..dtypes import float32, float64, int64, uint8
+from ..dtypes import float32, float64, uint8
 from ..tensor import Tensor
 from . import half
-from .arithmetic import fmod
-from .complex import abs
-from .cut import unbind
-from .matmul import matmul
-from .pointwise import clamp, floor, round, where
-from .view import reshape, transpose, unsqueeze
+from .pointwise import clamp, round
 
-__all__ = ["affine_grid_generator", "channel_shuffle", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
-           "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]  # fmt: skip
-__all_functional__ = ["affine_grid", "channel_shuffle", "grid_sample", "interpolate", "native_channel_shuffle",
-                      "pixel_shuffle", "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest"]  # fmt: skip
+__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
+__all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle",
+                      "upsample", "upsample_bilinear", "upsample_nearest"]  # fmt: skip
 
 ALL = slice(None)
 
@@ -330,174 +323,6 @@ def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: st
 
 pick.vjp(input=lambda g, input_shape, index, n: place(g, index, input_shape[len(input_shape) - n :], True))
 place.vjp(input=lambda g, index, size: pick(g, index, len(size)))
-
-
-# --- sampling at given points -----------------------------------------------------------------------------------
-
-
-def _within(at: Any, last: int) -> Any:
-    """Cut off at the border, where the derivative is 0."""
-    return where(at <= 0, 0.0, where(at >= last, float(last), at))
-
-
-def _mirrored(at: Any, size: int, align_corners: bool) -> Any:
-    """Reflected at the outer pixels' centres or edges until it is within."""
-    low, span = (0.0, size - 1) if align_corners else (-0.5, size)
-    if span == 0:
-        return at * 0
-    distance = abs(at - low)
-    beyond = fmod(distance, span)
-    even = fmod(floor(distance / span), 2) == 0
-    return _within(where(even, beyond + low, span - beyond + low), size - 1)
-
-
-def _taps(at: Any, size: int, mode: str, padding_mode: str, align_corners: bool) -> list[tuple[Any, Any]]:
-    """The pixels along one dimension that a coordinate in [-1, 1] is interpolated from: (number, weight) of each."""
-    at = (at + 1) * ((size - 1) / 2) if align_corners else ((at + 1) * size - 1) / 2
-    pad = {"zeros": lambda at: at, "border": lambda at: _within(at, size - 1),
-           "reflection": lambda at: _mirrored(at, size, align_corners)}[padding_mode]  # fmt: skip
-    if mode != "bicubic":
-        at = pad(at)
-    nearest = at.detach()
-    nearest = round(nearest) if mode == "nearest" else floor(nearest)
-    t = at - nearest
-    if mode == "nearest":
-        taps = [(nearest, t * 0 + 1)]
-    elif mode == "bilinear":
-        taps = [(nearest, 1 - t), (nearest + 1, t)]
-    else:
-        inner, outer = (lambda x: (1.25 * x - 2.25) * x * x + 1), (lambda x: ((-0.75 * x + 3.75) * x - 6) * x + 3)
-        weights = outer(t + 1), inner(t), inner(1 - t), outer(2 - t)
-        taps = [(pad(nearest + k), weight) for k, weight in zip(range(-1, 3), weights)]
-    inside = [(pixel >= 0) & (pixel <= size - 1) for pixel, _ in taps]
-    return [(where(i, pixel, 0.0).to(int64), where(i, weight, 0.0)) for i, (pixel, weight) in zip(inside, taps)]
-
-
-@op.composite(method=False)
-def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
-                align_corners: bool | None = None) -> Tensor:  # fmt: skip
-    """Images (or volumes) looked up at given points.
-
-    Args:
-        input: (N, C, H, W), or (N, C, D, H, W).
-        grid: (N, H', W', 2) or (N, D', H', W', 3): points (x, y) or (x, y, z), where -1 and 1 are the image's borders.
-        mode: ``"bilinear"`` (trilinear in volumes), ``"nearest"``, or, of images, ``"bicubic"``.
-        padding_mode: outside the image are ``"zeros"``, the ``"border"``'s pixels, or the image's ``"reflection"``.
-        align_corners: see the module.
-
-    Returns:
-        (N, C, H', W') or (N, C, D', H', W').
-
-    Raises:
-        ValueError: for a mode that there is not.
-        RuntimeError: for shapes or types that do not fit together.
-
-    Derivatives: in ``grid`` they are 0 beyond a border that points are moved to, and everywhere for ``"nearest"``.
-
-    >>> import pullback as torch
-    >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
-    >>> torch.nn.functional.grid_sample(image, torch.zeros(1, 1, 1, 2), align_corners=False)
-    tensor([[[[2.5000]]]])
-    """
-    if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
-                         f"but got: '{mode}'")  # fmt: skip
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
-                         f"but got: '{padding_mode}'")  # fmt: skip
-    n, sizes = len(input.shape) - 2, f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-    if n not in (2, 3) or len(grid.shape) != n + 2:
-        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
-                           f"dimensions, but got {sizes}")  # fmt: skip
-    if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
-    if grid.shape[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, "
-                           f"but got grid with sizes {list(grid.shape)}")  # fmt: skip
-    for d, size in enumerate(input.shape[2:], 2):
-        if size == 0:
-            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                               f"{list(input.shape)} with dimension {d} being empty")  # fmt: skip
-    if n == 3 and mode == "bicubic":
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if input.dtype is not grid.dtype:
-        raise RuntimeError(f"expected scalar type {op.type_name(input.dtype)} but found {op.type_name(grid.dtype)}")
-    if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
-    if input.dtype.itemsize == 2:
-        return grid_sample(input.float(), grid.float(), mode, padding_mode, bool(align_corners)).to(input.dtype)
-    spatial = input.shape[2:]
-    along = [_taps(at, size, mode, padding_mode, bool(align_corners))
-             for at, size in zip(unbind(grid, -1)[::-1], spatial)]  # fmt: skip
-    total: Any = None
-    for taps in itertools.product(*along):
-        index, weight = taps[0]
-        for (pixel, more), size in zip(taps[1:], spatial[1:]):
-            index, weight = index * size + pixel, weight * more
-        part = pick(input, unsqueeze(index, 1), n) * unsqueeze(weight, 1)
-        total = part if total is None else total + part
-    return total
-
-
-@op.composite(method=False)
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
-                 align_corners: bool) -> Tensor:  # fmt: skip
-    """:func:`grid_sample` with numbers for modes: 0, 1, 2 in the order in which it lists them.
-
-    >>> import pullback as torch
-    >>> torch.grid_sampler(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
-    tensor([[[[1.]]]])
-    """
-    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-    return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
-
-
-grid_sampler_2d = grid_sampler_3d = grid_sampler
-
-
-@op.composite(method=False)
-def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The points that an affine map takes an image's pixels to, for :func:`grid_sample`.
-
-    Args:
-        theta: (N, 2, 3) matrices, which act on (x, y, 1); (N, 3, 4) for volumes.
-        size: of the image: (N, C, H, W), or (N, C, D, H, W).
-        align_corners: see the module.
-
-    Returns:
-        (N, H, W, 2), or (N, D, H, W, 3).
-
-    Raises:
-        ValueError: if theta is not of floating-point type, or not of that shape.
-
-    >>> import pullback as torch
-    >>> shift = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])
-    >>> torch.nn.functional.affine_grid(shift, (1, 1, 1, 2), align_corners=False)
-    tensor([[[[0., 0.],
-              [1., 0.]]]])
-    """
-    if not theta.dtype.is_floating_point:
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    n, size = len(size) - 2, tuple(size)
-    if n not in (2, 3):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-                                  f"respectively. Got size {size}.")  # fmt: skip
-    if len(theta.shape) != 3 or tuple(theta.shape[1:]) != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
-                         f"Got {theta.shape}.")  # fmt: skip
-    if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
-    axes = [np.linspace(-1, 1, k) * (1 if align_corners else (k - 1) / k) if k > 1 else np.zeros(1) for k in size[2:]]
-    points = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(size[2:])], -1).reshape(-1, n + 1)
-    grid = matmul(op.wrap(points.astype(theta.dtype.numpy)), transpose(theta, 1, 2))
-    return reshape(grid, (size[0], *size[2:], n))
-
-
-affine_grid_generator = affine_grid
 
 
 # --- pixels for channels ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..lift import bottom, is_lifted, unbatched
+from ..lift import bottom, is_lifted, primal, unbatched
 from ..op import type_name
 from ..tensor import Tensor
 from .convert import number_as
@@ -379,16 +379,24 @@ def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: boo
     return count.reshape(input.shape)
 
 
+def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """A number for each chosen element, 0, 1, ... among those of the same place; -1 for the others."""
+    turns, places = np.full(chosen.shape, -1), places[chosen]
+    order = np.argsort(places, kind="stable")
+    turns[chosen] = (np.arange(len(order)) - np.searchsorted(places[order], places[order]))[np.argsort(order)]
+    return turns
+
+
 @reduce_at.vjp_all
 def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], reduce: str, include_self: bool, name: str, out: Any) -> Any:
     """What each old element, and each new one, has in the results.
 
     Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others,
-    found by division, or where an element is 0 by leaving it out. (Between two new zeros second derivatives are lost.)
+    found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for derivatives of any order.
     """
     take = lambda v: take_at(v, at)  # noqa: E731
     old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
-    a, b, result = (v if isinstance(v, np.ndarray) else v._array for v in (input, src, out))
+    a, b, result = (v if isinstance(v, np.ndarray) else primal(v._array) for v in (input, src, out))
     if reduce == "sum":
         of_old, of_new = lambda: g, lambda: take(g)
     elif reduce == "mean":
@@ -397,9 +405,13 @@ def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], red
     elif reduce == "prod":
         x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
         of_old = lambda: rest(x, src) / x  # noqa: E731
-        zero = b == 0
-        only = zero & (take(sum_at(zero.astype(np.int64), at, a.shape)) == 1)
-        of_new = lambda: where(only, take(rest(input, where(only, 1, src))), take(g * out) / where(zero, 1, src))  # noqa: E731
+        turns = _turns(b == 0, take(np.arange(a.size).reshape(a.shape)))
+
+        def of_new() -> Any:
+            share = take(g * out) / where(turns >= 0, 1, src)
+            for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):  # one is enough for the value
+                share = where(turns == turn, take(rest(input, where(turns == turn, 1, src))), share)
+            return share
     else:
         old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
         share = g / (old_ties + sum_at(new_ties, at, a.shape))

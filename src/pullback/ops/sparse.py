@@ -222,6 +222,9 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     if self.shape != mask.shape:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
                            f"{list(mask.shape)}")  # fmt: skip
+    if self.is_sparse and self._array.sparse_dim != mask._array.sparse_dim:
+        raise RuntimeError("sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
+                           f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`.")  # fmt: skip
     at = _held(mask, "sparse_mask").coalesce().indices
     return _placed(values_at(self, at), op.wrap(at), tuple(self.shape), True)
 

@@ -23,7 +23,7 @@ __all__ = ["fill"]
 @op.general(node="CopyBackwards", method=False, holomorphic=False)
 def copied(input: Tensor, other: Tensor) -> Tensor:
     """``other`` in the shape and type of ``input``."""
-    value = np.empty(input.shape, input.dtype)
+    value = np.empty_like(input)
     value[...] = other.real if other.dtype.kind == "c" and input.dtype.kind != "c" else other
     return value
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .elementwise import Elementwise, average
-from .optimizer import Options, ParamsT, check_not_negative, check_rate
+from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["Adadelta"]
 
@@ -26,10 +26,7 @@ class Adadelta(Elementwise):
         params: parameters, named parameters or groups; see :class:`Optimizer`.
         lr: a factor on the step, a number or a one-element tensor.
         rho, eps, weight_decay: ρ, the size of the first steps squared, and λ.
-        foreach: accepted for compatibility: there is one implementation.
-        capturable: for GPUs: a step with it is refused.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -54,21 +51,14 @@ class Adadelta(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
+        check_options(lr=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative(eps=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        check_options(eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        })  # fmt: skip
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}

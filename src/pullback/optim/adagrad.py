@@ -9,7 +9,7 @@ import numpy as np
 from ..op import wrap
 from ..tensor import Tensor
 from .elementwise import Elementwise, filled
-from .optimizer import Options, ParamsT, check_not_negative, check_rate, check_switches
+from .optimizer import Options, ParamsT, check_options, check_switches
 from .packing import counting
 
 __all__ = ["Adagrad"]
@@ -32,9 +32,7 @@ class Adagrad(Elementwise):
         lr_decay, weight_decay: η and λ.
         initial_accumulator_value: s at the start.
         eps: keeps the division away from zero.
-        foreach, fused: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, fused, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -60,25 +58,14 @@ class Adagrad(Elementwise):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
+        check_options(
+            lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps
         )
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
         check_switches(fused, foreach, differentiable)
         for group in self.param_groups:  # unlike the others', its state is there before the first step
             for p in group["params"]:

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.pointwise import maximum
 from ..tensor import Tensor
 from .elementwise import Elementwise, average, blend
-from .optimizer import Options, ParamsT, check_switches, number
+from .optimizer import Options, ParamsT, check_options, check_switches
 
 __all__ = ["Adam"]
 
@@ -65,42 +65,23 @@ class Adam(Elementwise):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor):
-            if foreach and not capturable:
-                raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-            if lr.numel() != 1:
-                raise ValueError("Tensor lr must be 1-element")
-        if not number(lr) >= 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if not 0.0 <= eps:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_options(lr=lr, eps=eps)
         for i, beta in enumerate(betas):
             if isinstance(beta, Tensor) and beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
-            if not 0.0 <= number(beta) < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_options(betas=betas, weight_decay=weight_decay)
         if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
         if isinstance(betas[0], Tensor) and foreach and not capturable:
             raise ValueError("betas[0] as a Tensor is not supported for capturable=False and foreach=True")
-        defaults = {
-            "lr": lr,
-            "betas": tuple(
-                beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas
-            ),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
+        super().__init__(params, {
+            "lr": lr, "betas": tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas),
+            "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        })  # fmt: skip
         check_switches(fused, foreach, differentiable)
 
     def memory(self, o: Options) -> dict[str, float]:

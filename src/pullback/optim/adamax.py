@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.pointwise import maximum
 from ..tensor import Tensor
 from .elementwise import Elementwise, blend
-from .optimizer import Options, ParamsT, check_betas, check_not_negative, check_rate
+from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["Adamax"]
 
@@ -28,10 +28,7 @@ class Adamax(Elementwise):
         betas: how much of m and of u stays from step to step.
         eps: keeps the division away from zero.
         weight_decay: λ.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
-        capturable: for GPUs: a step with it is refused.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -56,21 +53,11 @@ class Adamax(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_inf": 0.0}

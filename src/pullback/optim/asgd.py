@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..tensor import Tensor
 from .elementwise import Elementwise
-from .optimizer import Options, ParamsT, check_not_negative, check_rate, number
+from .optimizer import Options, ParamsT, check_options, number
 from .packing import counting
 
 __all__ = ["ASGD"]
@@ -31,10 +31,7 @@ class ASGD(Elementwise):
         lambd, alpha: λ and α, which let the rate decay.
         t0: the step after which averaging begins.
         weight_decay: λ'.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
-        capturable: for GPUs: a step with it is refused.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -63,20 +60,11 @@ class ASGD(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        check_options(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
 
     def counters(self, o: Options) -> dict[str, float]:
         return {"step": 0.0, "eta": number(o["lr"]), "mu": 1.0}

@@ -11,7 +11,7 @@ from ..autograd.modes import enable_grad, no_grad
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_rate, dense, number
+from .optimizer import Optimizer, ParamsT, check_options, dense, number
 
 __all__ = ["LBFGS"]
 
@@ -58,17 +58,12 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_rate(lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
+        check_options(lr=lr)
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
             "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+        })  # fmt: skip
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .elementwise import Elementwise, average, blend
-from .optimizer import Options, ParamsT, check_betas, check_not_negative, check_rate
+from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["NAdam"]
 
@@ -31,10 +31,7 @@ class NAdam(Elementwise):
         eps: keeps the division away from zero.
         weight_decay, momentum_decay: λ and ψ.
         decoupled_weight_decay: as in :class:`AdamW`.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        capturable: for GPUs: a step with it is refused.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -61,23 +58,12 @@ class NAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+        })  # fmt: skip
 
     def counters(self, o: Options) -> dict[str, float]:
         return {"step": 0.0, "mu_product": 1.0}
@@ -90,25 +76,12 @@ class NAdam(Elementwise):
         mu, ahead = (beta1 * (1 - 0.5 * 0.96 ** (i * o["momentum_decay"])) for i in (t, t + 1))
         count["mu_product"] *= mu
         product = float(count["mu_product"])
-        return (
-            beta1,
-            beta2,
-            lr * (1 - mu) / (1 - product),
-            lr * ahead / (1 - product * ahead),
-            1 - beta2**t,
-            o["eps"],
-        )
+        of_g, of_m = lr * (1 - mu) / (1 - product), lr * ahead / (1 - product * ahead)
+        return beta1, beta2, of_g, of_m, 1 - beta2**t, o["eps"]
 
     @staticmethod
     def update(
-        g: Any,
-        state: dict[str, Any],
-        beta1: float,
-        beta2: float,
-        of_g: Any,
-        of_m: Any,
-        correction: float,
-        eps: float,
+        g: Any, state: dict[str, Any], beta1: float, beta2: float, of_g: Any, of_m: Any, correction: float, eps: float
     ) -> Any:
         m = blend(state, "exp_avg", g, 1 - beta1)
         v = average(state, "exp_avg_sq", g * g, beta2)

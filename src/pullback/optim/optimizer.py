@@ -456,17 +456,16 @@ def check_rate(lr: float | Tensor, words: str = "Invalid learning rate:") -> Non
         raise ValueError(f"{words} {lr}")
 
 
-def check_betas(betas: tuple[Any, Any]) -> None:
-    """Refuse averages that forget nothing, or more than everything."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= number(beta) < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-
-
-def check_not_negative(**options: Any) -> None:
-    """Refuse negative options."""
+def check_options(**options: Any) -> None:
+    """Refuse options out of range, in the order given: ``betas`` that are not in [0, 1), and anything negative."""
     for name, value in options.items():
-        if not number(value) >= 0.0:
+        if name == "lr":
+            check_rate(value)
+        elif name == "betas":
+            for i, beta in enumerate(value):
+                if not 0.0 <= number(beta) < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        elif not number(value) >= 0.0:
             raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
 
 

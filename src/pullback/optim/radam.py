@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .elementwise import Elementwise, average, blend
-from .optimizer import Options, ParamsT, check_betas, check_not_negative, check_rate
+from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["RAdam"]
 
@@ -33,10 +33,7 @@ class RAdam(Elementwise):
         eps: keeps the division away from zero.
         weight_decay: λ.
         decoupled_weight_decay: as in :class:`AdamW`.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        capturable: for GPUs: a step with it is refused.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -62,22 +59,12 @@ class RAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps)
-        check_betas(betas)
-        check_not_negative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
+        })  # fmt: skip
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .elementwise import Elementwise, average, blend
-from .optimizer import Options, ParamsT, check_not_negative, check_rate
+from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["RMSprop"]
 
@@ -29,10 +29,7 @@ class RMSprop(Elementwise):
         eps: keeps the division away from zero.
         weight_decay, momentum: λ and μ.
         centered: divide by the deviation instead of the root mean square.
-        capturable: for GPUs: a step with it is refused.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -58,21 +55,11 @@ class RMSprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        })  # fmt: skip
 
     def memory(self, o: Options) -> dict[str, float]:
         names = ["square_avg", *["momentum_buffer"] * (o["momentum"] > 0), *["grad_avg"] * bool(o["centered"])]

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops.pointwise import clamp, sign, where
 from ..tensor import Tensor
 from .elementwise import Elementwise
-from .optimizer import Options, ParamsT, check_rate, number
+from .optimizer import Options, ParamsT, check_options, number
 
 __all__ = ["Rprop"]
 
@@ -30,10 +30,7 @@ class Rprop(Elementwise):
         lr: the length of the first step, a number or a one-element tensor.
         etas: (η₋, η₊).
         step_sizes: the smallest and the largest step.
-        capturable: for GPUs: a step with it is refused.
-        foreach: accepted for compatibility: there is one implementation.
-        maximize: go up instead of down.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, capturable, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -59,19 +56,13 @@ class Rprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
+        check_options(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"prev": 0.0, "step_size": number(o["lr"])}

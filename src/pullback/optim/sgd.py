@@ -12,17 +12,7 @@ from ..autograd.modes import no_grad, set_grad_enabled
 from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
-from .optimizer import (
-    Options,
-    ParamsT,
-    Stepper,
-    check_not_negative,
-    check_rate,
-    check_switches,
-    dense,
-    number,
-    rows,
-)
+from .optimizer import Options, ParamsT, Stepper, check_options, check_switches, dense, number, rows
 
 __all__ = ["SGD"]
 
@@ -44,9 +34,7 @@ class SGD(Stepper):
         lr: the learning rate, a number or a one-element tensor.
         momentum, dampening, weight_decay: μ, τ and λ.
         nesterov: look ahead by one momentum step; needs momentum, and no dampening.
-        maximize: go up instead of down.
-        foreach, fused: accepted for compatibility: there is one implementation.
-        differentiable: record the step, for gradients through it; parameters must not be leaves then.
+        maximize, foreach, fused, differentiable: as in :class:`Adam`.
 
     Raises:
         ValueError: for a value out of range.
@@ -72,22 +60,13 @@ class SGD(Stepper):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_rate(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
         check_switches(fused, foreach, differentiable)
 
     def step_group(self, group: Options) -> None:

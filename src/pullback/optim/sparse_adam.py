@@ -8,7 +8,7 @@ from ..op import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .adam import Adam
-from .optimizer import Options, ParamsT, Stepper, check_betas, check_rate, number, rows
+from .optimizer import Options, ParamsT, Stepper, check_options, number, rows
 
 __all__ = ["SparseAdam"]
 
@@ -46,12 +46,12 @@ class SparseAdam(Stepper):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        check_rate(lr)
+        check_options(lr=lr)
         if number(lr) == 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not 0.0 < eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check_options(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         places = [
             ([i, k], p) for i, group in enumerate(self.param_groups) for k, p in enumerate(group["params"])

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd import modes
-from ..layers import Layer
+from ..layers import Layer, below
 from ..op import wrap
-from ..ops.aten import arrays, overload_of
+from ..ops.aten import arrays, asking, overload_of
 
 
 class TorchDispatchMode(Layer):
@@ -34,12 +34,19 @@ class TorchDispatchMode(Layer):
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         args = tuple([_tensors(v) for v in values])
-        return arrays(self.__torch_dispatch__(overload_of(op, values), (), args, {}))
+        func = overload_of(op, values)
+        with asking(func, lambda *args: _below(op, args)):
+            return arrays(self.__torch_dispatch__(func, (), args, {}))
+
+
+def _below(op: Any, args: Sequence[Any]) -> Any:
+    result = below(op, [arrays(a) for a in args])
+    return [_tensors(r) for r in result] if isinstance(result, (tuple, list)) else _tensors(result)
 
 
 def _tensors(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return wrap(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return wrap(np.asarray(value))
     if isinstance(value, list) and any([isinstance(v, np.ndarray) for v in value]):
         return [_tensors(v) for v in value]
     return value

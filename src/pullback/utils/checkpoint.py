@@ -30,6 +30,8 @@ from ..op import wrap
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor
 from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
+from .selective_checkpoint import _CachedTorchDispatchMode as _CachedTorchDispatchMode
+from .selective_checkpoint import _CachingTorchDispatchMode as _CachingTorchDispatchMode
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SelectiveCheckpointContext",

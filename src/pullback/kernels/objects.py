@@ -1,0 +1,179 @@
+"""Results as machine code: the tensor around an array and the node that recorded it, made without the interpreter.
+
+What :mod:`pullback.outcome` does in Python, attribute by attribute, takes CPython about as long as NumPy takes for a small
+product. Here the same is written with CPython's own functions: objects are allocated as ``object.__new__`` does it,
+and their slots filled at the offsets that the classes' descriptors say. Only slots of objects made here are written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import I32, I64, PTR, Function, Type, Value, module
+
+TYPE_OF_ARRAY = native.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
+
+_provided: set[str] = set()
+
+
+class Maker(Function):
+    """A function called by Python that makes objects.
+
+    Args:
+        name: of the function.
+        params: its parameters.
+        known: Python objects that it refers to. They stand in a table of the module's, so that the code itself has no
+            addresses in it and can be kept on disk.
+    """
+
+    def __init__(self, name: str, known: Sequence[Any], params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64))) -> None:
+        super().__init__(f"{name}.$$", params, returns=PTR)
+        self.known = list(known)
+
+    def given(self, i: int) -> Value:
+        """The argument at i, borrowed."""
+        return self.load(self.at(self["args"], i, PTR), PTR)
+
+    def object(self, known: Any) -> Value:
+        """One of the objects known beforehand, borrowed."""
+        i = next(i for i, o in enumerate(self.known) if o is known)
+        return self.load(self.at(self.symbol("table.$$"), i, PTR), PTR)
+
+    def api(self, function: str, *args: Value, returns: Type = PTR) -> Value:
+        """Call a function of CPython's."""
+        if function not in _provided:
+            native.provide(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0)
+            _provided.add(function)
+        return self.call(function, *args, returns=returns, outside=True)
+
+    def own(self, value: Value) -> Value:
+        """A reference of our own to a borrowed object."""
+        self.call("Py_IncRef", value, outside=True)
+        return value
+
+    def drop(self, value: Value) -> None:
+        self.call("Py_DecRef", value, outside=True)
+
+    def nothing(self) -> Value:
+        return self.convert("inttoptr", self.constant(0, I64), PTR)
+
+    def new(self, cls: Value) -> Value:
+        return self.api("PyType_GenericAlloc", cls, self.constant(0, I64))
+
+    def slot(self, instance: Value, cls: type, name: str) -> Value:
+        """What a slot holds, borrowed."""
+        return self.load(self.at(instance, offset(cls, name) // 8, PTR), PTR)
+
+    def put(self, instance: Value, cls: type, name: str, value: Value) -> None:
+        """Fill a slot that is still empty, with a reference that becomes the instance's."""
+        self.store(value, self.at(instance, offset(cls, name) // 8, PTR))
+
+    def bare(self, tensor_class: type, array: Value, fn: Value) -> Value:
+        """A tensor around an array; both references become the tensor's."""
+        tensor, none = self.new(self.object(tensor_class)), self.object(None)
+        self.put(tensor, tensor_class, "_array", array)
+        self.put(tensor, tensor_class, "_fn", fn)
+        for name in ("_view", "_grad", "_hooks"):
+            self.put(tensor, tensor_class, name, self.own(none))
+        return tensor
+
+    def node(self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value) -> Value:
+        """A node; references to the edges and what is saved become the node's."""
+        node = self.new(node_type)
+
+        def put(name: str, value: Value) -> None:
+            self.put(node, recording.node_class, name, value)
+
+        put("_edges", edges)
+        put("_saved", saved)
+        put("_shape", self.api("PyObject_GetAttr", array, self.object("shape")))
+        put("_dtype", self.own(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
+        put("_hooks", self.own(self.object(None)))
+        code = self.api("PyFrame_GetCode", frame)
+        filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
+        is_users = self.api("PySet_Contains", self.object(recording.users), filename, returns=I32)
+        self.drop(filename)
+        arguments = self.room(2, PTR)
+
+        def here() -> None:
+            put("_code", code)
+            last = self.api("PyFrame_GetLasti", frame, returns=I32)
+            put("_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64)))
+
+        def outside() -> None:
+            self.drop(code)
+            self.store(node, arguments)
+            self.store(frame, self.at(arguments, 1, PTR))
+            self.drop(self.api("PyObject_Vectorcall", self.object(recording.made_here), arguments, self.constant(2, I64), self.nothing()))
+
+        self.choose(is_users.equals(1), here, outside)
+        put("_seq", self.api("PyIter_Next", self.object(recording.counter)))
+        return node
+
+    def address(self, result: Value) -> int:
+        """The address of the finished function."""
+        table = f"@table.$$ = internal global [{len(self.known)} x ptr] zeroinitializer"
+        where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
+        address = native.load(module((self, result), also=[table, where]))
+        native.keep(self.known)
+        start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
+        (ctypes.c_void_p * len(self.known)).from_address(start)[:] = [*map(id, self.known)]
+        return address(self.name)
+
+
+class Recording:
+    """What recording an operation refers to.
+
+    Args:
+        tensor_class, node_class: the classes of tensors and nodes.
+        clock: numbers nodes; the method of an iterator.
+        users: names of source files that are the user's.
+        made_here: ``made_here(node, frame)`` notes where a node was made by a function that is not the user's.
+    """
+
+    def __init__(self, tensor_class: type, node_class: type, clock: Callable, users: set[str], made_here: Callable) -> None:
+        self.tensor_class, self.node_class, self.users, self.made_here = tensor_class, node_class, users, made_here
+        self.counter = clock.__self__  # type: ignore[attr-defined]
+        self.known = [tensor_class, None, "shape", "co_filename", self.counter, users, made_here]
+
+    def bare(self) -> Callable:
+        """The function of that name in :mod:`pullback.outcome`."""
+        f = Maker("bare", self.known)
+        return native.as_function("bare", f.address(f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None)))))
+
+    def recorded(self) -> Callable:
+        """The function of that name in :mod:`pullback.outcome`."""
+        f = Maker("recorded", self.known)
+        array, node_type, edges, saved, frame = (f.given(i) for i in range(5))
+        node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
+        return native.as_function("recorded", f.address(f.bare(self.tensor_class, f.own(array), node)))
+
+
+def offset(cls: type, slot: str) -> int:
+    """Where instances of a class hold one of its ``__slots__``: its descriptor refers to CPython's ``PyMemberDef``, which says so."""
+    member = ctypes.c_void_p.from_address(id(cls.__dict__[slot]) + object.__basicsize__ + 24).value or 0
+    return ctypes.c_ssize_t.from_address(member + 16).value
+
+
+def _check() -> None:
+    """Whether objects lie in memory as expected."""
+
+    class Slotted:
+        __slots__ = ("a", "b")
+        a: Any
+        b: Any
+
+    it, a = Slotted(), np.ones(2, np.float32)
+    it.a, it.b = a, "b"
+    at = ctypes.c_void_p.from_address
+    found = at(id(it) + offset(Slotted, "a")).value, at(id(it) + offset(Slotted, "b")).value, at(id(a) + TYPE_OF_ARRAY).value
+    if found != (id(it.a), id(it.b), id(a.dtype)):
+        raise native.Unsupported("objects have another layout than expected")
+
+
+_check()

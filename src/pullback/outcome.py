@@ -1,0 +1,79 @@
+"""What operations come to: a tensor around an array, with or without the node that recorded the operation.
+
+This is what every recorded operation pays beside its arithmetic. It is written twice: here, and as machine code in
+:mod:`pullback.kernels.objects`, which takes the place of the functions here once a program has recorded so many
+operations that loading it pays.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import FrameType
+
+import numpy as np
+
+from . import kernels
+from .autograd import modes
+from .autograd.graph import LEAF, USERS, Node, clock, made_here
+from .tensor import PLAIN, Tensor
+
+ENOUGH = 1 if kernels.MODE == "always" else 20_000  # nodes: about as long to record as machine code is to load
+_count = 0
+new = object.__new__
+
+
+def bare(array: np.ndarray) -> Tensor:
+    """A tensor without history around an array."""
+    tensor = new(Tensor)
+    tensor._array = array
+    tensor._fn = tensor._view = tensor._grad = tensor._hooks = None
+    return tensor
+
+
+def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tuple, frame: FrameType) -> Tensor:
+    """A tensor around an array, with its node: what an operation's result is.
+
+    Args:
+        array: the result; an array, not another object that stands for one.
+        node_type: of the operation.
+        edges: where gradients go, one an input; at least one is not None.
+        saved: what the rules ask for.
+        frame: that of the caller, if it is the user's; else of a function called by it, or further inside.
+    """
+    global _count
+    _count += 1
+    if _count == ENOUGH:
+        _load()
+    tensor = bare(array)
+    tensor._fn = node = node_type()
+    node._edges = edges
+    node._saved = saved
+    node._shape = array.shape
+    node._dtype = array.dtype
+    node._hooks = None
+    code = frame.f_code
+    if code.co_filename in USERS:
+        node._code, node._lasti = code, frame.f_lasti
+    else:
+        made_here(node, frame)
+    node._seq = clock()
+    return tensor
+
+
+in_python = recorded  # also of what stands for an array
+
+
+def _load() -> None:
+    """Let machine code take the place of these functions, and of the most frequent operators, if there is any."""
+    global bare, recorded
+    if kernels.start():
+        from .kernels import objects, operators
+        from .op import REGISTRY
+
+        recording = objects.Recording(Tensor, Node, clock, USERS, made_here)
+        bare, recorded = recording.bare(), recording.recorded()
+        for name, method in operators.METHODS.items():
+            op = REGISTRY[name]
+            if Tensor.__dict__[method] is op.operator:  # not if it was replaced
+                setattr(Tensor, method, operators.method(op, recording, PLAIN, LEAF, modes))
+                op.after_layout.append(partial(setattr, Tensor, method, op.operator))  # a new rule may ask for more

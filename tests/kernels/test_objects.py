@@ -1,0 +1,143 @@
+"""Operators and results as machine code: the same as what Python makes, and no reference more or less."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import nn, outcome
+from pullback.autograd import graph, modes
+from pullback.op import REGISTRY
+from pullback.tensor import PLAIN, Tensor
+
+pytest.importorskip("llvmlite")
+
+from pullback.kernels import objects, operators  # noqa: E402
+
+RECORDING = objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.made_here)
+OPERATORS = {name: operators.method(REGISTRY[name], RECORDING, PLAIN, graph.LEAF, modes) for name in operators.METHODS}
+recorded, bare = RECORDING.recorded(), RECORDING.bare()
+
+
+def described(t: Any) -> Any:
+    """All there is to a result."""
+    node = t._fn
+    kept = None if node is None else [s if s is None or isinstance(s, (float, int)) else (s.tolist(), s.dtype, s.shape) for s in node._saved]
+    graph_of = None if node is None else (type(node), node._edges, kept, node._shape, node._dtype, node._hooks, node.location)
+    return type(t), t._array.tolist(), t._array.dtype, t._array.shape, t._view, t._grad, t._hooks, graph_of
+
+
+def operands() -> dict[str, Any]:
+    leaf = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True)
+    plain = torch.tensor([[2.0, 0.0], [-1.0, float("inf")]])
+    return {
+        "leaf": leaf, "plain": plain, "result": leaf.exp(), "parameter": nn.Parameter(plain.clone()),
+        "view": leaf.exp().t(), "row": torch.tensor([1.0, 2.0]), "double": plain.double(), "one": torch.tensor(2.0, requires_grad=True),
+        "many": torch.arange(1500.0).reshape(2, 750, 1).requires_grad_(), "empty": torch.ones(0, 2, requires_grad=True),
+        "double leaf": plain.double().requires_grad_(), "integers": torch.tensor([[1, 2], [3, 4]]), "complex": plain + 1j,
+        "gaps": torch.ones(2, 4)[:, ::2].clone(memory_format=torch.preserve_format), "float": 2.5, "int": -3, "huge": 1e300,
+        "beyond": 2**70, "bool": True, "array": np.ones((2, 2), np.float32), "scalar": np.float64(2.0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", operators.METHODS)
+def test_an_operator_gives_what_it_gives_in_python(name: str) -> None:
+    fast, slow, given = OPERATORS[name], REGISTRY[name].operator, operands()
+    met = 0
+    for (a, x), (b, y) in itertools.product(given.items(), given.items()):
+        if not isinstance(x, Tensor):
+            continue
+        outcomes = []
+        for fn in (fast, slow):
+            try:
+                r = fn(x, y)
+            except Exception as error:
+                r = error
+            outcomes.append((type(r), str(r)) if isinstance(r, Exception) else r if r is NotImplemented else described(r))
+        got, expected = outcomes
+        np.testing.assert_equal(str(got), str(expected), f"{a} {name} {b}")
+        met += 1
+    assert met == 14 * 21
+
+
+def test_what_is_unusual_is_left_to_python() -> None:
+    mul = OPERATORS["mul"]
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert mul(x, x)._fn is None
+    with torch.inference_mode():
+        assert mul(x, x).is_inference()
+    assert mul(x, object()) is NotImplemented
+
+    class Loud(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "heard"
+
+    assert mul(x, torch.ones(2).as_subclass(Loud)) == "heard"
+    assert torch.func.vmap(lambda v: mul(v, v))(torch.arange(3.0)).tolist() == [0, 1, 4]
+    with pytest.raises(TypeError):
+        mul(x)
+    with pytest.raises(TypeError):
+        mul(1.0, x)
+
+
+def test_derivatives_through_operators() -> None:
+    x = torch.tensor([1.5, 2.0], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)
+
+    def f(x: Any, y: Any) -> Any:
+        add, sub, mul, div = (OPERATORS[name] for name in ("add", "sub", "mul", "div"))
+        return div(mul(add(x, y), sub(x, 2.5)), mul(y, y))
+
+    assert torch.autograd.gradcheck(f, (x, y)) and torch.autograd.gradgradcheck(f, (x, y))
+
+
+def test_a_line_of_the_users() -> None:
+    x = torch.ones(2, requires_grad=True)
+    line = sys._getframe().f_lineno + 1
+    y = OPERATORS["mul"](x, x)
+    assert y.grad_fn.location == (__file__, line)
+
+
+def held(make: Callable[[], Any], *watched: Any) -> list[int]:
+    """By how much reference counts change while 100 results are made and dropped."""
+    make()
+    gc.collect()
+    counts = [list(map(sys.getrefcount, watched))]
+    for _ in range(100):
+        make()
+    counts.append(list(map(sys.getrefcount, watched)))
+    return [after - before for before, after in zip(*counts)]
+
+
+def test_references_are_given_back() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3)
+    dtype, node_type, array, number = np.dtype(np.float32), type((x * y)._fn), y._array, 1234.5
+    frame = sys._getframe()
+    makes = [
+        lambda: [fn(a, b) for fn in OPERATORS.values() for a in (x, y) for b in (x, y, number)],
+        lambda: recorded(array, node_type, (x, None), (array, None, None), frame),
+        lambda: bare(array),
+    ]
+    watched = (x, y, x._array, array, dtype, node_type, number, graph.LEAF, Tensor, frame.f_code, __file__)
+    for make in makes:
+        assert held(make, *watched) == [0] * len(watched)
+        assert abs(held(make, None)[0]) < 50  # others count it, too
+
+
+def test_python_and_machine_code_make_the_same() -> None:
+    x, frame = torch.ones(3, requires_grad=True), sys._getframe()
+    node_type = type((x * x)._fn)
+    saved = x._array, x._array, None
+    ours, pythons = (f(x._array + 1, node_type, (x, x), saved, frame) for f in (recorded, outcome.in_python))
+    first, second = described(ours), described(pythons)
+    assert str(first) == str(second) and ours._fn._edges[0] is x and pythons._fn._seq == ours._fn._seq + 1
+    assert str(described(bare(x._array))) == str(described(torch.ones(3)))
