@@ -555,3 +555,15 @@ def test_a_mask_of_other_sparse_dimensions_is_refused() -> None:
     x, mask = pullback.ones(2, 2).to_sparse(1), pullback.eye(2).to_sparse()
     with pytest.raises(RuntimeError, match="the number of sparse dimensions in `self` should match that of the `mask`"):
         x.sparse_mask(mask)
+
+
+def test_two_leaves_never_share_a_sparse_gradient() -> None:
+    """Else the second backward, which accumulates in place, would count for both."""
+    a, b = pullback.ones(4, 2, requires_grad=True), pullback.ones(4, 2, requires_grad=True)
+    y = F.embedding(pullback.tensor([1, 1, 3]), a + b, sparse=True).sum()
+    for times in (1, 2, 3):
+        y.backward(retain_graph=True)
+        for x in (a, b):
+            assert x.grad.is_sparse and x.grad.to_dense()[:, 0].tolist() == [0, 2 * times, 0, times]
+    a.grad.mul_(5)
+    assert b.grad.to_dense()[:, 0].tolist() == [0, 6, 0, 3]

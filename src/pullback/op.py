@@ -384,7 +384,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
         return foreign(op, args)
-    values, edges, recording = list(args), [], False
+    values = [a._array if isinstance(a, Tensor) else a for a in args]  # a mask, too, may have come as a tensor
+    edges, recording = [], False
     for i in op.tensors:
         a = args[i]
         if isinstance(a, Tensor):

@@ -90,11 +90,12 @@ def test_a_second_backward_names_the_lines_behind_it(torch: Any) -> None:
             return Maker.apply(g * x, x, True)
 
     x = leaf(torch, 1.0, 2.0)
-    with warnings.catch_warnings(record=True) as caught, torch.autograd.detect_anomaly():
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        (g,) = torch.autograd.grad(Outer.apply(x).sum() * x.sum(), x, create_graph=True)
-        with pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values") as error:
-            g.sum().backward()
+        with torch.autograd.detect_anomaly():
+            (g,) = torch.autograd.grad(Outer.apply(x).sum() * x.sum(), x, create_graph=True)
+            with pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values") as error:
+                g.sum().backward()
     said = messages(caught)[-2:]
     assert said[0].startswith("Error detected in MakerBackward.")
     assert said[1].lstrip().startswith("Previous calculation was induced by OuterBackward. Traceback of forward call that induced")

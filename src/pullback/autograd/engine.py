@@ -484,7 +484,7 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
             elif old is None and create and g._array.__class__ is leaf._array.__class__ is ndarray:
                 # A copy, laid out as the leaf: rules may hand out the seed itself, or one tensor to several leaves.
                 leaf._grad = ops.write.copied(wrap(np.empty_like(leaf._array, g._array.dtype)), g)
-            elif old is None and create:
+            elif old is None and (create or g.is_sparse and not owned):
                 leaf._grad = g.clone()
             else:
                 leaf._grad = g if old is None else old + g

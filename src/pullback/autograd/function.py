@@ -325,16 +325,6 @@ class Function(metaclass=FunctionMeta):
         raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
                            "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
 
-    def __getattr__(self, name: str) -> Any:
-        """An instance is not the node that ``forward`` and ``backward`` get as ``ctx``, and has nothing that a node has."""
-        if not hasattr(BackwardNode, name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if name == "metadata":
-            raise RuntimeError("You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has "
-                               "already been deallocated.")  # fmt: skip
-        raise noted(RuntimeError(f"Attribute '{name}' is invalid for this instance of _C._FunctionBase."),
-                    f"Call {type(self).__name__}.apply(...), and ask the grad_fn of its result.")  # fmt: skip
-
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; override this."""

@@ -25,13 +25,13 @@ from . import half
 from .create import linspace
 from .matmul import matmul
 from .reduce import sum
-from .resample import pick, place
+from .resample import place
 from .view import permute, reshape, transpose
 
 __all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
 __all_functional__ = ["affine_grid", "grid_sample"]
 
-BLOCK = 1 << 18  # elements at a time, for the processor's cache
+BLOCK = 1 << 17  # elements at a time, for the processor's cache
 
 # The first pixel counted from the one before the point (or nearest to it), and for each pixel a polynomial in the way
 # from there, highest power first. The cubic one is that of :mod:`pullback.ops.resample`, with a = -0.75.
@@ -145,21 +145,23 @@ def _blocks(grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, ch
         yield slice(at, at + step), Stencil(rows[:, at : at + step], spatial, how)
 
 
-@half.general(node=lambda input, grid, how, order: f"GridSampler{grid.shape[-1]}D{'Backward' * (order + 1)}0", method=False,
-              linear="input")  # fmt: skip
+def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
+    """The pixels of images (N, C, spatial...) that a stencil asks for: (N, C, taps, points)."""
+    n, channels, size = len(images), images.shape[1], math.prod(images.shape[2:])
+    index = stencil.index[:, None]
+    if n * channels > 1:
+        index = index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
+    found = images.reshape(-1).take(index)
+    return found if stencil.outside is None else np.where(stencil.outside[:, None], 0, found)
+
+
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
-    count, x = math.prod(points), input.reshape(images, channels, math.prod(spatial))
-    out = np.zeros((n**order, images, channels, count), input.dtype)
+    out = np.empty((n**order, images, channels, math.prod(points)), input.dtype)
     for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
-        if how.mode == "nearest" and order:  # constant between its jumps
-            break
-        weights, shape = stencil.weights(order)[:, :, None], stencil.index.shape
-        found = pick(x, stencil.index.reshape(images, 1, math.prod(shape[1:])), 1).reshape(images, channels, *shape[1:])
-        if stencil.outside is not None:
-            found = np.where(stencil.outside[:, None], 0, found)
-        np.add.reduce(found * weights, 3, out=out[..., part])
+        np.add.reduce(_found(input, stencil) * stencil.weights(order)[:, :, None], 3, out=out[..., part])
     return out.reshape(*(n,) * order, images, channels, *points)
 
 
@@ -178,16 +180,35 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     return out.reshape(images, channels, *spatial)
 
 
-def _by_points(g: Any, slopes: Any, order: int) -> Any:
-    """The gradient at points, from that of what was sampled there and its derivatives, of which the last come first."""
-    by_images = sum(g * slopes, (*range(1, order + 1), order + 2))
-    return permute(by_images, (*range(1, len(by_images.shape)), 0))
+@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False,
+              linear="input images")  # fmt: skip
+def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
+    """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
+    n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
+    x = input.reshape(n**order, batch, channels, 1, count)
+    out = np.empty((n, batch, count), input.dtype)
+    for part, stencil in _blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
+        weights = stencil.weights(order + 1)
+        along = np.add.reduce(_found(images, stencil) * x[..., part], 2) * weights.reshape(n, n**order, *weights.shape[1:])
+        np.add.reduce(along, (1, 3), out=out[..., part])
+    return out.transpose(1, 2, 0).reshape(grid.shape)
+
+
+def _times(h: Any, g: Any, order: int) -> Any:
+    """How much points move, times what is read there, which is differentiated ``order`` times already."""
+    n, rank = h.shape[-1], len(h.shape)
+    h = permute(h, (rank - 1, *range(rank - 1)))
+    return reshape(h, (n, *(1,) * order, h.shape[1], 1, *h.shape[2:])) * g
 
 
 sampled.vjp(input=lambda g, grid, input_shape, how, order: unsampled(g, grid, input_shape[2:], how, order),
-            grid=lambda g, input, grid, how, order: _by_points(g, sampled(input, grid, how, order + 1), order))  # fmt: skip
+            grid=lambda g, input, grid, how, order: moved(g, input, grid, how, order))  # fmt: skip
 unsampled.vjp(input=lambda g, grid, how, order: sampled(g, grid, how, order),
-              grid=lambda g, input, grid, how, order: _by_points(input, sampled(g, grid, how, order + 1), order))  # fmt: skip
+              grid=lambda g, input, grid, how, order: moved(input, g, grid, how, order))  # fmt: skip
+moved.vjp(input=lambda g, images, grid, how, order: sum(_times(g, sampled(images, grid, how, order + 1), order), 0),
+          images=lambda g, input, images_shape, grid, how, order:
+          unsampled(_times(g, input, order), grid, images_shape[2:], how, order + 1),
+          grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1))  # fmt: skip
 
 
 @op.composite(method=False)
