@@ -5,7 +5,13 @@ Programs that print or match the message see what PyTorch would have said.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .op import Op
 
 E = TypeVar("E", bound=BaseException)
 
@@ -15,3 +21,25 @@ def noted(error: E, *notes: str) -> E:
     for note in notes:
         error.add_note("  " + note)
     return error
+
+
+def explained(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
+    """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
+    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
+        n = error.ndim or 1
+        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
+    return error
+
+
+def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeError | None:
+    """PyTorch's message for shapes that do not broadcast, naming the dimension."""
+    for k, a in enumerate(shapes):
+        for b in shapes[k + 1 :]:
+            for i in range(1, min(len(a), len(b)) + 1):
+                if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                    dim = max(len(a), len(b)) - i
+                    return noted(RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                              f"dimension {dim}"), f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
+    return None

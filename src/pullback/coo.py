@@ -21,8 +21,9 @@ from . import dtypes
 from .autograd import modes
 from .complaint import noted
 from .device import Layout, sparse_coo
+from .dtypes import type_name
 from .lift import Level, Lifted, held
-from .op import REGISTRY, type_name
+from .op import REGISTRY
 from .ops.index import sum_at
 from .ops.matmul import added
 from .printing import format_sparse

@@ -282,3 +282,14 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+              "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+              "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+              "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}  # fmt: skip
+
+
+def type_name(d: dtype) -> str:
+    """A type as PyTorch's messages call it, such as ``Long``."""
+    return TYPE_NAMES[d.name]

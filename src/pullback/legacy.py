@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .dtypes import NAMES
-from .op import TYPE_NAMES, wrap
+from .dtypes import NAMES, TYPE_NAMES
+from .outcome import wrap
 from .shape import Size
 from .tensor import Tensor
 

@@ -23,11 +23,19 @@ new = object.__new__
 
 
 def bare(array: np.ndarray) -> Tensor:
-    """A tensor without history around an array."""
+    """A tensor around an array, nothing else known of it: what :func:`wrap` is where there can be no inference mode."""
     tensor = new(Tensor)
     tensor._array = array
     tensor._fn = tensor._view = tensor._grad = tensor._hooks = None
     return tensor
+
+
+def wrap(value: np.ndarray) -> Tensor:
+    """A tensor without history around an array."""
+    result = bare(value)
+    if modes.silent and modes._local.inference:
+        result._view = modes.inference_mark
+    return result
 
 
 def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tuple, frame: FrameType) -> Tensor:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .dtypes import as_dtype, get_default_dtype
-from .op import wrap, write_out
 from .ops.random import randint
+from .outcome import wrap
 from .streams.generator import Generator
 from .tensor import Tensor
+from .writing import write_out
 
 __all__ = ["SobolEngine"]
 

@@ -331,7 +331,7 @@ class Tensor:
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         if value is not None and self._grad is not None and self._grad.dtype is not value:
-            from .op import type_name
+            from .dtypes import type_name
 
             raise RuntimeError(f"Cannot set grad_dtype to '{type_name(value)}' because there is already a gradient with dtype "
                                f"'{self._grad.dtype.name.replace('float32', 'float').replace('float64', 'double')}'. Please clear the gradient "
@@ -503,7 +503,7 @@ class Tensor:
         return np.array(self._array, dtype=dtype, copy=copy)
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        from .op import wrap
+        from .outcome import wrap
 
         return wrap(np.asarray(array))
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, lift, ops, storage
-from ..op import wrap
+from ..outcome import wrap
 from . import errors, graph, modes
 from .graph import FREED, AccumulateGrad, Node, Output
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import modes

@@ -58,7 +58,7 @@ def plain_name(node: Node) -> str:
 
 
 def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Write) -> RuntimeError:
-    from ..op import TYPE_NAMES
+    from ..dtypes import TYPE_NAMES
 
     name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
     later = sum(stamp > node._seq for stamp in write.recent)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from . import errors, modes
 from .engine import restored

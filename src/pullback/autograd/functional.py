@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from .entry import grad
 from .modes import enable_grad

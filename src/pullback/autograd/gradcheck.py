@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..lift import bottom
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from .entry import grad
 from .function import BackwardNode

@@ -180,12 +180,12 @@ class Node:
         """``_saved_self`` and its kin: what the operation kept for backward."""
         if not name.startswith(("_saved_", "_raw_saved_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        from ..op import unsaved
+        from .saved import unsaved
 
         return unsaved(self, name)
 
     def __dir__(self) -> list[str]:
-        from ..op import shown_names
+        from .saved import shown_names
 
         return [*super().__dir__(), *shown_names(self)]
 

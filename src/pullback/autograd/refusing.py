@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import storage
 from ..complaint import noted
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from . import errors, modes
 from .graph import Node, clock, made_here, user_frame

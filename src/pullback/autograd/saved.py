@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import storage
 from ..complaint import noted
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from . import modes
 from .engine import UsersCode, restored, with_history
@@ -320,3 +320,39 @@ def allow_mutation_on_saved_tensors() -> Iterator[MutationContext]:
         storage.before_write.remove(context.before_write)
         context.open = False
         context.clear()
+
+
+# --- by name ----------------------------------------------------------------------------------------------------
+
+
+def unsaved(node: Node, name: str) -> Any:
+    """What a node kept under that name, for ``grad_fn._saved_NAME``; for ``_raw_saved_NAME`` as a ``SavedTensor``."""
+    from . import errors
+
+    raw, name = name.startswith("_raw_saved_"), name.partition("saved_")[2]
+    names = node._op.saved_names if node._op is not None else ()
+    public = name if name in names else PUBLIC_NAMES.get(name, name)
+    if public not in names and public.endswith("_sym_sizes"):
+        public = PUBLIC_NAMES.get(name[:-10], name[:-10]) + "_shape"
+    if public not in names:
+        raise noted(AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"), f"it saved: {', '.join(names) or 'nothing'}")
+    if raw:
+        return show(node, names.index(public))
+    if node._saved is FREED:
+        raise errors.second_time(node)
+    value = with_history(node)[names.index(public)]
+    if public == "at":
+        return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])
+    return tuple(value) if value.__class__ is list else wrap(value) if isinstance(value, ndarray) else value
+
+
+def shown_names(node: Node) -> list[str]:
+    """The names of what a node kept, for ``dir(grad_fn)``: tools that draw graphs look there."""
+    names = node._op.saved_names if node._op is not None else ()
+    theirs = {ours: name for name, ours in PUBLIC_NAMES.items() if ours != "other"}  # that is its name in most operations
+    plain = [(n.removesuffix("_shape"), "_sym_sizes" if n.endswith("_shape") else "") for n in names if n not in ("name", "part")]
+    return [f"_saved_{theirs.get(n, n)}{ending}" for n, ending in plain]
+
+
+# PyTorch's names for what nodes saved
+PUBLIC_NAMES = {"self": "input", "result": "out", "mat2": "other", "vec": "other", "indices": "at"}

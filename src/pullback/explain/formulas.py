@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 
 SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import dtypes, storage
 from ..autograd import engine, modes
+from ..complaint import explained
 from ..lift import Level, Lifted, crossing, entered, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..tensor import Tensor
@@ -101,7 +102,7 @@ class Batch(Level):
                 try:
                     return Batched(self, np.asarray(op.impl(*arrays)), outer)
                 except ValueError as error:
-                    raise op.failure([v for v in values if hasattr(v, "shape")], error) from None
+                    raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
         refused = batching.REFUSED.get(op.name)
         if refused is not None:
             raise RuntimeError(refused)

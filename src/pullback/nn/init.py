@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..autograd.modes import no_grad
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 
 __all__ = [

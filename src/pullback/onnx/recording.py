@@ -21,7 +21,7 @@ import numpy as np
 from .. import nn, storage
 from ..autograd.modes import no_grad
 from ..layers import Layer, below
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from . import OnnxExporterError
 

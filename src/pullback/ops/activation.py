@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op
+from .. import dtypes, kernels, op, outcome, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, finfo
 from ..lift import bottom, sampled
+from ..strides import row_major
 from ..tensor import Tensor
 from . import half, pointwise
 from .complex import abs
@@ -39,7 +40,7 @@ __all_functional__ = [
 
 def _given_back(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
     """The result, written into the input if that was asked for."""
-    return op.assign(input, name, result) if inplace else result
+    return writing.assign(input, name, result) if inplace else result
 
 
 def _in_place(fn: Any) -> Any:
@@ -59,7 +60,7 @@ def floats(kernel: str, highest: int = FLOATING) -> Any:
     def check(input: Any, *options: Any) -> None:
         d = OF_NUMPY[input._array.dtype if isinstance(input, Tensor) else input.dtype]
         if not FLOATING <= d.category <= highest:
-            raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(d)}'"),
+            raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'"),
                         "It takes floating-point tensors; convert with input.float().")  # fmt: skip
 
     return check
@@ -247,7 +248,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     noise = np.ones_like(x)
     negative = x <= 0
     noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
-    return _given_back(_scaled(input, op.wrap(noise)), input, "rrelu_", inplace)
+    return _given_back(_scaled(input, outcome.wrap(noise)), input, "rrelu_", inplace)
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
@@ -286,7 +287,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         d = OF_NUMPY[input._array.dtype]
-        raise RuntimeError(f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {op.type_name(d)}, but found {lambd:g}")
+        raise RuntimeError(f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {dtypes.type_name(d)}, but found {lambd:g}")
     return _softshrink(input, lambd)
 
 
@@ -546,6 +547,7 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
 def _softmax(input: Tensor, dim: int) -> Tensor:
     if input.size == 0:
         return input.copy()
+    input = row_major(input)
     fast = kernels.run("rows", "softmax", input.size, input, dim, False)
     if fast is not None:
         return fast
@@ -572,6 +574,7 @@ _softmax.vjp(input=_of_softmax)
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
     if input.size == 0:
         return input.copy()
+    input = row_major(input)
     fast = kernels.run("rows", "softmax", input.size, input, dim, True)
     if fast is not None:
         return fast
@@ -663,7 +666,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([0., 1.])
     """
     d = logits._array.dtype
-    gumbel = op.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
+    gumbel = outcome.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
     soft = softmax((logits + gumbel) / tau, dim)
     if not hard:
         return soft

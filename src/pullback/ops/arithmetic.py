@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .pointwise import floor, log, reciprocal, trunc, where
@@ -127,7 +127,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
 def _only_real(name: str, *operands: Any) -> None:
     d = np.result_type(*operands)
     if d.kind in "bc":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{op.type_name(OF_NUMPY[d])}'")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -325,9 +325,9 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of :func:`float_power`, for tensors that are float64 or complex128 already."""
     result = float_power(input, exponent)
     if result.dtype is not input.dtype:
-        raise RuntimeError(f"the base given to float_power_ has dtype {op.type_name(input.dtype)} but the operation's result requires "
-                           f"dtype {op.type_name(result.dtype)}")  # fmt: skip
-    return op.assign(input, "float_power_", result)
+        raise RuntimeError(f"the base given to float_power_ has dtype {dtypes.type_name(input.dtype)} but the operation's result requires "
+                           f"dtype {dtypes.type_name(result.dtype)}")  # fmt: skip
+    return writing.assign(input, "float_power_", result)
 
 
 op.offer(_float_power_, "float_power_")
@@ -349,7 +349,7 @@ def _reverse(binary: Any) -> Any:
 def _inplace(name: str, operator: Any) -> Any:
     def assign(self: Tensor, other: Any) -> Tensor:
         result = operator(self, other)
-        return result if result is NotImplemented else op.assign(self, name, result)
+        return result if result is NotImplemented else writing.assign(self, name, result)
 
     return assign
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op
+from .. import kernels, op, outcome
 from ..autograd import modes
 from ..tensor import Tensor
 from . import half
@@ -105,7 +105,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
     if mask is None:
         return softmax(scores, -1)
     scores = scores + mask
-    nowhere = op.wrap((scores._array == -math.inf).all(-1, keepdims=True))
+    nowhere = outcome.wrap((scores._array == -math.inf).all(-1, keepdims=True))
     return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1)) if nowhere._array.any() else softmax(scores, -1)
 
 
@@ -163,7 +163,7 @@ def _causal(query: Tensor, key: Tensor) -> Tensor:
 
 def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
     """A mask to be added: minus infinity where something is left out."""
-    return op.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
+    return outcome.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import calling, dtypes, op, outcome, writing
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..lift import bottom, unbatched
@@ -25,12 +25,12 @@ __all__ = [
     "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
 ]  # fmt: skip
 
-ndarray, asarray, wrap = np.ndarray, np.asarray, op.wrap
+ndarray, asarray, wrap = np.ndarray, np.asarray, outcome.wrap
 
 
 def not_implemented(kernel: str, x: np.ndarray) -> NotImplementedError:
     """What PyTorch says of a type that the kernel of that name does not take."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(OF_NUMPY[x.dtype])}'")
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(OF_NUMPY[x.dtype])}'")
 
 
 def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplementedError) -> Callable:
@@ -62,7 +62,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", by=impl)
-        general = op.elementwise_slow
+        general = calling.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
             try:
@@ -117,8 +117,8 @@ def overwriting(name: str, fn: Callable) -> Callable:
         if result.dtype is BOOLEAN:
             result = result.astype(input._array.dtype)
         if result.shape != input._array.shape:
-            return op.assign(input, name + "_", wrap(result))  # which refuses
-        return op.assign(input, name + "_", overwritten(input, result, name))
+            return writing.assign(input, name + "_", wrap(result))  # which refuses
+        return writing.assign(input, name + "_", overwritten(input, result, name))
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor, in its type, returns it."
@@ -417,7 +417,7 @@ def isclose(
     tensor([ True, False])
     """
     if input.dtype != other.dtype:
-        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
+        a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"{a} did not match {b}\n  isclose compares tensors of one type: x.to(y.dtype).")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
@@ -482,7 +482,7 @@ def isin(
     if "V" in a.dtype.kind + b.dtype.kind:  # bfloat16
         a, b = a.astype(np.float64), b.astype(np.float64)
     result = wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- other names, methods, Python's operators ---------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .compare import flat
@@ -67,7 +67,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([1.-2.j])
     """
     result = conj(input)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -261,7 +261,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 
 def _check_parts(real: Any, imag: Any) -> None:
-    a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (real, imag))
+    a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (real, imag))
     if real.dtype.kind != "f" or imag.dtype.kind != "f":
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {a} and {b}")
     if a != b:
@@ -317,7 +317,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     tensor([1.+2.j, 3.+4.j])
     """
     if input.dtype not in (np.float32, np.float64):
-        given = op.type_name(OF_NUMPY[input.dtype])
+        given = dtypes.type_name(OF_NUMPY[input.dtype])
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
                            f"but got a tensor of scalar type: {given}")  # fmt: skip
     if input.ndim == 0:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .. import op
+from .. import op, writing
 from ..complaint import noted
 from ..tensor import Tensor
 from .cut import diagonal
@@ -257,7 +257,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     labels = [("a", i) for i in range(n)], [("a", pairs[j]) if j in pairs else ("b", j) for j in range(m)]
     rest = [x for x in labels[0] if x not in labels[1]] + [x for x in labels[1] if x not in labels[0]]
     result = contract([Term(a, labels[0], a.dtype), Term(b, labels[1], b.dtype)], rest)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -275,7 +275,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
                            f"and {list(other.shape)}")  # fmt: skip
     else:
         result = tensordot(input, other, ([-1], [-1]))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -290,7 +290,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     a, b = ((1,) * (rank - len(x.shape)) + tuple(x.shape) for x in (input, other))
     spread = reshape(input, tuple(n for size in a for n in (size, 1))) * reshape(other, tuple(n for size in b for n in (1, size)))
     result = reshape(spread, tuple(m * n for m, n in zip(a, b)))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -371,7 +371,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         return chain[i] if i == j else matmul(multiply(i, k), multiply(k + 1, j))
 
     result = reshape(multiply(0, n - 1), (*tensors[0].shape[:-1], *tensors[-1].shape[1:]))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
+from ..autograd.graph import clock, made_here
 from ..device import Layout, check_device, device
 from ..dtypes import NAMES, as_dtype
 from ..op import offer
+from ..strides import own_order
 from ..tensor import Tensor
 
 __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
@@ -22,7 +24,7 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
         input = input.real
     if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
         return input.astype(np.float32).astype(dtype)
-    return input.astype(dtype)
+    return input.astype(dtype, own_order(input))
 
 
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's type
@@ -63,8 +65,8 @@ def identity_node(leaf: Any, array: np.ndarray) -> Any:
     node = cast.op.node_type("ToCopyBackward0", False)()
     node._edges, node._saved, node._hooks = (leaf,), (), None
     node._shape, node._dtype = array.shape, array.dtype
-    op.made_here(node, None)
-    node._seq = op.clock()
+    made_here(node, None)
+    node._seq = clock()
     return node
 
 
@@ -144,10 +146,10 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
-        return f"torch.{op.type_name(self.dtype)}Tensor"
+        return f"torch.{dtypes.type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
-        found = [NAMES[n] for n, legacy in op.TYPE_NAMES.items() if legacy == name]
+        found = [NAMES[n] for n, legacy in dtypes.TYPE_NAMES.items() if legacy == name]
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found[0]

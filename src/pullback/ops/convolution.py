@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .. import kernels, op
+from .. import dtypes, kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..tensor import Tensor
@@ -259,7 +259,7 @@ def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | No
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {x}")
     types = [OF_NUMPY[a.dtype] for a in (input, weight, bias) if a is not None]
     if types[0] is not types[1]:
-        raise noted(RuntimeError(f"expected scalar type {op.type_name(types[0])} but found {op.type_name(types[1])}"),
+        raise noted(RuntimeError(f"expected scalar type {dtypes.type_name(types[0])} but found {dtypes.type_name(types[1])}"),
                     "The input and the weight of a convolution must be of one type.")  # fmt: skip
     if types[0] is not types[-1]:
         raise RuntimeError(f"Input type ({types[0].name}) and bias type ({types[-1].name}) should be the same")

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, writing
 from ..autograd.graph import LEAF
 from ..complaint import noted
-from ..device import check_device, strided
+from ..device import check_device, preserve_format, strided
 from ..dtypes import FLOAT32, FLOATING, as_dtype
 from ..lift import one_each
-from ..op import offer, wrap
+from ..op import offer
+from ..outcome import wrap
+from ..strides import laid_like
 from ..tensor import Tensor
 from .convert import number_as
 
@@ -266,7 +268,7 @@ def _filled(make: Any, doc: str, name: str) -> Any:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         t = finish(make(shape_of(args if size is None else (size,)), d), requires_grad, layout)
-        return t if out is None else op.write_out(out, t)
+        return t if out is None else writing.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given shape, {doc}.
@@ -300,7 +302,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
     t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad)
-    return t if out is None else op.write_out(out, t)
+    return t if out is None else writing.write_out(out, t)
 
 
 def _like(name: str, make: Any, what: str) -> Any:
@@ -311,7 +313,10 @@ def _like(name: str, make: Any, what: str) -> Any:
         if device is not None:
             check_device(device)
         a = input._array
-        t = finish(make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad, layout or input.layout)
+        made = make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy)
+        if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
+            made = laid_like(a, made)
+        t = finish(made, requires_grad, layout or input.layout)
         return t if a.__class__ is np.ndarray else one_each(input, t)
 
     create.__name__ = create.__qualname__ = name
@@ -341,7 +346,10 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
-    t = finish(np.full(a.shape, number_as(value, d), d), requires_grad)
+    made = np.full(a.shape, number_as(value, d), d)
+    if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
+        made = laid_like(a, made)
+    t = finish(made, requires_grad)
     return t if a.__class__ is np.ndarray else one_each(input, t)
 
 
@@ -456,7 +464,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
     t = finish(a, requires_grad)
-    return t if out is None else op.write_out(out, t)
+    return t if out is None else writing.write_out(out, t)
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
@@ -502,7 +510,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
         step = scalar((scalar(end) - scalar(start)) / scalar(steps - 1)) if d.category >= FLOATING else (float(end) - float(start)) / (steps - 1)
         a = np.where(i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work))
     t = finish(a.astype(d.numpy), requires_grad)
-    return t if out is None else op.write_out(out, t)
+    return t if out is None else writing.write_out(out, t)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -516,7 +524,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=device)._array
     t = finish(np.power(base, powers).astype(d.numpy), requires_grad)
-    return t if out is None else op.write_out(out, t)
+    return t if out is None else writing.write_out(out, t)
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -534,7 +542,7 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
     t = finish(np.eye(n, m, dtype=d.numpy), requires_grad)
-    return t if out is None else op.write_out(out, t)
+    return t if out is None else writing.write_out(out, t)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op
+from .. import dtypes, kernels, outcome
 from ..complaint import noted
 from ..dtypes import FLOATING, INT64, OF_NUMPY
 from ..lift import bottom, is_lifted
@@ -57,7 +57,7 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     if is_lifted((t, input._array, None if weight is None else weight._array)):
         return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
     if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
-        return target, op.wrap(np.full(t.shape, 1 / t.size if reduction == MEAN else 1, d))
+        return target, outcome.wrap(np.full(t.shape, 1 / t.size if reduction == MEAN else 1, d))
     counts = t != ignore_index
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
@@ -66,7 +66,7 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     shares = counts.astype(d) if weight is None else np.where(counts, weight._array[t], 0).astype(d)
     if reduction == MEAN:
         shares /= shares.sum() or 1
-    return op.wrap(t), op.wrap(shares)
+    return outcome.wrap(t), outcome.wrap(shares)
 
 
 def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> Any:
@@ -101,7 +101,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
     axis = _class_axis(shape)
     if not is_lifted(getattr(target, "_array", None)):
         return sum_at(values, _picks(target, axis), shape)
-    classes = reshape(op.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
+    classes = reshape(outcome.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
 
@@ -156,13 +156,13 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0}).")
     if places != sizes[:1] * (len(sizes) > 1) + sizes[2:]:
         raise RuntimeError(f"Expected target size {sizes[:1] * (len(sizes) > 1) + sizes[2:]}, got {places}")
-    if op.type_name(target.dtype) not in ("Long", "Byte"):
-        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {op.type_name(target.dtype)}"),
+    if dtypes.type_name(target.dtype) not in ("Long", "Byte"):
+        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {dtypes.type_name(target.dtype)}"),
                     "Class indices are integers: target.long()")  # fmt: skip
     if OF_NUMPY[input._array.dtype].category != FLOATING:
-        raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{op.type_name(input.dtype)}'")
+        raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(input.dtype)}'")
     if target._array.dtype != INT64:
-        target = op.wrap(target._array.astype(INT64))
+        target = outcome.wrap(target._array.astype(INT64))
     if weight is None:
         return target
     classes = sizes[_class_axis(input.shape)]
@@ -170,7 +170,7 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
                            f"shape: {list(weight.shape)}")  # fmt: skip
     if weight.dtype is not input.dtype:
-        raise RuntimeError(f"expected scalar type {op.type_name(input.dtype)} but found {op.type_name(weight.dtype)}")
+        raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}")
     if edge_of(weight) is not None:
         raise RuntimeError("The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
                            "cannot have requires_grad True.")  # fmt: skip
@@ -255,7 +255,7 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ig
                         label_smoothing: float) -> Tensor:  # fmt: skip
     """Cross entropy with probabilities for targets."""
     if OF_NUMPY[target._array.dtype].category != FLOATING:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {op.type_name(target.dtype)}")
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {dtypes.type_name(target.dtype)}")
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     axis = _class_axis(input.shape)
@@ -348,19 +348,19 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
 
     places = np.arange(path.shape[1])
-    paths = where(op.wrap(places < 2), emitted[0], NEVER) if steps else op.wrap(np.full(path.shape, NEVER, scores._array.dtype))
-    nothing = op.wrap((lengths == 0)[:, None])
-    paths = where(nothing, op.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
+    paths = where(outcome.wrap(places < 2), emitted[0], NEVER) if steps else outcome.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+    nothing = outcome.wrap((lengths == 0)[:, None])
+    paths = where(nothing, outcome.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
     for t in range(1, lengths.max(initial=0)):
         before = logaddexp(paths, _moved(paths, 1))
-        following = logaddexp(before, where(op.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
-        paths = following if (lengths > t).all() else where(op.wrap((lengths > t)[:, None]), following, paths)
+        following = logaddexp(before, where(outcome.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
+        paths = following if (lengths > t).all() else where(outcome.wrap((lengths > t)[:, None]), following, paths)
     at, last = np.arange(batch), 2 * sizes
-    ends_with_class = where(op.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
+    ends_with_class = where(outcome.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
     losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
-    losses = where(op.wrap(losses._array > -NEVER / 2), 0.0 if zero_infinity else math.inf, losses)
+    losses = where(outcome.wrap(losses._array > -NEVER / 2), 0.0 if zero_infinity else math.inf, losses)
     if reduction == MEAN:
-        return mean(losses / op.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
+        return mean(losses / outcome.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
     return sum(losses) if reduction == SUM else losses if batched else losses[0]
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, outcome, writing
+from ..dtypes import type_name
 from ..lift import bottom
-from ..op import type_name
 from ..return_types import named
 from ..tensor import Tensor
 from .complex import conj, is_complex, real
@@ -95,7 +95,7 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Any = None) -> T
     """
     L, info = linalg_cholesky_ex(input, upper=upper)
     check_info(info, "linalg.cholesky", NOT_POSITIVE)
-    return L if out is None else op.write_out(out, L)
+    return L if out is None else writing.write_out(out, L)
 
 
 @op.composite
@@ -109,7 +109,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     check_square(input, "cholesky", "cholesky_cpu")
     L, info = linalg_cholesky_ex(input, upper=upper)
     check_info(info, "cholesky", NOT_POSITIVE)
-    return L if out is None else op.write_out(out, L)
+    return L if out is None else writing.write_out(out, L)
 
 
 @op.general(holomorphic=False)
@@ -163,7 +163,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     L = adjoint(input) if upper else input
     inverse = triangular(L, identity(L, L.shape[-1]), upper=False)
     result = matmul(adjoint(inverse), inverse)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- QR ---------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     tensor([[-5.]])
     """
     result = OldQR(*linalg_qr(input, "reduced" if some else "complete"))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- Householder's reflections ----------------------------------------------------------------------------------
@@ -321,9 +321,9 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
-    start = op.wrap(identity(input, n, m))
+    start = outcome.wrap(identity(input, n, m))
     result = _reflected(input, tau, expand(start, (*input.shape[:-2], n, m)), True, False)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -372,4 +372,4 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         result = _reflected(input, tau, other, not transpose, transpose)
     else:  # (Q* other*)*
         result = adjoint(_reflected(input, tau, adjoint(other), transpose, not transpose))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)

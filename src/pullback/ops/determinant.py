@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, writing
 from ..dtypes import OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
@@ -148,7 +148,7 @@ Signed = named("slogdet", ("sign", "logabsdet"))
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """The same as :func:`torch.linalg.slogdet`."""
     result = Signed(*linalg_slogdet(input))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -195,7 +195,7 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
                 power = matmul(power, power)
         if result is input:
             result = input.clone()
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes
 from ..tensor import Tensor
 from . import half
 from .complex import abs
@@ -84,11 +84,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
         if len(x.shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(x.shape)}D")
         if not x.dtype.is_floating_point:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {op.type_name(x.dtype)}")
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {dtypes.type_name(x.dtype)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {op.type_name(x1.dtype)} but found {op.type_name(x2.dtype)}")
+        raise RuntimeError(f"expected scalar type {dtypes.type_name(x1.dtype)} but found {dtypes.type_name(x2.dtype)}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     necessary = "use_mm_for_euclid_dist_if_necessary"

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import OF_NUMPY
+from .. import op, outcome, writing
+from ..dtypes import OF_NUMPY, type_name
 from ..lift import by_example
-from ..op import type_name
 from ..return_types import named
 from ..tensor import Tensor
 from .join import cat, tril, triu
@@ -100,7 +99,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
     check_info(info, "torch.linalg.lu_factor", NO_SOLUTION, RuntimeError)
     result = Factored(LU, pivots)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 WithInfo = named("_lu_with_info", ("LU", "pivots", "info"))
@@ -116,7 +115,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     """
     LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
     result = WithInfo(LU, pivots, info) if get_infos else (LU, pivots)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 Unpacked, Parts = named("lu_unpack", ("P", "L", "U")), named("linalg_lu", ("P", "L", "U"))
@@ -138,14 +137,14 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
                            "intended to be used with the output produced by torch.linalg.lu_factor")  # fmt: skip
     n, m = LU_data.shape[-2:]
     k, empty = min(n, m), np.empty(0, LU_data.dtype.numpy)
-    P, L, U = op.wrap(empty), op.wrap(empty), op.wrap(empty)
+    P, L, U = outcome.wrap(empty), outcome.wrap(empty), outcome.wrap(empty)
     if unpack_pivots:
         P = _permutation_matrix(LU_pivots, n, numpy_type(LU_data))
     if unpack_data:
         L = tril(LU_data[..., :k], -1) + identity(LU_data, n, k)
         U = triu(LU_data[..., :k, :])
     result = Unpacked(P, L, U)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @by_example
@@ -165,7 +164,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     LU, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot)
     result = Parts(*lu_unpack(LU, pivots))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Tensor:
@@ -202,7 +201,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     else:
         right = triangular(LU, B, upper=True, left=False)
         result = triangular(LU, right, upper=False, left=False, unitriangular=True) @ P.mT
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 _adjoint_of = adjoint  # linalg_lu_solve has an argument of that name
@@ -257,7 +256,7 @@ def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None
     LD, pivots, info = linalg_ldl_factor_ex(input, hermitian=hermitian)
     check_info(info, "torch.linalg.ldl_factor", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
     result = Blocks(LD, pivots)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.general(method=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import op
 from ..complaint import noted
+from ..strides import row_major
 from ..tensor import Tensor
 from .compare import isnan, not_implemented
 from .index import sum_at
@@ -71,7 +72,7 @@ def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) ->
     whole = dim is None or dim.__class__ in (tuple, list) and not dim
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, name, None if whole else dims)
-    return reduce(x, axis=dims, keepdims=keepdim)
+    return row_major(reduce(x, axis=dims, keepdims=keepdim))
 
 
 def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -175,7 +176,7 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
-    return reduce(x, axis=d, keepdims=keepdim), find(ordered(x), axis=d, keepdims=keepdim)
+    return row_major(reduce(x, axis=d, keepdims=keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
 
 
 def ordered(x: np.ndarray) -> np.ndarray:

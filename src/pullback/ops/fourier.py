@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY, as_dtype
 from ..tensor import Tensor
 from .complex import conj_physical, is_complex
@@ -116,14 +116,14 @@ def _floating(input: Tensor) -> Tensor:
     if kind.category < FLOATING:
         return cast(input, dtypes.get_default_dtype().numpy)
     if kind.itemsize == 2:
-        raise RuntimeError(f"Unsupported dtype {op.type_name(kind)}\n  Convert first: x.float().")
+        raise RuntimeError(f"Unsupported dtype {dtypes.type_name(kind)}\n  Convert first: x.float().")
     return input
 
 
 def _real(input: Tensor, name: str, what: str) -> Tensor:
     input = _floating(input)
     if is_complex(input):
-        raise RuntimeError(f"{name} expects a real{what} input tensor, but got {op.type_name(input.dtype)}")
+        raise RuntimeError(f"{name} expects a real{what} input tensor, but got {dtypes.type_name(input.dtype)}")
     return input
 
 
@@ -181,8 +181,8 @@ def _written(result: Tensor, out: Any, name: str) -> Tensor:
         return result
     for kind, test in (("complex", is_complex), ("floating point", lambda x: not is_complex(x))):
         if test(result) and not test(out):
-            raise RuntimeError(f"{name} expects a {kind} output tensor, but got {op.type_name(out.dtype)}")
-    return op.write_out(out, result)
+            raise RuntimeError(f"{name} expects a {kind} output tensor, but got {dtypes.type_name(out.dtype)}")
+    return writing.write_out(out, result)
 
 
 # --- one dimension ----------------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, o
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     result = finish((ordered / (n * d)).astype(kind.numpy), requires_grad)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,

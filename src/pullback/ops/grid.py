@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, outcome
 from ..tensor import Tensor
 from . import half
 from .create import linspace
@@ -259,7 +259,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     if n == 3 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input.dtype is not grid.dtype:
-        raise RuntimeError(f"expected scalar type {op.type_name(input.dtype)} but found {op.type_name(grid.dtype)}")
+        raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}")
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
@@ -327,7 +327,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
     axes = [_centres(k, theta.dtype, align_corners) for k in size[2:]]
     points = np.stack(np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], theta.dtype.numpy.type(1)), -1)
-    grid = matmul(op.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))
+    grid = matmul(outcome.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))
     return reshape(grid, (size[0], *size[2:], n))
 
 

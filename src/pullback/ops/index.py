@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, storage
+from .. import calling, op, storage, writing
 from ..autograd import modes
-from ..dtypes import FLOATING, OF_NUMPY
+from ..dtypes import FLOATING, OF_NUMPY, type_name
 from ..lift import is_lifted
-from ..op import type_name, wrap
+from ..outcome import wrap
+from ..strides import row_major
 from ..tensor import Tensor
 from .convert import number_as
 from .part import in_torchs_words, look, write
@@ -49,7 +50,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
                 return input.take(last, len(at) - 1)
             if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
                 return input.reshape(-1).take(Rows(at, input.shape).flat)
-        return input[tuple(at)]
+        return row_major(input[tuple(at)])  # NumPy may put the dimensions of indices outermost
     except IndexError as error:
         raise in_torchs_words(error, input, at) from None
 
@@ -348,7 +349,7 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         if at is None:
             x.copy_(value if isinstance(value, Tensor) else wrap(np.asarray(value)))
         else:
-            op.assign(x, "index_put_", put_at(x, value, at))
+            writing.assign(x, "index_put_", put_at(x, value, at))
         return
     if at is None:
         write_part(self, value, part)
@@ -384,7 +385,7 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
 def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if modes.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
-        return op.assign(x, name, put_at(x, value, at, accumulate, name))
+        return writing.assign(x, name, put_at(x, value, at, accumulate, name))
     given, edges = before_writing(x, value)
     storage.refuse_repeats(x._array)
     put_into(x._array, given, at, accumulate)
@@ -411,7 +412,7 @@ def after_writing(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, n
     storage.wrote(x)
     if edges is not None:
         result = wrap(x._array)
-        op.record(written_by, name, edges, args, (x._array,), result, 2)
+        calling.record(written_by, name, edges, args, (x._array,), result, 2)
         storage.move_on(x, result._fn)
 
 

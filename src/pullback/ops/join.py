@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, outcome, writing
 from ..device import contiguous_format
 from ..dtypes import OF_NUMPY, promote_types
+from ..strides import laid_as_images, own_order, row_major
 from ..tensor import Tensor
 from .cut import diagonal_window
 from .index import take_at
@@ -62,7 +63,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        return np.concatenate(arrays, dim)
+        return laid_as_images(arrays[0], row_major(np.concatenate(arrays, dim)))
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -110,7 +111,7 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                                f"{list(a.shape)} at entry {i}")  # fmt: skip
     d = wrapped_dim(dim, len(shape) + 1)
     thin = shape[:d] + (1,) + shape[d:]
-    return np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d)
+    return row_major(np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d))
 
 
 @stack.vjp_all
@@ -186,7 +187,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     for i, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
-    return _blocks(tensors) if tensors else op.wrap(np.zeros((1, 0), np.float32))
+    return _blocks(tensors) if tensors else outcome.wrap(np.zeros((1, 0), np.float32))
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -250,7 +251,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """
     _refuse_more_than_1d(input)
     if r == 0:
-        return op.wrap(np.empty(0, input._array.dtype))
+        return outcome.wrap(np.empty(0, input._array.dtype))
     chosen = (combinations_with_replacement if with_replacement else choices)(range(input.numel()), r)
     return take_at(input, [np.array(list(chosen), np.intp).reshape(-1, r)], "StackBackward0")
 
@@ -318,7 +319,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     tensor([5, 6, 6, 6])
     """
     if repeats is None:
-        return op.wrap(np.repeat(np.arange(input.numel()), input._array))
+        return outcome.wrap(np.repeat(np.arange(input.numel()), input._array))
     x, d = (flatten(input), 0) if dim is None else (input, wrapped_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
@@ -331,7 +332,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if counts.size not in (1, n):
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{counts.size} and input.size({d}) = {n}")  # fmt: skip
-    return index_select(x, d, op.wrap(np.repeat(np.arange(n), counts)))
+    return index_select(x, d, outcome.wrap(np.repeat(np.arange(n), counts)))
 
 
 # --- turned round -----------------------------------------------------------------------------------------------
@@ -352,7 +353,7 @@ def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
         if ways[d].step:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
         ways[d] = slice(None, None, -1)
-    return input[tuple(ways[: input.ndim])].copy()
+    return input[tuple(ways[: input.ndim])].copy(own_order(input))
 
 
 flip.vjp(input=lambda g, dims: flip(g, dims))
@@ -389,10 +390,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not dims:
-        return np.roll(input, shifts[0])
+        return np.roll(row_major(input), shifts[0])
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return np.roll(input, shifts, [wrapped_dim(d, input.ndim) for d in dims])
+    return np.roll(row_major(input), shifts, [wrapped_dim(d, input.ndim) for d in dims])
 
 
 roll.vjp(input=lambda g, shifts, dims: roll(g, -shifts if isinstance(shifts, int) else [-s for s in shifts], dims))
@@ -434,7 +435,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.tril(input, diagonal)
+    return np.tril(row_major(input), diagonal)
 
 
 @op.general(holomorphic=False, inplace=True, linear="input")
@@ -448,7 +449,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.triu(input, diagonal)
+    return np.triu(row_major(input), diagonal)
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
@@ -490,7 +491,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         result = diag_embed(input, diagonal)
     else:
         result = read(input, diagonal_window(input.shape, diagonal, 0, 1), "DiagonalBackward0_copy")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, storage
+from .. import dtypes, kernels, op, outcome, storage, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
@@ -43,7 +43,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if weight.dtype != input.dtype or bias is not None and bias.dtype != input.dtype:
         if bias is None:
             raise types_differ(input, weight)
-        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (bias, weight if weight.dtype != bias.dtype else input))
+        a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (bias, weight if weight.dtype != bias.dtype else input))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
@@ -155,9 +155,9 @@ def _row(padding_idx: int | None, count: int) -> int:
 def _check_table(indices: Tensor, weight: Tensor, name: str) -> None:
     if len(weight.shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if op.type_name(indices.dtype) not in ("Long", "Int"):
+    if dtypes.type_name(indices.dtype) not in ("Long", "Int"):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                           f"torch.{op.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})")  # fmt: skip
+                           f"torch.{dtypes.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})")  # fmt: skip
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
@@ -250,7 +250,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise ValueError(f"max mode does not support {what}")
     bags, count = _bags(input, offsets, include_last_offset)
     _check_table(input, weight, "embedding_bag")
-    flat = op.wrap(input._array.reshape(-1))
+    flat = outcome.wrap(input._array.reshape(-1))
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
@@ -264,12 +264,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if per_sample_weights is not None:
         rows = rows * unsqueeze(reshape(per_sample_weights, [-1]), 1)
     if not kept.all():
-        rows = where(op.wrap(kept[:, None]), rows, 0)
+        rows = where(outcome.wrap(kept[:, None]), rows, 0)
     result = sum_at(rows, [bags], (count, weight.shape[1]))
     if mode == "sum":
         return result
     sizes = np.maximum(np.bincount(bags[kept], minlength=count), 1)
-    return result / op.wrap(sizes[:, None].astype(weight._array.dtype))
+    return result / outcome.wrap(sizes[:, None].astype(weight._array.dtype))
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
@@ -305,7 +305,7 @@ def _largest(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Te
     if not len(bags):
         return sum_at(rows, [bags], (count, width))
     full = np.isin(np.arange(count), bags[kept])
-    return where(op.wrap(full[:, None]), take_at(rows, [at, np.broadcast_to(np.arange(width), at.shape)]), 0)
+    return where(outcome.wrap(full[:, None]), take_at(rows, [at, np.broadcast_to(np.arange(width), at.shape)]), 0)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -340,8 +340,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     elif classes.size and classes.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     if is_lifted(tensor._array):
-        return (tensor.unsqueeze(-1) == op.wrap(np.arange(num_classes))).to(tensor.dtype)
-    return op.wrap((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+        return (tensor.unsqueeze(-1) == outcome.wrap(np.arange(num_classes))).to(tensor.dtype)
+    return outcome.wrap((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
     if p == 0 or not training or not x.size:
         return input
     if OF_NUMPY[x.dtype].category < FLOATING:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {op.type_name(input.dtype)}")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtypes.type_name(input.dtype)}")
     if p == 1:
         result = input * 0.0
     else:
@@ -379,16 +379,16 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
             return noise
 
         if modes._local.batches:
-            noise = op.wrap(sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype)))
+            noise = outcome.wrap(sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype)))
         else:
-            noise = op.wrap(drawn(draw))
+            noise = outcome.wrap(drawn(draw))
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
             shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p
             result = input * (noise * a) + shift
         else:
             result = input * (noise / (1 - p))
-    return op.assign(input, name, result) if inplace else result
+    return writing.assign(input, name, result) if inplace else result
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

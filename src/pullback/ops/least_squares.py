@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import INT64, OF_NUMPY
-from ..op import type_name
+from .. import complaint, op, writing
+from ..dtypes import INT64, OF_NUMPY, type_name
 from ..tensor import Tensor
 from .matrix import absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
 from .view import unsqueeze
@@ -90,7 +89,7 @@ def linalg_pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, at
             [0.0000, 0.0000]])
     """
     result = _pseudo_inverse(input, atol, _first_given(rcond, rtol), hermitian)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -135,7 +134,7 @@ def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, 
     tensor(1)
     """
     result = _rank(input, _first_given(tol, atol), rtol if tol is None else 0.0, hermitian)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- least squares ----------------------------------------------------------------------------------------------
@@ -186,7 +185,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     if n != B.shape[-1 if vector or B.ndim < A.ndim else -2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if B.ndim < A.ndim else -2})")
     right = B[..., None] if vector else B
-    if op.broadcast_error(name, [A.shape[:-2], right.shape[:-2]]):
+    if complaint.broadcast_error(name, [A.shape[:-2], right.shape[:-2]]):
         raise RuntimeError(f"{name}: batch dimensions of input and other should broadcast, but they are {A.shape[:-2]} and {right.shape[:-2]}")
     batch = np.broadcast_shapes(A.shape[:-2], right.shape[:-2])
     A, right = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, right))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, outcome
 from ..autograd.modes import no_grad
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
@@ -81,7 +81,7 @@ def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) 
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
     if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(input.dtype)}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(input.dtype)}'")
     return input, target
 
 
@@ -259,7 +259,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          "Please ensure they have the same size.")  # fmt: skip
     if target.dtype is not input.dtype:
-        raise RuntimeError(f"Found dtype {op.type_name(target.dtype)} but expected {op.type_name(input.dtype)}")
+        raise RuntimeError(f"Found dtype {dtypes.type_name(target.dtype)} but expected {dtypes.type_name(input.dtype)}")
     if weight is not None:
         weight = weight.expand(input.shape)
     return _bce(input, target, weight, reduction)
@@ -310,7 +310,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
-        a, b = (op.type_name(x.dtype) for x in (input, target))
+        a, b = (dtypes.type_name(x.dtype) for x in (input, target))
         raise noted(RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()")
     return _bce_logits(input, target, weight, pos_weight, reduction)
 
@@ -408,7 +408,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = op.wrap(np.full(input.shape, var, input._array.dtype))
+        var = outcome.wrap(np.full(input.shape, var, input._array.dtype))
     elif (bottom(var._array, True) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, outcome
 from ..dtypes import FLOATING
 from ..tensor import Tensor
 from .activation import logsigmoid
@@ -99,7 +99,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     np.logical_or.at(is_target, (batch, safe), listed)
     pairs = listed[:, :, None] & ~is_target[:, None, :]
     short = relu(1 - unsqueeze(take_at(scores, [batch, safe]), 2) + unsqueeze(scores, 1))
-    losses = reshape(sum(where(op.wrap(pairs), short, 0), (1, 2)), input.shape[:-1]) / classes
+    losses = reshape(sum(where(outcome.wrap(pairs), short, 0), (1, 2)), input.shape[:-1]) / classes
     return reduced(losses, reduction)
 
 
@@ -159,7 +159,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category < FLOATING:
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {op.type_name(common)}")
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
     x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
     first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return sum(first * second, dim)

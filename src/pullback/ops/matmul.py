@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome
+from .. import complaint, dtypes, kernels, op, outcome, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
@@ -90,7 +90,7 @@ _matmul.vjp(input=_of_input, other=_of_other)
 
 
 def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
-    """The tensor around a result, with its node: what ``op.record`` does, for callers that know the layout of the node.
+    """The tensor around a result, with its node: what ``calling.record`` does, for callers that know the layout of the node.
 
     ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
     """
@@ -98,9 +98,9 @@ def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], save
         if e is not None:
             break
     else:
-        return op.wrap(out)
+        return outcome.wrap(out)
     if modes.silent and not modes.is_grad_enabled():
-        return op.wrap(out)
+        return outcome.wrap(out)
     return outcome.recorded(out, of.node_type(name, False), edges, saved, getframe(2))
 
 
@@ -154,11 +154,11 @@ CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "b
 def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
     a, b = OF_NUMPY[x.dtype], OF_NUMPY[y.dtype]
-    found = f"found {op.type_name(a)} and {op.type_name(b)}"
+    found = f"found {dtypes.type_name(a)} and {dtypes.type_name(b)}"
     if x.ndim == y.ndim == 1:
         message = f"dot : expected both vectors to have same dtype, but {found}"
     elif min(x.ndim, y.ndim) > 2:
-        message = f"expected scalar type {op.type_name(a)} but found {op.type_name(b)}"
+        message = f"expected scalar type {dtypes.type_name(a)} but found {dtypes.type_name(b)}"
     else:
         message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES.get(a.name, a.name)} != {CPP_NAMES.get(b.name, b.name)}"
     return noted(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
@@ -171,7 +171,7 @@ def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     k, inner = x.shape[-1], y.shape[max(y.ndim - 2, 0)]
     rows = math.prod(x.shape[:-1])
     if k == inner:
-        return op.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
+        return complaint.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
     if x.ndim == y.ndim == 1:
         message = (f"inconsistent tensor size, expected tensor [{k}] and src [{inner}] to have the same number of elements, "
                    f"but got {k} and {inner} elements respectively")  # fmt: skip
@@ -285,7 +285,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         if len(t.shape) != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     result = unsqueeze(input, 1) * vec2
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 ger = outer
@@ -298,7 +298,7 @@ op.offer(outer, "ger")
 def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     """``beta * input + alpha * made``, input expanded; where ``beta`` is 0 even NaN in ``input`` does not count."""
     if input.dtype != made.dtype:
-        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
+        a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     input = expand(input, made.shape)
     if made.dtype.kind in "iu":
@@ -373,10 +373,10 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     input = expand(input, made.shape)
     if made.dtype is dtypes.bool_ and input.dtype is dtypes.bool_:
         result = (made & bool(alpha)) | (input & bool(beta))
-        return result if out is None else op.write_out(out, result)
+        return result if out is None else writing.write_out(out, result)
     made = made * alpha
     result = made + (input * beta if beta != 0 else where(np.False_, input, 0))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @half.general(inplace=True)
@@ -445,7 +445,7 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
     if input.dtype != other.dtype:
-        a, b = (op.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
+        a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
     next_, last = [1, 2, 0], [2, 0, 1]
     return input.take(next_, dim) * other.take(last, dim) - input.take(last, dim) * other.take(next_, dim)

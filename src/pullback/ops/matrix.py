@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..complaint import noted
-from ..dtypes import FLOATING, OF_NUMPY
+from ..dtypes import FLOATING, OF_NUMPY, type_name
 from ..lift import bottom
-from ..op import type_name
 from ..tensor import Tensor
 from .complex import conj
 from .reduce import all as every

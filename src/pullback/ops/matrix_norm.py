@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, outcome, writing
 from ..complaint import noted
 from ..dtypes import as_dtype, promote_types
 from ..tensor import Tensor
@@ -35,13 +35,13 @@ def _wider(own: Any, asked: Any) -> Any:
     """The type to convert to, unless that would lose something."""
     name = "linalg.matrix_norm"
     if not (asked.is_floating_point or asked.is_complex):
-        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {op.type_name(asked)}")
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtypes.type_name(asked)}")
     if own.is_complex != asked.is_complex:
         kind = "complex" if own.is_complex else "real"
-        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {op.type_name(asked)}")
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtypes.type_name(asked)}")
     if promote_types(own, asked) is not asked:
-        raise RuntimeError(f"{name}: the dtype of the input ({op.type_name(own)}) should be convertible without narrowing to the specified "
-                           f"dtype ({op.type_name(asked)})")  # fmt: skip
+        raise RuntimeError(f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the specified "
+                           f"dtype ({dtypes.type_name(asked)})")  # fmt: skip
     return asked
 
 
@@ -95,7 +95,7 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
         result = _extreme(vector_norm(A, 1, summed, True), ord, other, True)
         result = result if keepdim else squeeze(result, (rows, columns))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
@@ -152,7 +152,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
             singular = info > 0
             inverse = where(singular[..., None, None], 0, inverse)  # not finite: no matrix for an SVD
             result = where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite(method=False)
@@ -179,8 +179,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     """
     check_type(x, "linalg.vecdot", half=True)
     if x.dtype is not y.dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {op.type_name(x.dtype)} and y of type "
-                           f"{op.type_name(y.dtype)} instead")  # fmt: skip
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtypes.type_name(x.dtype)} and y of type "
+                           f"{dtypes.type_name(y.dtype)} instead")  # fmt: skip
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
         raise shapes_differ(x._array, y._array)
     return sum(conj(x) * y, dim, out=out)
@@ -203,7 +203,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise RuntimeError("N must be greater than 1.")
     shape = (*x.shape, n - 1)
     powers = cumprod(expand(unsqueeze(x, -1), shape), -1)
-    ones = op.wrap(np.ones((*x.shape, 1), powers.dtype.numpy))
+    ones = outcome.wrap(np.ones((*x.shape, 1), powers.dtype.numpy))
     return cat([ones, powers], -1)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, storage
+from .. import dtypes, op, outcome, storage, writing
 from ..autograd import modes
 from ..autograd.graph import Node, clock
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..dtypes import OF_NUMPY
 from ..lift import unbatched
+from ..strides import own_order
 from ..tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
@@ -52,7 +53,7 @@ def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     if memory_format in FORMATS:
         order = _order(memory_format, input.ndim)
         return input.transpose(order).copy("C").transpose(np.argsort(order))
-    return input.copy("C" if memory_format is contiguous_format else "K")
+    return input.copy("C" if memory_format is contiguous_format else own_order(input))
 
 
 clone.vjp(input=lambda g: g)
@@ -196,8 +197,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     else:
         array = source._array if isinstance(source, Tensor) else source._owner.reshape(-1).view(d)
         if array.dtype != d:
-            raise RuntimeError(f"Could not set tensor of type {op.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
-                               f"{op.type_name(OF_NUMPY[d])}")  # fmt: skip
+            raise RuntimeError(f"Could not set tensor of type {dtypes.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
+                               f"{dtypes.type_name(OF_NUMPY[d])}")  # fmt: skip
         if size is not None:
             flat = storage.owner_of(array).reshape(-1).view(d)[storage_offset:]
             steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
@@ -330,7 +331,7 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         self._array = old.reshape(-1)[:n].reshape(shape)
     elif shape != old.shape:
         self._array = np.empty(shape, old.dtype)
-        memory = as_strided(op.wrap(old), (min(n, storage.owner_of(old).nbytes // old.itemsize),), (1,))
+        memory = as_strided(outcome.wrap(old), (min(n, storage.owner_of(old).nbytes // old.itemsize),), (1,))
         self._array.reshape(-1)[: memory._array.size] = memory._array
     return self
 
@@ -352,7 +353,7 @@ def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
         out = kwargs.pop("out", None)
         seen = fn(*args, **kwargs)
         copies = tuple(map(copy, seen)) if isinstance(seen, tuple) else copy(seen)
-        return copies if out is None else op.write_out(out, copies)
+        return copies if out is None else writing.write_out(out, copies)
 
     def copy(x: Tensor) -> Tensor:
         result = clone(x, contiguous_format)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import outcome, writing
 from ..tensor import Tensor
 from . import activation, cross_entropy, layer, normalize
 from .activation import relu
@@ -77,7 +77,7 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
     starts, n = offsets._array, indices._array.size
     bags = np.searchsorted(starts, np.arange(n), side="right") - 1
     sizes = np.diff(starts if include_last_offset else np.append(starts, n))
-    return out, op.wrap(bags), op.wrap(sizes), op.wrap(np.zeros(len(sizes), np.int64))
+    return out, outcome.wrap(bags), outcome.wrap(sizes), outcome.wrap(np.zeros(len(sizes), np.int64))
 
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
@@ -132,7 +132,7 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place version of :func:`feature_dropout`."""
-    return op.assign(input, "feature_dropout_", layer.feature_dropout(input, p, train)) if train and p else input
+    return writing.assign(input, "feature_dropout_", layer.feature_dropout(input, p, train)) if train and p else input
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:

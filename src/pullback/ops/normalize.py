@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, storage
+from .. import dtypes, kernels, op, outcome, storage, writing
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import is_lifted, topmost
+from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .complex import is_complex
@@ -44,6 +45,8 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
         centre: False takes 0 for the mean, and the mean square for the variance.
         node: the name of the graph's node.
     """
+    if not input.flags.c_contiguous and any(shape[d] != 1 for d in dims):  # a layer's norm, or RMS norm
+        input = row_major(input)
     fast = kernels.run("rows", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
     if fast is not None:
         return fast
@@ -96,11 +99,11 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
 def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
     d = OF_NUMPY[input._array.dtype]
     if d.category != FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{op.type_name(d)}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'")
     for p in parameters:
         if p is not None and p.dtype is not d and not (d.itemsize == 2 and p.dtype is dtypes.float32):
-            raise noted(RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {op.type_name(d)}"),
-                        f"it has {op.type_name(OF_NUMPY[p._array.dtype])}")  # fmt: skip
+            raise noted(RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
+                        f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}")  # fmt: skip
 
 
 # --- layer, RMS and group ---------------------------------------------------------------------------------------
@@ -405,7 +408,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     channels = sizes[1]
     offset = np.arange(channels) - np.arange(channels)[:, None]
     near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
-    squares = matmul(op.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
+    squares = matmul(outcome.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
     return input / (reshape(squares, sizes) * alpha + k) ** beta
 
 
@@ -424,7 +427,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     """
     length = clamp(vector_norm(input, p, dim, True), min=eps)
     result = input / expand_as(length, input)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -449,12 +452,12 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(input.shape)} dimensions")
     length = norm_except_dim(input, p, wrapped_dim(dim, len(input.shape)))
     result = input * where(length > maxnorm, maxnorm / (length + 1e-7), 1)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """In-place version of :func:`renorm`."""
-    return op.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
+    return writing.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
 
 
 op.offer(_renorm_, "renorm_")

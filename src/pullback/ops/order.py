@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, outcome, writing
 from ..complaint import noted
 from ..return_types import named
 from ..tensor import Tensor
@@ -86,7 +86,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
             [3, 4]])
     """
     values = sort(input, 0).values
-    return values if out is None else op.write_out(out, values)
+    return values if out is None else writing.write_out(out, values)
 
 
 @op.general(outputs="values indices", differentiable="values")
@@ -284,7 +284,7 @@ def searchsorted(
     if sorter is not None:
         order = sorter._array
         if order.dtype != np.int64:
-            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {op.type_name(sorter.dtype)}")
+            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {dtypes.type_name(sorter.dtype)}")
         if order.shape != edges.shape:
             raise RuntimeError(
                 f"{name}boundary and sorter must have the same size, but got boundary tensor "
@@ -293,7 +293,7 @@ def searchsorted(
         if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
             raise RuntimeError(f"{name}sorter index out of range")
         edges = taken(edges, order, order.ndim - 1)
-    result = op.wrap(
+    result = outcome.wrap(
         _places(
             ordered(edges),
             ordered(values),
@@ -301,7 +301,7 @@ def searchsorted(
             np.int32 if out_int32 else np.int64,
         )
     )
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.ndarray:
@@ -460,8 +460,8 @@ def histogramdd(
     points = x.reshape(-1, x.shape[-1])
     edges = _edges(points, bins, range, "histogramdd")
     return HistogramDD(
-        op.wrap(_histogram(points, edges, None if weight is None else weight._array, density)),
-        tuple(map(op.wrap, edges)),
+        outcome.wrap(_histogram(points, edges, None if weight is None else weight._array, density)),
+        tuple(map(outcome.wrap, edges)),
     )
 
 
@@ -486,10 +486,10 @@ def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None,
     points = _floats_only(input._array, "histogramdd").reshape(-1, 1)
     (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "histogram")
     result = Histogram(
-        op.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)),
-        op.wrap(edges),
+        outcome.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)),
+        outcome.wrap(edges),
     )
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 Histogram = named("histogram", ("hist", "bin_edges"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, op, outcome, writing
 from ..dtypes import BOOL, FLOATING, INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
@@ -601,10 +601,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
         mask = bottom(mask)
-        return tuple(op.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
+        return tuple(outcome.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
-            given = op.type_name(OF_NUMPY[mask.dtype])
+            given = dtypes.type_name(OF_NUMPY[mask.dtype])
             raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                                f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
         mask = np.not_equal(mask, 0)
@@ -614,7 +614,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         if input.__class__ is int and input == 0 and _is_inexact(other):
             return keep(other, ~mask)
     if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
-        input = op.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
+        input = outcome.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
     return pick(mask, input, other, out=out)
 
 
@@ -789,7 +789,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
             limits = dtypes.iinfo(d)
             min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
-        input = op.wrap(x.astype(d.numpy))
+        input = outcome.wrap(x.astype(d.numpy))
     return between(input, min, max, out=out)
 
 
@@ -1039,7 +1039,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     tensor([61.])
     """
     result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a * b if value == 1 else a * value * b))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite(inplace=True)
@@ -1054,7 +1054,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
                            "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
     result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a / b if value == 1 else a * value / b))
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.general(inplace=True)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import kernels, op
+from .. import dtypes, kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, int64
 from ..tensor import Tensor
@@ -131,7 +131,7 @@ class Scattered(NamedTuple):
 def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
     if input.dtype.kind in "bc":
-        raise NotImplementedError(f"max pooling is not implemented for '{op.type_name(OF_NUMPY[input.dtype])}'")
+        raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[input.dtype])}'")
     n = len(windows.spatial)
     lead = input.shape[: input.ndim - n]
     planes = input.reshape(math.prod(lead), *windows.spatial)
@@ -434,7 +434,7 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
         raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, "
                            f"but got a tensor with {len(input.shape)} dimensions")  # fmt: skip
     if indices.dtype is not int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {op.type_name(indices.dtype)}")
+        raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.type_name(indices.dtype)}")
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip

@@ -14,11 +14,13 @@ import numpy as np
 from .. import dtypes, lift, op, storage
 from ..autograd import modes
 from ..device import check_device
-from ..dtypes import FLOATING, as_dtype
-from ..op import assign, offer, type_name, wrap, write_out
+from ..dtypes import FLOATING, as_dtype, type_name
+from ..op import offer
+from ..outcome import wrap
 from ..streams.generator import Generator as Streams
 from ..tensor import Tensor
-from .create import finish, number, shape_of
+from ..writing import assign, write_out
+from .create import empty_like, finish, number, shape_of
 from .reduce import sum_to
 
 __all__ = [
@@ -116,10 +118,14 @@ rand = _sampler("rand", "uniform", "Uniform numbers in [0, 1).")
 randn = _sampler("randn", "normal", "Standard normal numbers.")
 
 
-def _like(sampler: Any, name: str) -> Any:
+def _like(sampler: Any, name: str, in_place: str) -> Any:
     def sample(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
-        return sampler(size=input._array.shape, dtype=input.dtype if dtype is None else dtype, device=device,
+        a = input._array
+        if a.__class__ is np.ndarray and not a.flags.c_contiguous:  # a tensor that lies likewise, filled in its memory's order
+            t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
+            return getattr(t, in_place)(generator=generator).requires_grad_(requires_grad)
+        return sampler(size=a.shape, dtype=input.dtype if dtype is None else dtype, device=device,
                        requires_grad=requires_grad, generator=generator)  # fmt: skip
 
     sample.__name__ = sample.__qualname__ = name
@@ -127,7 +133,7 @@ def _like(sampler: Any, name: str) -> Any:
     return sample
 
 
-rand_like, randn_like = _like(rand, "rand_like"), _like(randn, "randn_like")
+rand_like, randn_like = _like(rand, "rand_like", "uniform_"), _like(randn, "randn_like", "normal_")
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,

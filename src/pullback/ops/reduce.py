@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, outcome, storage
+from .. import dtypes, kernels, op, outcome, storage, writing
 from ..autograd import modes
 from ..autograd.graph import LEAF
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
+from ..strides import row_major
 from ..tensor import PLAIN, Tensor
 from .compare import isnan
 from .complex import abs, is_complex, sgn
@@ -212,7 +213,7 @@ def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
 @op.general(node="SumBackward1", method=False, holomorphic=False, linear="input")
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over dimensions counted from the first."""
-    return _total_as(input, dim, keepdim, dtype)
+    return row_major(_total_as(input, dim, keepdim, dtype))
 
 
 sum_all.vjp(input=lambda g, input_shape: expand(g, input_shape))
@@ -345,10 +346,10 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     if kind.category < FLOATING:
         which = "Input" if dtype is None else "Optional"
         complaint = f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
-        raise noted(RuntimeError(complaint + op.type_name(kind)), "Convert first: x.float().mean().")
+        raise noted(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
-    return np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False)
+    return row_major(np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False))
 
 
 def _of_mean(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
@@ -373,10 +374,10 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     tensor(1.5000)
     """
     if OF_NUMPY[input._array.dtype].category < FLOATING:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {op.type_name(input.dtype)}")
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {dtypes.type_name(input.dtype)}")
     total = nansum(input, dim, keepdim, dtype=dtype)
     result = total / sum(~isnan(input), dim, keepdim)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- products -----------------------------------------------------------------------------------------------
@@ -403,7 +404,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
         if fast is not None:
             return fast[..., None] if keepdim else fast
     out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
-    return asarray(out).astype(d, copy=False)
+    return row_major(asarray(out)).astype(d, copy=False)
 
 
 def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
@@ -434,7 +435,7 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    return both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim).astype(np.uint8 if x.dtype == np.uint8 else bool)
+    return row_major(both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim)).astype(np.uint8 if x.dtype == np.uint8 else bool)
 
 
 @op.general
@@ -495,13 +496,13 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     kind = OF_NUMPY[input.dtype]
     if kind.category < FLOATING:
         complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-        raise RuntimeError(complaint + op.type_name(kind))
+        raise RuntimeError(complaint + dtypes.type_name(kind))
     x = input
     if dtype is not None:
         wanted = as_dtype(dtype)
         if wanted.is_complex is not kind.is_complex:
             which = "complex for complex" if kind.is_complex else "floating point for real"
-            raise RuntimeError(f"linalg.vector_norm: dtype should be {which} inputs, but got {op.type_name(wanted)}")
+            raise RuntimeError(f"linalg.vector_norm: dtype should be {which} inputs, but got {dtypes.type_name(wanted)}")
         x = cast(input, wanted.numpy)
     result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
@@ -520,7 +521,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         out = total(np.absolute(x), dims, keepdim)
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    return asarray(out).astype(result, copy=False)
+    return row_major(asarray(out)).astype(result, copy=False)
 
 
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
@@ -613,7 +614,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
     apart = np.asarray(x - top)
     out = np.log(total(np.exp(apart, out=apart), dims, True)) + top
-    return (out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])).astype(d, copy=False)
+    out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
+    return row_major(out.astype(d, copy=False))
 
 
 def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op
+from .. import kernels, op, writing
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
+from ..strides import row_major
 from ..tensor import Tensor
 from .compare import logical_xor
 from .convert import cast
@@ -38,6 +39,7 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     d = one_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
+    x = row_major(x)
     kind, result = x.dtype.kind, x.dtype
     if kind in "biu" and dtype is None:
         result = INT64
@@ -259,7 +261,7 @@ def diff(
     for _ in range(n):
         later, earlier = _slice(input, d, 1, None), _slice(input, d, None, -1)
         input = logical_xor(later, earlier) if input._array.dtype.kind == "b" else later - earlier
-    return input if out is None else op.write_out(out, input)
+    return input if out is None else writing.write_out(out, input)
 
 
 def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import complaint, op, outcome, writing
+from ..dtypes import type_name
 from ..lift import bottom, is_lifted, primal, unbatched
-from ..op import type_name
+from ..strides import row_major
 from ..tensor import Tensor
 from .convert import number_as
 from .cut import check_extent, diagonal_window
@@ -42,7 +43,7 @@ def in_both_forms(fn: Callable) -> Callable:
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
         result = fn(put_at, input, *args, **kwargs)
-        return result if out is None else op.write_out(out, result)
+        return result if out is None else writing.write_out(out, result)
 
     @wraps(fn)
     def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -109,7 +110,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
         raise IndexError("index_select(): Index is supposed to be a vector")
     _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
     result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @in_both_forms
@@ -261,7 +262,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
         result = take_at(input, along(array, d), "GatherBackward0")
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -287,7 +288,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
     size = input._array.shape[d]
     index = np.broadcast_to(np.where(array < 0, array + size, array), (*shape[:d], array.shape[d], *shape[d + 1 :]))
-    return gather(expand(input, (*shape[:d], size, *shape[d + 1 :])), d, op.wrap(index), out=out)
+    return gather(expand(input, (*shape[:d], size, *shape[d + 1 :])), d, outcome.wrap(index), out=out)
 
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
@@ -331,9 +332,9 @@ def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = No
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(src, Tensor):
-            src = op.wrap(np.full(np.shape(index), src, input._array.dtype))
+            src = outcome.wrap(np.full(np.shape(index), src, input._array.dtype))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
-        return op.assign(input, "scatter_", result) if put is write_at else result
+        return writing.assign(input, "scatter_", result) if put is write_at else result
     return _scattered(put, input, dim, index, src, False, f"ScatterBackward{int(not isinstance(src, Tensor))}")
 
 
@@ -438,7 +439,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     array, d = _places(input, dim, index, src)
     result = reduce_at(input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite(inplace=True)
@@ -461,7 +462,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
                            "same scalar type")  # fmt: skip
     _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
     result = reduce_at(input, source, at, reduce, include_self, "IndexReduceBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- masks ------------------------------------------------------------------------------------------------------
@@ -481,7 +482,7 @@ def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
         value = value.astype(input.dtype)
     else:
         value = number_as(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
-    return np.where(mask, value, input)
+    return row_major(np.where(mask, value, input))
 
 
 _filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
@@ -521,7 +522,7 @@ def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.n
     try:
         return np.broadcast_to(mask, shape)
     except ValueError:
-        raise op.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
+        raise complaint.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
 
 
@@ -544,7 +545,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if input._array.shape != mask._array.shape:
         input, mask = broadcast_tensors(input, mask)
     result = take_at(input, [mask._array], "MaskedSelectBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @in_both_forms
@@ -593,7 +594,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     tensor([1, 4])
     """
     result = take_at(input, _flat(input._array.shape, index, "take()"), "TakeBackward0")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @in_both_forms
@@ -627,9 +628,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     unbatched(BATCHED_NONZERO, input)
     array = bottom(input._array)
     if as_tuple:
-        return tuple(map(op.wrap, np.atleast_1d(array).nonzero()))
-    result = op.wrap(np.argwhere(array).astype(np.int64, copy=False))
-    return result if out is None else op.write_out(out, result)
+        return tuple(map(outcome.wrap, np.atleast_1d(array).nonzero()))
+    result = outcome.wrap(np.argwhere(array).astype(np.int64, copy=False))
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -645,7 +646,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     rows = np.argwhere(bottom(input._array))[:size]
     array = np.full((size, input._array.ndim), fill_value, np.int64)
     array[: len(rows)] = rows
-    return op.wrap(array) if out is None else op.write_out(out, op.wrap(array))
+    return outcome.wrap(array) if out is None else writing.write_out(out, outcome.wrap(array))
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
@@ -662,7 +663,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     out, rest = [], array
     for n in reversed(shape):
-        out.append(op.wrap(np.asarray(rest % n)))
+        out.append(outcome.wrap(np.asarray(rest % n)))
         rest = rest // n
     return tuple(reversed(out))
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, writing
 from ..complaint import noted
-from ..op import type_name
+from ..dtypes import type_name
 from ..return_types import named
 from ..tensor import Tensor
 from .join import tril, triu
@@ -172,7 +172,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """
     result, info = linalg_inv_ex(A)
     check_info(info, "linalg.inv", SINGULAR)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -257,7 +257,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
     """
     result, info = linalg_solve_ex(A, B, left=left)
     check_info(info, "torch.linalg.solve", "The solver failed because the input matrix is singular.")
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.general(method=False)
@@ -317,7 +317,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     batch = np.broadcast_shapes(A.shape[:-2], input.shape[:-2])
     X = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
     result = Solved(X, A.expand(*batch, *A.shape[-2:]).clone())
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- tensors as matrices ----------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def linalg_tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     result, info = linalg_inv_ex(reshape(input, (n, m)))
     check_info(info, "linalg.tensorinv", SINGULAR)
     result = reshape(result, columns + rows)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Any = None) -> Tensor:
@@ -368,4 +368,4 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None 
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
                            f"but got {n} != {m}")  # fmt: skip
     result = reshape(linalg_solve(reshape(input, (m, n)), reshape(other, (-1,))), shape)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, outcome
 from ..complaint import noted
 from ..coo import RULES, Coo, flat, refusal
 from ..device import Layout, check_device, sparse_coo
@@ -54,7 +54,7 @@ def place(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = F
     """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an array."""
     indices = index_array(indices)
     if isinstance(values, Tensor):
-        return _placed(values, op.wrap(indices), tuple(size), is_coalesced)
+        return _placed(values, outcome.wrap(indices), tuple(size), is_coalesced)
     return Coo(indices, values, size, is_coalesced)
 
 
@@ -109,7 +109,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dty
         at = as_tensor(indices, dtype=int64)._array
         stored = stored if stored.ndim else expand(stored, (1,))
         shape = _checked(at, stored._array, size, is_coalesced)
-    result = _placed(stored, op.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
+    result = _placed(stored, outcome.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return result.requires_grad_() if requires_grad and result._fn is None else result
@@ -186,7 +186,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Layout | N
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
     there = (self._array != 0).any(tuple(range(sparse_dim, n)))
     at = np.array(there.nonzero(), np.int64) if n else np.zeros((0, int(there)), np.int64)
-    return _stored(self, op.wrap(at))
+    return _stored(self, outcome.wrap(at))
 
 
 @_declared(name="to_dense", linear="input")
@@ -226,7 +226,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         raise RuntimeError("sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
                            f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`.")  # fmt: skip
     at = _held(mask, "sparse_mask").coalesce().indices
-    return _placed(values_at(self, at), op.wrap(at), tuple(self.shape), True)
+    return _placed(values_at(self, at), outcome.wrap(at), tuple(self.shape), True)
 
 
 # --- taking apart -----------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def _values(input: Tensor) -> np.ndarray:
     return input.value  # type: ignore[attr-defined]
 
 
-_values.vjp(input=lambda g, input: _placed(g, op.wrap(input._array.indices), tuple(input.shape), True))
+_values.vjp(input=lambda g, input: _placed(g, outcome.wrap(input._array.indices), tuple(input.shape), True))
 
 
 @_declared(name="coalesce", linear="input")
@@ -270,7 +270,7 @@ def indices(self: Tensor) -> Tensor:
     """The places of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
     if not _held(self, "indices").coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-    return op.wrap(self._array.indices)
+    return outcome.wrap(self._array.indices)
 
 
 def _sparse_dim(self: Tensor) -> int:
@@ -287,8 +287,8 @@ _METHODS: dict[str, Any] = {
     "coalesce": coalesce, "dense_dim": lambda self: self.ndim - _sparse_dim(self), "indices": indices,
     "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced, "sparse_dim": _sparse_dim, "sparse_mask": sparse_mask,
     "to_dense": to_dense, "to_sparse": to_sparse, "to_sparse_coo": lambda self: to_sparse(self), "values": values,
-    "_coalesced_": _coalesced_, "_indices": lambda self: op.wrap(_held(self, "indices").indices),
-    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "_values": lambda self: op.wrap(_held(self, "values").value),
+    "_coalesced_": _coalesced_, "_indices": lambda self: outcome.wrap(_held(self, "indices").indices),
+    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "_values": lambda self: outcome.wrap(_held(self, "values").value),
     **dict.fromkeys(("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"), compressed),
 }  # fmt: skip
 for _name, _method in _METHODS.items():
@@ -302,7 +302,7 @@ dsmm = spmm
 def _sampled(x: Any, y: Any, pattern: Tensor) -> Tensor:
     """The matrix product ``x @ y.T`` where the pattern stores something, and nowhere else."""
     at = pattern._array.coalesce().indices
-    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), op.wrap(at), tuple(pattern.shape), True)
+    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), outcome.wrap(at), tuple(pattern.shape), True)
 
 
 def _node_name(mat1: Any, mat2: Any) -> str:
@@ -372,7 +372,7 @@ def _of_summed(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:
     spread = values_at(g, at[[d for d in range(n) if d not in dim]])
     for d in sorted(dim):
         spread = unsqueeze(spread, d - n + 1) if d >= n else spread
-    return _placed(expand(spread, input._array.value.shape), op.wrap(at), tuple(input.shape), True)
+    return _placed(expand(spread, input._array.value.shape), outcome.wrap(at), tuple(input.shape), True)
 
 
 _summed.vjp(input=_of_summed)
@@ -425,6 +425,6 @@ def _normalized(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tenso
         shape = (int(group.max(initial=-1)) + 1, *v.shape[1:])
         largest = np.full(shape, -np.inf, v._array.dtype)
         np.maximum.at(largest, group, v._array)
-        shifted = v - op.wrap(largest[group])
+        shifted = v - outcome.wrap(largest[group])
         result = of(shifted, take_at(sum_at(exp(shifted), [group], shape), [group]))
-    return _placed(result, op.wrap(at), tuple(x.shape), True)
+    return _placed(result, outcome.wrap(at), tuple(x.shape), True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, op, outcome, writing
 from ..dtypes import FLOATING
 from ..tensor import Tensor
 from .compare import not_implemented, refusing
@@ -68,7 +68,7 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
 def _floating(input: Any) -> Any:
     """Integers as the default float type."""
     if isinstance(input, Tensor) and input.dtype.category < FLOATING:
-        return op.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
+        return outcome.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
     return input
 
 
@@ -364,7 +364,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
 
 
 op.offer(lambda self, n: polygamma(n, self), "polygamma")
-op.offer(lambda self, n: op.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
+op.offer(lambda self, n: writing.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
 
 
 @op.composite
@@ -386,7 +386,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     for j in range(1, p):
         result = result + lgamma(input - j / 2)
     result = result + p * (p - 1) / 4 * math.log(math.pi)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 _lower, _upper = from_scipy("gammainc", "igamma_cpu"), from_scipy("gammaincc", "igammac_cpu")
@@ -845,8 +845,8 @@ def legendre_polynomial_p(input: Tensor, n: Tensor) -> Tensor:
 
 
 # In place, the several parts of these two save a copy of the value that gets overwritten.
-op.offer(lambda self, eps=None: op.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
-op.offer(lambda self, p: op.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
+op.offer(lambda self, eps=None: writing.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
+op.offer(lambda self, p: writing.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 
 # --- other names --------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import op, outcome, writing
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..return_types import named
@@ -274,9 +274,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
         result = OldSVD(U, S, adjoint(Vh))
     else:
         *batch, n, m = input.shape
-        empty = [op.wrap(np.zeros((*batch, k, k), input.dtype.numpy)) for k in (n, m)]
+        empty = [outcome.wrap(np.zeros((*batch, k, k), input.dtype.numpy)) for k in (n, m)]
         result = OldSVD(empty[0], linalg_svdvals(input), empty[1])
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- low rank ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, outcome
 from ..complaint import noted
 from ..dtypes import FLOATING
 from ..tensor import Tensor
@@ -30,7 +30,7 @@ def _centered(window: Tensor | None, like: Tensor, win_length: int, n_fft: int) 
     if window is None:
         if win_length == n_fft:
             return None
-        window = op.wrap(np.ones(win_length, like.dtype.to_real().numpy))
+        window = outcome.wrap(np.ones(win_length, like.dtype.to_real().numpy))
     left = (n_fft - win_length) // 2
     return window if win_length == n_fft else constant_pad_nd(window, (left, n_fft - win_length - left))
 
@@ -72,7 +72,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     n = input.shape[-1] if input.ndim else 0
-    call = (f"stft(torch.{op.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
+    call = (f"stft(torch.{dtypes.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
             f"window={None if window is None else list(window.shape)}, normalized={int(normalized)}, onesided={onesided}, "
             f"return_complex={return_complex}) : expected ")  # fmt: skip
     complex = is_complex(input) or window is not None and is_complex(window)
@@ -129,7 +129,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    call = f"istft({op.type_name(input.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}) : "
+    call = f"istft({dtypes.type_name(input.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}) : "
     if not is_complex(input):
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
     if not input.numel():
@@ -163,7 +163,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
         pieces = irfft(spectra if onesided else narrow(spectra, -1, 0, n_fft // 2 + 1), n_fft)
     centered = _centered(window, input, size, n_fft)
     if centered is None:
-        centered = op.wrap(np.ones(n_fft, pieces.dtype.to_real().numpy))
+        centered = outcome.wrap(np.ones(n_fft, pieces.dtype.to_real().numpy))
     covered = n_fft + hop * (frames - 1)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else covered - start

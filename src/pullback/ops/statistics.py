@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import dtypes, op, outcome, writing
 from ..complaint import noted
 from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY, int64
 from ..lift import bottom
+from ..strides import row_major
 from ..tensor import Tensor
 from .compare import isnan
 from .complex import complex, conj, imag, is_complex, real
@@ -43,7 +44,7 @@ def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: boo
     n = counted(x.shape, dims)
     centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
     squares = total_of_squares(x - centre, dims, keepdim)
-    spread = np.true_divide(squares, n - correction if n > correction else 0)
+    spread = row_major(np.true_divide(squares, n - correction if n > correction else 0))
     return spread, centre if keepdim else centre.reshape(np.shape(spread))
 
 
@@ -190,7 +191,7 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._array.ndim} dimensions")
     if (weights._array.dtype.kind in "iu") is not integral or weights._array.dtype.kind in "cb":
         wanted = "integral" if integral else "floating point"
-        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {op.type_name(weights.dtype)} dtype")
+        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {dtypes.type_name(weights.dtype)} dtype")
     if weights._array.size != n:
         raise RuntimeError(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._array.size} != {n}"
@@ -411,7 +412,7 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        return op.wrap(np.asarray(q, d))
+        return outcome.wrap(np.asarray(q, d))
     if q._array.ndim > 1:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
@@ -477,7 +478,7 @@ def quantile(
     tensor([1., 2.])
     """
     result = _quantile(input, q, dim, keepdim, interpolation, skip=False)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
@@ -498,7 +499,7 @@ def nanquantile(
     tensor(1.5000)
     """
     result = _quantile(input, q, dim, keepdim, interpolation, skip=True)
-    return result if out is None else op.write_out(out, result)
+    return result if out is None else writing.write_out(out, result)
 
 
 # --- a fingerprint ------------------------------------------------------------------------------------------
@@ -516,7 +517,7 @@ def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int =
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     kind = OF_NUMPY[input.dtype]
     if kind.is_complex:
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{op.type_name(kind)}'")
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{dtypes.type_name(kind)}'")
     dims = dims_of(dim, input.ndim)
     check_not_empty(input, "hash_tensor", dims if dim not in ((), [], None) else None)
     wide = np.float64 if kind.category == FLOATING else np.int64 if kind.is_signed or kind.category < INTEGRAL else np.uint64

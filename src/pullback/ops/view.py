@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
+from .. import complaint, op, outcome
 from ..complaint import noted
-from ..dtypes import OF_NUMPY, as_dtype
+from ..dtypes import OF_NUMPY, as_dtype, type_name
 from ..lift import is_lifted
-from ..op import type_name
 from ..shape import Size
 from ..storage import owner_of
 from ..tensor import Tensor
@@ -185,7 +184,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
         ratio = target.itemsize // source.itemsize
         if ratio and a.shape[-1] % ratio:
             raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
-    return op.wrap(a.view(target.numpy))
+    return outcome.wrap(a.view(target.numpy))
 
 
 op.offer(_view, "view")
@@ -575,5 +574,5 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     try:
         shape = broadcast_shapes(*shapes)
     except RuntimeError:
-        raise op.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
+        raise complaint.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
     return tuple(x if x._array.shape == shape else expand(x, shape) for x in tensors)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, storage
+from .. import complaint, op, storage
 from ..autograd import modes
 from ..lift import is_lifted
 from ..tensor import Tensor
@@ -59,7 +59,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             if np.broadcast_shapes(b.shape, a.shape) != a.shape:
                 raise ValueError
         except ValueError:
-            raise op.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
+            raise complaint.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
                 f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}") from None  # fmt: skip
     storage.refuse_repeats(a)
     if modes.special and (is_lifted(a) or is_lifted(b)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import dtypes
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .elementwise import blend

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..op import wrap
+from ..outcome import wrap
 from ..tensor import Tensor
 from .elementwise import Elementwise, filled
 from .optimizer import Options, ParamsT, check_options, check_switches

@@ -18,8 +18,8 @@ from .. import kernels
 from ..autograd import modes
 from ..autograd.modes import no_grad, set_grad_enabled
 from ..complaint import noted
-from ..op import wrap
 from ..ops.complex import view_as_real
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .optimizer import Options, Stepper, number, rows

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autograd.modes import enable_grad, no_grad
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .optimizer import Optimizer, ParamsT, check_options, dense, number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .elementwise import blend

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .optimizer import number

@@ -9,7 +9,7 @@ import numpy as np
 from .. import kernels
 from ..autograd import modes
 from ..autograd.modes import no_grad, set_grad_enabled
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .optimizer import Options, ParamsT, Stepper, check_options, check_switches, dense, number, rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..op import wrap
+from ..outcome import wrap
 from ..storage import written
 from ..tensor import Tensor
 from .adam import Adam

@@ -10,9 +10,9 @@ from .. import dtypes
 from ..autograd.graph import LEAF
 from ..device import sparse_coo
 from ..dtypes import dtype
-from ..op import wrap
 from ..ops.part import strided
 from ..ops.sparse import sparse_coo_tensor
+from ..outcome import wrap
 from ..tensor import BOOKKEEPING, Tensor
 from .machine import LoadError
 

@@ -15,9 +15,9 @@ from ..device import Layout, MemoryFormat
 from ..device import device as Device
 from ..dtypes import OF_NUMPY, dtype
 from ..nn.parameter import Parameter, is_lazy
-from ..op import wrap
 from ..ops.memory import storage_offset, stride
 from ..ops.part import address
+from ..outcome import wrap
 from ..shape import Size
 from ..tensor import Tensor
 from .memory import HIDDEN, STORAGE_OF

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..autograd import modes
 from ..layers import Layer, below
-from ..op import wrap
 from ..ops.aten import arrays, asking, overload_of
+from ..outcome import wrap
 
 
 class TorchDispatchMode(Layer):

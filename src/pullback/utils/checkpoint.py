@@ -26,7 +26,7 @@ from ..autograd import Function, backward, modes, running
 from ..autograd.graph import user_frame
 from ..autograd.saved import saved_tensors_hooks
 from ..layers import Layer
-from ..op import wrap
+from ..outcome import wrap
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor
 from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts

@@ -1,0 +1,492 @@
+"""The public functions of operations: the usual case of each kind in full, and the slow way for all others.
+
+The usual case stands first and without calls to helpers: it decides what a small operation costs. Whatever is unusual
+(other types, options, modes, levels, errors) leaves for :func:`elementwise_slow` or :func:`general_slow`, which take
+everything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes, kernels, layers, lift, outcome, storage
+from .autograd import modes
+from .autograd.graph import LEAF, Output, clock, made_here
+from .complaint import explained
+from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from .outcome import wrap
+from .tensor import PLAIN, Tensor
+from .writing import write_out
+
+if TYPE_CHECKING:
+    from .op import Op
+
+ndarray, asarray = np.ndarray, np.asarray
+getframe = sys._getframe
+
+
+def elementwise_call(op: Op) -> Callable:
+    if len(op.params) == 2:
+        op.operator = binary_call(op, operator=True)
+    return {1: unary_call, 2: binary_call}.get(len(op.params), general_call)(op)
+
+
+def unary_call(op: Op) -> Callable:
+    """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
+    impl = op.impl
+    Node = op.node_type(op.node_name, False)
+    keep_x = keep_out = False
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        c = input.__class__
+        if c is not Tensor:
+            if c is ndarray:
+                return asarray(impl(input))
+            if c not in PLAIN:
+                return elementwise_slow(op, (input,), out)
+        usual = True
+        try:
+            x = input._array
+            d = x.dtype
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
+                usual = False
+                return elementwise_slow(op, (input,), out)
+            e = input._fn
+            if input._view is not None:
+                e = storage.edge_of_saved(input)
+            elif e is LEAF:
+                e = input
+            value = impl(x)
+        except Exception:
+            if not usual:
+                raise
+            return elementwise_slow(op, (input,), out)  # whatever it was, the slow way says it better
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        if e is None or modes.silent and not modes.is_grad_enabled():
+            result = outcome.bare(value)
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, e, input)
+            return result
+        return outcome.recorded(value, Node, (e,), (x if keep_x else None, value if keep_out else None), getframe(1))
+
+    def lay_out() -> None:
+        nonlocal keep_x, keep_out
+        keep_x, keep_out = (users != 0 for _, _, users in op.getters)
+
+    op.after_layout.append(lay_out)
+    op.layout = (*op.params, "out")
+    return call
+
+
+def binary_call(op: Op, operator: bool = False) -> Callable:
+    """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own methods."""
+    impl = op.impl
+    Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
+    need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        usual = True
+        try:
+            c = other.__class__
+            if c is float or c is int:
+                if input.__class__ is ndarray:
+                    return asarray(impl(input, other))
+                x, y, f = input._array, other, None
+                d = x.dtype
+            else:
+                x, y, f = input._array, other._array, other._fn
+                d = x.dtype
+                if y.dtype is not d or c is not Tensor and c not in PLAIN:
+                    usual = False
+                    return elementwise_slow(op, (input, other), out, operator)
+                if other._view is not None:
+                    f = storage.edge_of_saved(other)
+                elif f is LEAF:
+                    f = other
+            c = input.__class__
+            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special or c is not Tensor and c not in PLAIN:
+                usual = False
+                return elementwise_slow(op, (input, other), out, operator)
+            e = input._fn
+            if input._view is not None:
+                e = storage.edge_of_saved(input)
+            elif e is LEAF:
+                e = input
+            value = impl(x, y)
+        except Exception:
+            if not usual:
+                raise
+            return elementwise_slow(op, (input, other), out, operator)
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        if e is None and f is None or modes.silent and not modes.is_grad_enabled():
+            result = outcome.bare(value)
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, f if e is None else e, input, other)
+            return result
+        needs = 1 if f is None else 2 if e is None else 3
+        saved = x if need_x & needs else None, y if need_y & needs else None, value if need_out & needs else None
+        return outcome.recorded(value, ScalarNode if y is other else Node, (e, f), saved, getframe(1))
+
+    def lay_out() -> None:
+        nonlocal need_x, need_y, need_out
+        need_x, need_y, need_out = (users for _, _, users in op.getters)
+
+    op.after_layout.append(lay_out)
+    op.layout = (*op.params, "out")
+    return call
+
+
+def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
+    """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
+    if modes.intercepted or modes.overridden:
+        from .overrides import NOT_OVERRIDDEN, dispatch
+
+        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
+    if not tensors:
+        if any(isinstance(a, (ndarray, np.generic)) for a in args):
+            return op.raw(*args)
+        return foreign(op, args)
+    values = [a._array if isinstance(a, Tensor) else a for a in args]  # a mask, too, may have come as a tensor
+    edges, recording = [], False
+    for i in op.tensors:
+        a = args[i]
+        if isinstance(a, Tensor):
+            edges.append(storage.edge_of(a))
+            values[i] = a._array  # after the edge: a view may just have caught up with its base
+            recording = recording or edges[-1] is not None
+            continue
+        edges.append(None)
+        if not isinstance(a, (ndarray, int, float, complex, np.generic)):
+            return NotImplemented if operator else foreign(op, args, i, out)
+    if op.check is not None:
+        op.check(*args)
+    if modes.special and lift.concerned(values):
+        return finished(op, args, edges, values, lift.compute(op, values), out, 2)
+    operands = [values[i] for i in op.tensors]
+    d = dtypes.result_type_of(operands)
+    if op.to > d.category:
+        d = dtypes.get_default_dtype() if op.to == FLOATING else d
+    half = d.is_floating_point and d.itemsize == 2
+    compute = FLOAT32 if half else d.numpy
+    value = kernels.of_half(op, values, d.numpy) if half and not modes.special else None
+    for i in op.tensors if value is None else ():
+        v = values[i]
+        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+    if modes.special and modes._local.packing and recording and not half and d.category >= FLOATING:
+        pack_inputs(op, args, edges, values)
+    try:
+        if value is None:
+            value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
+    except Exception as failure:
+        raise explained(op, operands, failure) from None
+    if half and value.dtype == FLOAT32:
+        value = value.astype(d.numpy)
+        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
+    result = wrap(value)
+    if recording and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
+        scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
+        kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]  # numbers stay numbers
+        record(op, scalar, tuple(edges), kept, (value,), result, 2)
+        if modes.inferred:
+            storage.refuse_inference(args, result._fn)
+    elif modes.silent and modes._local.made is not None:
+        storage.mark(result, recording or None, *args)
+    return result if out is None else write_out(out, result, op.name)
+
+
+def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
+    """Let the hooks for saved tensors have the inputs before the operation computes: they may stop it."""
+    if modes.is_grad_enabled() and not op.listed:
+        from .autograd import saved
+
+        saved.pack_inputs(op, args, edges, values)
+
+
+def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
+    """The argument at `i` is no tensor, array or number: it, or another, may say itself what operations do to it."""
+    for a in args:
+        if hasattr(a, "__pullback_op__"):
+            return a.__pullback_op__(op, args)
+    if hasattr(type(args[i]), "__torch_function__"):
+        from .overrides import dispatch
+
+        return dispatch(op.call, args, {} if out is None else {"out": out})
+    raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}")
+
+
+def general_call(op: Op) -> Callable:
+    """Any other signature."""
+    if op.tensors == (0,) and not op.listed and not op.outputs and op.kind == "general":
+        return single_call(op)
+    total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        return slow(op, args, out)
+
+    return call
+
+
+def single_call(op: Op) -> Callable:
+    """One tensor in, one out, with options. A node keeps the input, its shape, the result (each if a rule asks) and the options."""
+    total, impl, node_name = len(op.params), op.impl, op.node_name
+    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+    keep_x = keep_shape = keep_out = 0
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        input = args[0]
+        if input.__class__ is ndarray:
+            return asarray(impl(*args))
+        c = input.__class__
+        if modes.special or out is not None or c is not Tensor and c not in PLAIN or input._view is storage.INFERENCE_TENSOR:
+            return general_slow(op, args, out)
+        x, options = input._array, args[1:]
+        try:
+            value = impl(x, *options)
+        except Exception as error:
+            raise explained(op, (x,), error) from None
+        if value.__class__ is not ndarray:
+            value = asarray(value)
+        e = input._fn
+        if input._view is not None:
+            e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        if e is None or modes.silent and not modes.is_grad_enabled():
+            result = outcome.bare(value)
+            if modes.silent and modes._local.made is not None:
+                storage.mark(result, e, input)
+            return result
+        d = value.dtype
+        if d is FLOAT32 or d is FLOAT64:
+            node = Node if Node is not None else op.node_type(node_name(*args), False)
+        elif OF_NUMPY[d].category < FLOATING:
+            return outcome.bare(value)
+        else:
+            node = op.node_type(op.node_name if Node is not None else node_name(*args), d.kind == "c")
+        saved = x if keep_x else None, x.shape if keep_shape else None, value if keep_out else None, *options
+        return outcome.recorded(value, node, (e,), saved, getframe(1))
+
+    def lay_out() -> None:
+        nonlocal keep_x, keep_shape, keep_out
+        keep_x, keep_shape, keep_out = (users for _, _, users in op.getters[:3])
+
+    op.after_layout.append(lay_out)
+    op.layout = (op.params[0], op.params[0] + "_shape", "out", *op.params[1:])
+    return call
+
+
+def view_call(op: Op) -> Callable:
+    """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the rule asks for."""
+    total, impl, node_name = len(op.params), op.impl, op.node_name
+    ordinary = storage.ORDINARY
+    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        input = args[0]
+        if input.__class__ is ndarray:
+            return impl(*args)
+        c = input.__class__
+        if modes.intercepted or c is not Tensor and c not in PLAIN:
+            from .overrides import NOT_OVERRIDDEN, dispatch
+
+            result = dispatch(op.call, args, {})
+            if result is not NOT_OVERRIDDEN:
+                return result
+        if not isinstance(input, Tensor):
+            if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+                return impl(asarray(input), *args[1:])
+            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
+        x, options = input._array, args[1:]
+        try:
+            if x.__class__ is ndarray and not (modes.special and lift.concerned(())):
+                value = impl(x, *options) if not modes.special else layers.through(op)(x, *options)
+            else:
+                value = lift.compute(op, (x, *options))
+        except Exception as error:
+            raise explained(op, (x,), error) from None
+        base, e, kind = input, input._fn, ordinary
+        if input._view is not None:
+            base, e, kind = input._view[0], storage.edge_of(input), input._view[2]
+        elif e is LEAF:
+            e = input
+        if value.__class__ in (list, tuple):
+            return several(op, args, [e], value, 1)
+        lifted = value.__class__ is not ndarray
+        if e is None or base is None or modes.silent and not modes.is_grad_enabled():
+            result = outcome.bare(value)
+            storage.unrecorded_view(result, base, clock(), kind, e)
+        else:
+            node = Node if Node is not None else op.node_type(node_name(*args), False)
+            make = outcome.recorded if not lifted else outcome.in_python
+            result = make(value, node, (e,), (x.shape, *options), getframe(1))
+            result._view = (base, result._fn._seq, kind)
+        if lifted:
+            value.level.track(result)
+        return result
+
+    op.layout = (op.params[0] + "_shape", *op.params[1:])
+    return call
+
+
+def general_slow(op: Op, args: tuple, out: Any) -> Any:
+    """Several tensors, lists of tensors, optional tensors, several results."""
+    if modes.intercepted or modes.overridden:
+        from .overrides import NOT_OVERRIDDEN, dispatch
+
+        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    values = list(args)
+    edges: list[Any] = []
+    found = False
+    if op.listed:
+        if not isinstance(args[0], (tuple, list)):
+            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not {type(args[0]).__name__}")
+        values[0] = items = []
+        for i, t in enumerate(args[0]):
+            if not isinstance(t, (Tensor, ndarray)):
+                raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            items.append(t._array if isinstance(t, Tensor) else t)
+            edges.append(storage.edge_of(t) if isinstance(t, Tensor) else None)
+            found = found or isinstance(t, Tensor)
+    for i in op.tensors:
+        a = args[i]
+        if isinstance(a, Tensor):
+            edges.append(storage.edge_of(a))
+            values[i], found = a._array, True
+            continue
+        edges.append(None)
+        if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
+            return foreign(op, args, i, out)
+    if not found and (not op.listed or args[0]):
+        if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
+            return foreign(op, args)
+        return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
+    if modes.special and modes._local.packing:
+        pack_inputs(op, args, edges, values)
+    try:
+        if not modes.special:
+            value = op.impl(*values)
+        else:
+            value = lift.compute(op, values) if lift.concerned(values) else layers.through(op)(*values)
+    except Exception as failure:
+        raise explained(op, [v for v in values if isinstance(v, ndarray)], failure) from None
+    return finished(op, args, edges, values, value, out, 2)
+
+
+def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
+    """Wrap and record what an operation computed."""
+    if value.__class__ in (tuple, list):
+        result = several(op, tuple(values), edges, value, depth + 1)
+        if modes.silent and modes._local.made is not None:
+            for r in result:
+                storage.mark(r, next((e for e in edges if e is not None), None), *args)
+    else:
+        value = as_value(value)
+        result = wrap(value)
+        if value.__class__ is not ndarray:
+            value.level.track(result)
+        if any(e is not None for e in edges) and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
+            name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
+            record(op, name, tuple(edges), values, (value,), result, depth + 1)
+            if modes.inferred:
+                storage.refuse_inference(args, result._fn)
+        elif modes.silent and modes._local.made is not None:
+            storage.mark(result, next((e for e in edges if e is not None), None), *args)
+    if out is None:
+        return result
+    return write_out(out, result, op.name)
+
+
+def as_value(value: Any) -> Any:
+    """What a forward function returned as an array, or as the lifted value that stands for one."""
+    return value if value.__class__ is ndarray or isinstance(value, lift.Lifted) else asarray(value)
+
+
+def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
+    """Wrap and record several results: named ones, or a list of like ones (the views of ``unbind``)."""
+    results = [wrap(as_value(v)) for v in values]
+    for r in results:
+        if r._array.__class__ is not ndarray:
+            r._array.level.track(r)
+    if op.kind == "view":
+        input = args[0]
+        base = input if input._view is None else input._view[0]
+        for r in results:
+            if base is None or modes.silent and not modes.is_grad_enabled():
+                storage.unrecorded_view(r, base, clock(), storage.ONE_OF_SEVERAL, edges[0])
+            else:
+                r._view = (base, clock(), storage.ONE_OF_SEVERAL)
+        args = (input._array, *args[1:])
+    if any(e is not None for e in edges) and modes.is_grad_enabled():
+        taking_part = [results[i] for i in op.differentiable] if op.outputs else results
+        taking_part = [r for r in taking_part if OF_NUMPY[r._array.dtype].category >= FLOATING]
+        if taking_part:
+            name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
+            record(op, name, tuple(edges), args if not isinstance(args[0], Tensor) else (args[0]._array, *args[1:]),
+                   [r._array for r in results], taking_part, depth + 1)  # fmt: skip
+    return op.result(*results) if op.result is not None else tuple(results)
+
+
+def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int) -> None:
+    """Make the node that goes with a result (or a list of results) and hang it on."""
+    one = results.__class__ is not list
+    first = results if one else results[0]
+    d = first._array.dtype
+    lifted = modes.special and (any(map(lift.is_lifted, args)) or lift.is_lifted(values))
+    node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
+    node._edges = edges
+    mask, bit = 0, 1
+    for e in edges:
+        if e is not None:
+            mask += bit
+        bit += bit
+    if op.listed:
+        mask = -1
+    saved = []
+    for kind, i, users in op.getters:
+        if kind == "value":
+            v = args[i]
+            saved.append(v if users & mask else None)
+        elif kind == "shape":
+            v = args[i]
+            saved.append(None if not users & mask else [u.shape for u in v] if v.__class__ is list else getattr(v, "shape", ()))
+        elif not users & mask:
+            saved.append(None)
+        else:
+            saved.append(values[i if op.outputs else 0])
+    node._saved = tuple(saved)
+    node._hooks = None
+    if one:
+        node._shape, node._dtype = first._array.shape, d
+        first._fn = node
+    elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
+        node._shape, node._dtype = first._array.shape, first._array.dtype
+        first._fn = node
+    else:
+        node._shape, node._dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
+        for i, r in enumerate(results):
+            r._fn = Output(node, i)
+    made_here(node, getframe(depth + 1))
+    node._seq = clock()
+    if modes.special and modes._local.packing:
+        from .autograd.saved import pack
+
+        pack(node)

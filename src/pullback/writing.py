@@ -1,0 +1,76 @@
+"""Writing the results of operations into tensors: in place, and where ``out=`` says."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import dtypes, storage
+from .autograd import modes
+from .complaint import noted
+from .dtypes import OF_NUMPY, type_name
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .op import Op
+
+
+def inplace_call(op: Op) -> Callable:
+    """``x.op_(...)``: the operation, whose result becomes x's value and history."""
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if modes.intercepted or modes.overridden:
+            from .overrides import NOT_OVERRIDDEN, dispatch
+
+            result = dispatch(call, (input, *args), kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
+        return assign(input, op.name + "_", op.call(input, *args, **kwargs))
+
+    call.__name__ = call.__qualname__ = op.name + "_"
+    call.__doc__ = f"In-place version of :func:`{op.name}`: writes the result into this tensor and returns it."
+    return call
+
+
+def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
+    """Write an operation's result into ``x``, if autograd and the types allow it."""
+    storage.check_writable(x, source=result._fn)
+    if result._array.shape != x._array.shape:
+        raise noted(RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}"),
+                    f"{name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[x._array.dtype]
+    if source is not target and not dtypes.can_cast(source, target):
+        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+    return storage.adopt(x, result)
+
+
+def write_out(out: Any, result: Any, name: str = "") -> Any:
+    """Put results into the tensors given as ``out=``, resizing those of another shape.
+
+    Args:
+        name: of the operation; by default it is the function that calls.
+    """
+    name = name or sys._getframe(1).f_code.co_name
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
+        written = [write_out(o, r, name) for o, r in zip(out, result)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if result._fn is not None or out._fn is not None and modes.is_grad_enabled():
+        raise noted(RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                                 "arguments requires grad."), "Leave out= away, or detach the arguments.")  # fmt: skip
+    if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
+        raise noted(NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"),
+                    "Leave out= away.")  # fmt: skip
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
+    if not dtypes.can_cast(source, target):
+        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+    storage.check_writable(out)
+    if out._array.shape != result._array.shape:
+        out._array = result._array.astype(out._array.dtype)
+        return out
+    return storage.adopt(out, result)
