@@ -112,8 +112,8 @@ globals().update(_NAMES)  # the short names too: float, double, long, ...
 newaxis = None
 
 _SUBMODULES = frozenset("""
-    _C _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy library linalg masked
-    mps multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special
+    _C _dynamo _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy library linalg
+    masked mps multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special
     testing torch_version types utils version xpu
 """.split())
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for

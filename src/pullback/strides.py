@@ -20,7 +20,12 @@ def laid_as_images(x: Array, result: Array) -> Array:
     """What is computed from images, with its channels innermost if theirs are."""
     if x.flags.c_contiguous or x.ndim not in (4, 5) or not np.moveaxis(x, 1, -1).flags.c_contiguous:
         return result
-    return np.moveaxis(np.ascontiguousarray(np.moveaxis(result, 1, -1)), -1, 1)
+    return channels_innermost(result)
+
+
+def channels_innermost(images: Array) -> Array:
+    """Images (N, C, ...) with dimension 1 the innermost in memory."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(images, 1, -1)), -1, 1)
 
 
 def own_order(x: Array) -> Any:

@@ -301,3 +301,10 @@ def test_the_last_argument_comes_back_and_counts() -> None:
 def test_assembly_can_be_read() -> None:
     text = "define float @twice(float %x) #0 {\n  %y = fadd float %x, %x\n  ret float %y\n}\n"
     assert "twice" in native.assembly(text)
+
+
+def test_a_buffer_that_was_never_taken_is_not_kept():
+    """NumPy's argsort gives back what it did not need to take: kept, the next large array would find no memory."""
+    x = np.arange(50_000.0, dtype=np.float32)
+    for size in (np.argsort(x).size, np.argpartition(x, 7).size):
+        assert [np.empty(size, np.int64).nbytes for _ in range(30)] == [8 * size] * 30

@@ -37,7 +37,7 @@ __all__ = [
 _LATER = {
     "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved", "detect_anomaly": "anomaly_mode", "detect_nan": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
-    "variable": "",
+    "variable": "", "_profiler_enabled": "profiler",
 }  # fmt: skip
 
 

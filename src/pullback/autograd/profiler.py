@@ -374,3 +374,6 @@ class record_function:
 def profiler_enabled() -> bool:
     """Whether a profiler is on in this thread."""
     return any(isinstance(layer, profile) for layer in modes._local.layers)
+
+
+_profiler_enabled = profiler_enabled  # under which name ``torch.autograd`` has it

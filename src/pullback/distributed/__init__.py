@@ -1,11 +1,29 @@
-"""``torch.distributed``, as a build of PyTorch without it answers: programs ask, and go on alone.
+"""``torch.distributed`` for a process that is alone, which is all there is here: programs ask, and go on alone.
 
 >>> import pullback as torch
 >>> torch.distributed.is_available() and torch.distributed.is_initialized()
 False
 """
 
-__all__ = ["is_available", "is_initialized", "is_torchelastic_launched"]
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..complaint import noted
+
+__all__ = [
+    "Backend", "ProcessGroup", "ReduceOp", "destroy_process_group", "is_available", "is_backend_available", "is_gloo_available",
+    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+]  # fmt: skip
+
+# What needs a group of processes, of which there is none.
+COLLECTIVE = """
+    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast broadcast_object_list
+    gather gather_object get_backend get_rank get_world_size init_process_group irecv isend monitored_barrier new_group recv reduce
+    reduce_scatter reduce_scatter_tensor scatter scatter_object_list send
+""".split()
+__all__ += COLLECTIVE
 
 
 def is_available() -> bool:
@@ -18,6 +36,55 @@ def is_initialized() -> bool:
     return False
 
 
+is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is_xccl_available = is_available
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether processes could talk by this means: there is none."""
+    return False
+
+
 def is_torchelastic_launched() -> bool:
     """Whether ``torchrun`` started this process: it did not."""
     return False
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Leave a group, at a program's end: there is none to leave."""
+
+
+def refusal() -> Exception:
+    """What stands in the way of whatever needs a group of processes."""
+    message = "Default process group has not been initialized, please make sure to call init_process_group."
+    return noted(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")
+
+
+class ProcessGroup:
+    """A group of processes: programs may name the class, and none can make an instance."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise refusal()
+
+
+class ReduceOp:
+    """What is done to the processes' tensors, by name."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM".split()
+
+
+class Backend(str):
+    """The means by which processes talk, by name."""
+
+    GLOO, MPI, NCCL, UCC, UNDEFINED = "gloo mpi nccl ucc undefined".split()
+
+
+def _collective(name: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise refusal()
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Refused: there is no group of processes."
+    return refuse
+
+
+globals().update({name: _collective(name) for name in COLLECTIVE})

@@ -15,6 +15,7 @@ from ..complaint import noted
 from ..dtypes import finfo, get_default_dtype
 from ..ops.activation import softmax
 from ..ops.create import arange, tensor
+from ..ops.random import randn
 from ..ops.view import broadcast_tensors
 from ..overrides import is_tensor_like
 from ..shape import Size
@@ -126,3 +127,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     mat = vec.new_zeros(vec.shape[:-1] + (n, n))
     mat[..., _triangle(n, diag)] = vec
     return mat
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Standard normal numbers, at the private address by which distributions written elsewhere draw them."""
+    return randn(shape, dtype=dtype, device=device)
+
+
+_sum_rightmost = sum_rightmost

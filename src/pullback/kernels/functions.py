@@ -24,6 +24,8 @@ ERRORS = {
     "erfc": (3.3, 3.4), "pow": (0.6, 2.3), "sqrt": (0.5, 0.5), "rsqrt": (1.5, 1.5),
 }  # fmt: skip
 
+# sqrt(1/2), and what rounding took from it.
+SQRT_HALF = {"float": (0.7071067690849304, 1.210161710447897e-08), "double": (0.7071067811865476, -4.833646656726457e-17)}
 # All polynomials from the highest power down.
 EXP = {  # (e**r - 1 - r) / r**2 for abs(r) <= ln(2) / 2
     "float": [0.00019890988455544567, 0.0013933647862928863, 0.008333310927615311, 0.041666464944505696, 0.16666666681621095, 0.5000000013463886],
@@ -325,8 +327,13 @@ class Math:
         return f.select(size < 0.75, near, f.select(x < 0.0, 2.0 - far, far))
 
     def ndtr(self, x: Value) -> Value:
-        """The normal distribution function."""
-        return self.erfc(x * -math.sqrt(0.5)) * 0.5
+        """The normal distribution function: ``erfc(y) / 2`` for y = -x / sqrt(2), whose rounding counts 2 y times in the tail."""
+        f, (high, low) = self.f, SQRT_HALF[x.type.name]
+        y = x * -high
+        lost = f.fma(x, -high, -y) - x * low
+        half = self.erfc(y) * 0.5
+        in_tail = (y > 0.0) & (y < 40.0)
+        return f.fma(half, f.select(in_tail, y * lost * -2.0, 0.0), half)
 
     # --- powers -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .modules.module import Module
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
@@ -23,3 +23,12 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """One module in several processes: programs ask whether a module is one; none is, as there is one process."""
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
+        from ..distributed import refusal
+
+        raise refusal()

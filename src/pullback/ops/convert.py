@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dtypes, op
 from ..autograd.graph import clock, made_here
-from ..device import Layout, check_device, device
+from ..device import Layout, check_device, device, preserve_format
 from ..dtypes import NAMES, as_dtype
 from ..op import offer
 from ..strides import own_order
@@ -75,7 +75,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     Args:
         args: a dtype, a device (the CPU), both, or another tensor whose type to take.
-        kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``non_blocking`` and ``memory_format`` (nothing to do here).
+        kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``memory_format`` (how to lie in memory)
+            and ``non_blocking`` (nothing to do here).
 
     >>> import pullback as torch
     >>> torch.tensor([1, 2]).to(torch.float64)
@@ -95,7 +96,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             target = as_dtype(a)
         elif isinstance(a, int):
             check_device(device(a))
-    return _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
+    result = _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
+    form = kwargs.get("memory_format", preserve_format)
+    return result if form is preserve_format else result.contiguous(form)  # type: ignore[attr-defined]
 
 
 def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
@@ -147,6 +150,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
         return f"torch.{dtypes.type_name(self.dtype)}Tensor"
+    if dtype is Tensor:  # another name of torch.FloatTensor
+        dtype = dtypes.get_default_dtype()
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         found = [NAMES[n] for n, legacy in dtypes.TYPE_NAMES.items() if legacy == name]

@@ -13,12 +13,12 @@ import numpy as np
 from .. import dtypes, writing
 from ..autograd.graph import LEAF
 from ..complaint import noted
-from ..device import check_device, preserve_format, strided
+from ..device import channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..dtypes import FLOAT32, FLOATING, as_dtype
 from ..lift import one_each
 from ..op import offer
 from ..outcome import wrap
-from ..strides import laid_like
+from ..strides import channels_innermost, laid_like
 from ..tensor import Tensor
 from .convert import number_as
 
@@ -267,7 +267,10 @@ def _filled(make: Any, doc: str, name: str) -> Any:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
-        t = finish(make(shape_of(args if size is None else (size,)), d), requires_grad, layout)
+        made = make(shape_of(args if size is None else (size,)), d)
+        if memory_format in (channels_last, channels_last_3d):
+            made = channels_innermost(made)
+        t = finish(made, requires_grad, layout)
         return t if out is None else writing.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name

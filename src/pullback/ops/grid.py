@@ -136,7 +136,9 @@ def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
 
 
 def _blocks(grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, channels: int) -> Iterator[tuple[slice, Stencil]]:
-    """The points, some at a time."""
+    """The points, some at a time; none where all derivatives are 0."""
+    if how.mode == "nearest" and order:  # constant between its jumps, whatever the image
+        return
     images, count, n = len(grid), math.prod(grid.shape[1:-1]), grid.shape[-1]
     rows = grid.reshape(images, count, n)
     each = n**order * images * channels * len(BASES[how.mode][1]) ** n
@@ -149,7 +151,7 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
     """The pixels of images (N, C, spatial...) that a stencil asks for: (N, C, taps, points)."""
     n, channels, size = len(images), images.shape[1], math.prod(images.shape[2:])
     index = stencil.index[:, None]
-    if n * channels > 1:
+    if n * channels != 1:
         index = index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
     found = images.reshape(-1).take(index)
     return found if stencil.outside is None else np.where(stencil.outside[:, None], 0, found)
@@ -159,7 +161,7 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
-    out = np.empty((n**order, images, channels, math.prod(points)), input.dtype)
+    out = np.zeros((n**order, images, channels, math.prod(points)), input.dtype)
     for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
         np.add.reduce(_found(input, stencil) * stencil.weights(order)[:, :, None], 3, out=out[..., part])
     return out.reshape(*(n,) * order, images, channels, *points)
@@ -170,7 +172,7 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
     x = input.reshape(n**order, images, channels, 1, count)
-    values, index = (np.empty((images, channels, len(BASES[how.mode][1]) ** n, count), d) for d in (input.dtype, np.int64))
+    values, index = (np.zeros((images, channels, len(BASES[how.mode][1]) ** n, count), d) for d in (input.dtype, np.int64))
     for part, stencil in _blocks(grid, spatial, how, order, channels):
         added = np.add.reduce(x[..., part] * stencil.weights(order)[:, :, None], 0)
         values[..., part] = added if stencil.outside is None else np.where(stencil.outside[:, None], 0, added)
@@ -186,7 +188,7 @@ def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> 
     """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
     n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
     x = input.reshape(n**order, batch, channels, 1, count)
-    out = np.empty((n, batch, count), input.dtype)
+    out = np.zeros((n, batch, count), input.dtype)
     for part, stencil in _blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
         weights = stencil.weights(order + 1)
         along = np.add.reduce(_found(images, stencil) * x[..., part], 2) * weights.reshape(n, n**order, *weights.shape[1:])

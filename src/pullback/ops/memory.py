@@ -106,6 +106,15 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self._owner.nbytes
+
+    def __repr__(self) -> str:
+        return " " + "\n ".join(map(str, self.tolist())) + f"\n[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+
+    def tolist(self) -> list[Any]:
+        return self._owner.reshape(-1, order="A").view(np.uint8).tolist()
+
     def untyped(self) -> UntypedStorage:
         return self
 
@@ -116,8 +125,9 @@ class UntypedStorage:
         """The bytes of a file, mapped into memory; written back to it if ``shared``."""
         return UntypedStorage(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))))
 
-    def __getitem__(self, part: slice) -> UntypedStorage:
-        return UntypedStorage(self._owner.reshape(-1).view(np.uint8)[part])
+    def __getitem__(self, part: Any) -> Any:
+        found = self._owner.reshape(-1, order="A").view(np.uint8)[part]
+        return UntypedStorage(found) if isinstance(part, slice) else found.item()
 
 
 class TypedStorage(UntypedStorage):
@@ -130,6 +140,10 @@ class TypedStorage(UntypedStorage):
     @property
     def dtype(self) -> Any:
         return OF_NUMPY[self._elements.dtype]
+
+    def __repr__(self) -> str:
+        lines = "\n ".join(map(str, self.tolist()))
+        return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
 
     def element_size(self) -> int:
         return self._elements.itemsize

@@ -150,25 +150,49 @@ kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, in
 # --- distinct elements --------------------------------------------------------------------------------------
 
 
+def _row_keys(rows: np.ndarray) -> np.ndarray:
+    """One key for each row of a matrix: bytes that are in the order of the rows, of which the first column counts most."""
+    if rows.dtype.kind == "c":
+        rows = rows.view(rows.real.dtype)
+    rows = ordered(rows)
+    if rows.dtype.kind == "f":
+        rows = np.where(rows != rows, rows.dtype.type(np.nan), rows + rows.dtype.type(0))  # one NaN, one zero
+    bits = rows.view(f"u{rows.dtype.itemsize}")
+    top = bits.dtype.type(1 << 8 * bits.itemsize - 1)
+    if rows.dtype.kind == "i":
+        bits = bits ^ top
+    elif rows.dtype.kind == "f":  # sign and magnitude
+        bits = np.where(bits & top, ~bits, bits | top)
+    return np.ascontiguousarray(bits, f">u{bits.itemsize}").view(f"V{bits.itemsize * bits.shape[1]}").reshape(-1)
+
+
+def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where runs of equal rows begin, the number of each row's run, and how long they are."""
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    starts = begins.nonzero()[0]
+    counts = np.diff(starts, append=len(rows))
+    return starts, np.arange(len(starts)).repeat(counts), counts
+
+
 @op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
         return values, inverse.reshape(input.shape), counts
-    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    return values, inverse.reshape(-1), counts
+    rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
+    order = _row_keys(rows).argsort(kind="stable")
+    starts, runs, counts = _runs(rows[order])
+    inverse = np.empty(len(rows), np.int64)
+    inverse[order] = runs
+    return input.take(order[starts], dim), inverse, counts
 
 
 @op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
-    n = x.shape[d]
-    rows = np.moveaxis(x, d, 0)  # type: ignore[type-var]
-    begins = np.ones(n, bool)
-    begins[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
-    inverse = np.cumsum(begins) - 1
-    counts = np.diff(np.append(np.nonzero(begins)[0], n))
-    return x.compress(begins, d), inverse.reshape(input.shape) if dim is None else inverse, counts
+    starts, inverse, counts = _runs(np.moveaxis(x, d, 0))  # type: ignore[type-var]
+    return x.take(starts, d), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
 _unique.vjp()

@@ -74,13 +74,13 @@ def _stored_at(input: Tensor, indices: Any) -> np.ndarray:
 _stored_at.vjp(input=lambda g, input_shape, indices: place(g, indices, input_shape))
 
 
-def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor in coordinate form.
 
     Args:
         indices: ``(sparse_dim, nnz)``, where the values stand; a place may occur several times, and counts as the sum.
-            Alone, the size of a tensor that stores nothing.
+            Alone, the size of a tensor that stores nothing, which ``size`` alone makes, too.
         values: ``(nnz, ...)``: numbers, or arrays that fill the dense dimensions.
         size: of the whole; default: as small as the indices allow.
         dtype: default: the values'.

@@ -134,6 +134,8 @@ class Optimizer:
             cls.step = self.profile_hook_step(cls.step)  # type: ignore[method-assign]
             cls.step.hooked = True  # type: ignore[attr-defined]
 
+    _patch_step_function = _prepare  # PyTorch's name, which optimizers that do not call `__init__` use
+
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

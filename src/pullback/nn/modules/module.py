@@ -487,7 +487,7 @@ class Module(Hookable, Stateful):
         """Convert floating-point and complex parameters and buffers. Parameters stay the same objects.
 
         Args:
-            args, kwargs: ``dtype``, ``device``, both, or a ``tensor`` whose they are.
+            args, kwargs: ``dtype``, ``device``, both, or a ``tensor`` whose they are; ``memory_format`` for 4-d and 5-d ones.
 
         Returns:
             the module.
@@ -515,9 +515,15 @@ class Module(Hookable, Stateful):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
-        return self._apply(
-            lambda t: t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None)
-        )
+        form = kwargs.get("memory_format")
+
+        def converted(t: Tensor) -> Tensor:
+            kind = dtype if t.is_floating_point() or t.is_complex() else None
+            if form is None or t.dim() not in (4, 5):
+                return t.to(device=device, dtype=kind)
+            return t.to(device=device, dtype=kind, memory_format=form)
+
+        return self._apply(converted)
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Give parameters and buffers new, uninitialised memory on ``device``."""
