@@ -7,6 +7,7 @@ operations that loading it pays.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from types import FrameType
 
@@ -18,7 +19,7 @@ from .autograd.graph import LEAF, USERS, Node, clock, made_here
 from .tensor import PLAIN, Tensor
 
 ENOUGH = 1 if kernels.MODE == "always" else 20_000  # nodes: about as long to record as machine code is to load
-_count = 0
+_count: float = 0
 new = object.__new__
 
 
@@ -50,7 +51,7 @@ def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tupl
     """
     global _count
     _count += 1
-    if _count == ENOUGH:
+    if _count >= ENOUGH:
         _load()
     tensor = bare(array)
     tensor._fn = node = node_type()
@@ -73,15 +74,23 @@ in_python = recorded  # also of what stands for an array
 
 def _load() -> None:
     """Let machine code take the place of these functions, and of the most frequent operators, if there is any."""
-    global bare, recorded
-    if kernels.start():
+    global bare, recorded, _count
+    _count = -math.inf
+    if not kernels.start():
+        return
+    from .op import REGISTRY
+
+    try:
         from .kernels import objects, operators
-        from .op import REGISTRY
 
         recording = objects.Recording(Tensor, Node, clock, USERS, made_here)
-        bare, recorded = recording.bare(), recording.recorded()
-        for name, method in operators.METHODS.items():
-            op = REGISTRY[name]
-            if Tensor.__dict__[method] is op.operator:  # not if it was replaced
-                setattr(Tensor, method, operators.method(op, recording, PLAIN, LEAF, modes))
-                op.after_layout.append(partial(setattr, Tensor, method, op.operator))  # a new rule may ask for more
+        functions = recording.bare(), recording.recorded()
+        methods = {name: operators.method(REGISTRY[name], recording, PLAIN, LEAF, modes) for name in operators.METHODS}
+    except Exception:  # not on this machine, as in kernels.start: Python it is
+        return
+    bare, recorded = functions
+    for name, method in methods.items():
+        op, attribute = REGISTRY[name], operators.METHODS[name]
+        if Tensor.__dict__[attribute] is op.operator:  # not if it was replaced
+            setattr(Tensor, attribute, method)
+            op.after_layout.append(partial(setattr, Tensor, attribute, op.operator))  # a new rule may ask for more

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -141,3 +143,31 @@ def test_python_and_machine_code_make_the_same() -> None:
     first, second = described(ours), described(pythons)
     assert str(first) == str(second) and ours._fn._edges[0] is x and pythons._fn._seq == ours._fn._seq + 1
     assert str(described(bare(x._array))) == str(described(torch.ones(3)))
+
+
+def loaded(text: str) -> str:
+    """What a program prints that has machine code from the first operation on."""
+    program = "import pullback as torch\nfrom pullback import outcome\nx = torch.ones(2, requires_grad=True)\n" + text
+    environment = {**os.environ, "PULLBACK_KERNELS": "always"}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def test_it_takes_over() -> None:
+    kinds = loaded("x.exp(); print(type(torch.Tensor.__mul__).__name__, type(outcome.recorded).__name__)")
+    assert kinds == "method_descriptor builtin_function_or_method"
+
+
+def test_an_operator_that_the_user_replaced_stays() -> None:
+    assert loaded("torch.Tensor.__mul__ = lambda a, b: 'mine'; x.exp(); print(x * x)") == "mine"
+
+
+def test_a_new_rule_is_followed() -> None:
+    text = "x.exp(); torch.mul.vjp(input=lambda g, out: g * out * 2, other=lambda g: g); (x * 3.0).sum().backward(); print(x.grad.tolist())"
+    assert loaded(text) == "[6.0, 6.0]"
+
+
+def test_where_it_cannot_be_had_python_goes_on() -> None:
+    text = "import sys; sys.modules['pullback.kernels.objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"
+    assert loaded(text) == "function"
