@@ -421,3 +421,82 @@ def test_the_test_case():
     with pytest.raises(AssertionError, match="Tensor-likes are not close"):
         case.assertEqual(torch.ones(2), torch.ones(2) + 1e-3)
     case.assertEqual(torch.ones(2), torch.ones(2) + 1e-3, atol=1e-2, rtol=0)
+
+
+# --- what libraries ask for at import, or of private names ---------------------------------------------------
+
+
+def test_one_process_alone():
+    dist = torch.distributed
+    assert not (dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo"))
+    assert dist.ReduceOp.SUM != dist.ReduceOp.MAX
+    dist.destroy_process_group()
+    for ask in (dist.get_rank, dist.barrier, lambda: dist.all_reduce(torch.ones(1)), lambda: torch.nn.parallel.DistributedDataParallel(None)):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            ask()
+    assert not isinstance(torch.nn.Linear(1, 1), torch.nn.parallel.DistributedDataParallel)
+
+
+def test_switches_of_the_compiler():
+    torch._dynamo.config.suppress_errors = True
+    torch._dynamo.reset()
+    torch.compiler.reset()
+    seen = []
+
+    def f(x):
+        seen.append(torch.compiler.is_compiling())
+        return x + 1
+
+    assert torch.compiler.disable(f) is f and torch.compiler.disable()(f) is f and torch.compiler.allow_in_graph(f) is f
+    for options in ({"mode": "max-autotune"}, {"backend": "eager"}, {"dynamic": True}, {"fullgraph": True}):
+        assert torch.compile(f, **options)(torch.ones(2)).tolist() == [2.0, 2.0]
+    f(1)
+    assert True in seen and seen[-1] is False
+
+
+def test_storages():
+    x = torch.arange(4.0)
+    memory, elements = x[1:].untyped_storage(), x[1:].storage()
+    assert len(memory) == memory.nbytes() == 16 and sys.getsizeof(memory) > 16 and memory[3] == 0 and memory[7] == 63
+    assert elements.tolist() == list(elements) == [0.0, 1.0, 2.0, 3.0] and elements[2] == 2.0
+    assert repr(elements).endswith("[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 4]")
+    assert repr(memory).endswith("[torch.storage.UntypedStorage(device=cpu) of size 16]")
+    assert x.share_memory_() is x
+
+
+def test_tensors_grouped_by_type():
+    group = importlib.import_module("pullback.utils._foreach_utils")._group_tensors_by_device_and_dtype
+    a, b, c = torch.ones(1), torch.ones(1, dtype=torch.float64), torch.zeros(1)
+    groups = group([[a, b, c], [None, b, a]], with_indices=True)
+    cpu = torch.device("cpu")
+    assert list(groups) == [(cpu, torch.float32), (cpu, torch.float64)]
+    (first, second), places = groups[cpu, torch.float32]
+    assert first[0] is a and first[1] is c and second == [None, a] and places == [0, 2]
+
+
+def test_private_names_that_libraries_use():
+    torch.manual_seed(0)
+    noise = torch.distributions.utils._standard_normal((3,), torch.float64, torch.device("cpu"))
+    torch.manual_seed(0)
+    assert torch.equal(noise, torch.randn(3, dtype=torch.float64))
+    assert isinstance(torch.distributions.transforms.ExpTransform().inv, torch.distributions.transforms._InverseTransform)
+    assert torch.Future[torch.Tensor].__origin__ is torch.futures.Future
+    assert torch.sparse_coo_tensor(size=(2, 3)).to_dense().tolist() == [[0.0] * 3] * 2
+
+
+def test_an_optimizer_that_wraps_another():
+    class Wrapped(torch.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner, self.state, self.param_groups, self.defaults = inner, inner.state, inner.param_groups, inner.defaults
+            self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
+            self._patch_step_function()
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    w = torch.nn.Parameter(torch.ones(1))
+    w.grad = torch.ones(1)
+    optimizer, steps = Wrapped(torch.optim.SGD([w], 0.5)), []
+    optimizer.register_step_post_hook(lambda *given: steps.append(1))
+    optimizer.step()
+    assert w.item() == 0.5 and steps == [1]

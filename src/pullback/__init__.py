@@ -129,6 +129,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "explain.summary": "summary",
     "explain.watch": "watch",
     "func": "vmap",
+    "futures": "Future",
     "legacy": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
         HalfTensor IntTensor LongTensor ShortTensor""",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future as _Future
+from types import GenericAlias
 from typing import Any
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -19,6 +20,8 @@ class Future:
     >>> future.set_result(3); doubled.wait()
     6
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # ``Future[Tensor]`` in annotations
 
     def __init__(self, *, devices: Any = None) -> None:
         self._future: _Future[Any] = _Future()

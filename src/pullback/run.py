@@ -64,6 +64,11 @@ def install() -> None:
         _modules[kind], kind.__module__ = kind.__module__, "torch"
 
 
+def installed() -> bool:
+    """Whether ``import torch`` gives Pullback in this process."""
+    return _finder in sys.meta_path
+
+
 def uninstall() -> None:
     """Undo :func:`install`: names already bound stay, a later ``import torch`` looks for PyTorch."""
     if _finder not in sys.meta_path:
@@ -179,8 +184,9 @@ class NotInPullback(NotImplementedError, AttributeError):
 class Missing:
     """Stands for a name under ``torch`` that Pullback lacks, from its import until its use.
 
-    Calling it, asking it for an attribute, subclassing it and ``isinstance`` raise :class:`NotInPullback`,
-    with the line of the import and that of the use. To stand in an annotation is not a use.
+    Calling it, asking it for an attribute and making an instance of a class derived from it raise
+    :class:`NotInPullback`, with the line of the import and that of the use. To stand in an annotation, to be
+    derived from and to be asked for by ``isinstance`` (nothing is one) is not a use.
     """
 
     def __init__(self, name: str, frame: FrameType) -> None:
@@ -203,14 +209,15 @@ class Missing:
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         self._used(self.__name__)
 
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
-        self._used(self.__name__)
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        name = self.__name__
+        return (type(name.rpartition(".")[2], (), {"__new__": lambda cls, *args, **kwargs: self._used(name), "__module__": "torch"}),)
 
-    def __instancecheck__(self, instance: Any) -> NoReturn:
-        self._used(self.__name__)
+    def __instancecheck__(self, instance: Any) -> bool:
+        return False
 
-    def __subclasscheck__(self, subclass: Any) -> NoReturn:
-        self._used(self.__name__)
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        return False
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:  # to pickle or copy it
         self._used(self.__name__)

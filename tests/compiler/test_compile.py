@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import doctest
 import pathlib
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -318,3 +320,33 @@ def test_documentation() -> None:
     """The examples of docs/compile.md give what it says."""
     path = pathlib.Path(__file__).parents[2] / "docs" / "compile.md"
     assert doctest.testfile(str(path), module_relative=False).failed == 0
+
+
+def test_in_pytorchs_place_what_depends_on_values_runs_as_it_is() -> None:
+    """Programs written for PyTorch expect its compiler to give up in silence, unless they ask for the full graph."""
+    clipped = lambda x: x if x.sum() > 0 else -x  # noqa: E731
+    x = pullback.tensor([1.0, -2.0])
+    program = "import torch\nf = torch.compile(lambda x: x if x.sum() > 0 else -x)\nprint(f(torch.tensor([1.0, -2.0])).tolist())"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "pullback", "run", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[-1.0, 2.0]\n"
+    with pytest.raises(CannotCompile):
+        compile(clipped)(x)
+    with pytest.raises(CannotCompile):
+        compile(clipped, fullgraph=True)(x)
+
+
+def test_attention_with_dropout_and_masks() -> None:
+    pullback.manual_seed(0)
+    q, k, v = (pullback.randn(2, 5, 4) for _ in range(3))
+    mask = pullback.ones(5, 5).tril().bool()
+    mask[2] = False  # looks nowhere
+    attend = pullback.nn.functional.scaled_dot_product_attention
+    for f in (lambda: attend(q, k, v, dropout_p=0.3, is_causal=True), lambda: attend(q[:, :3], k, v),
+              lambda: attend(q, k, v, mask, dropout_p=0.3), lambda: attend(q, k[:, :3], v[:, :3], mask[:, :3])):  # fmt: skip
+        pullback.manual_seed(1)
+        expected = f()
+        fast = compile(lambda: f())  # noqa: B023
+        for _ in range(2):
+            pullback.manual_seed(1)
+            np.testing.assert_allclose(np.asarray(fast()), np.asarray(expected), rtol=1e-5, atol=1e-6)
+    assert not attend(q, k, v, mask)[:, 2].any()

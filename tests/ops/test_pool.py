@@ -9,7 +9,8 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import pool
+from pullback.ops import grid as grid_module
+from pullback.ops import pool, resample
 from pullback.ops.resample import Line
 
 INF, NAN = float("inf"), float("nan")
@@ -255,3 +256,82 @@ def test_interpolation_is_pytorchs(seed: int, single: bool) -> None:
     x = rng.standard_normal((2, 3, int(rng.integers(4, 10)), int(rng.integers(4, 10)))).astype(np.float32 if single else np.float64)
     results = [root.nn.functional.interpolate(root.from_numpy(x), **options).numpy() for root in (torch, judge)]
     np.testing.assert_allclose(*results, rtol=1e-5 if single else 1e-10, atol=1e-5 if single else 1e-10)
+
+
+# --- all at once, or one after the other ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_few_windows_are_pooled_like_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties, NaN and infinities included; means differ in rounding only."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-2, 3, (2, *rng.integers(4, 9, 2))).astype(np.float64)
+    values[rng.random(values.shape) < 0.1] = rng.choice([NAN, INF, -INF])
+    size, stride = tuple(map(int, rng.integers(2, 5, 2))), tuple(map(int, rng.integers(1, 4, 2)))
+    found = []
+    for few in (0, 1 << 40):
+        monkeypatch.setattr(pool, "FEW", few)
+        monkeypatch.setattr(resample, "FEW", few)
+        x = torch.from_numpy(values).requires_grad_()
+        maxima = F.max_pool2d(x, size, stride, 1, return_indices=True)
+        means = F.avg_pool2d(x, size, stride, 1, ceil_mode=True), F.interpolate(x[None], size=size, mode="bicubic")
+        found.append([a.detach().numpy() for a in (*maxima, *means, *torch.autograd.grad(means[0].sum(), x))])
+    for few_at_once, one_by_one in zip(*found):
+        np.testing.assert_allclose(few_at_once, one_by_one, rtol=1e-12, atol=1e-12)
+
+
+def test_long_windows_of_few_results() -> None:
+    """A window is read once, however long it is; and so is its gradient."""
+    x = torch.arange(2 * 30_001.0).reshape(1, 2, 30_001).requires_grad_()
+    value, index = F.adaptive_max_pool1d(x, 2, return_indices=True)
+    assert index.tolist() == [[[15_000, 30_000]] * 2] and value[0, 0].tolist() == [15_000, 30_000]
+    (slope,) = torch.autograd.grad(F.adaptive_avg_pool1d(x, 2).sum(), x)
+    np.testing.assert_allclose(slope[0, 0, [0, 15_000, 30_000]], np.array([1, 2, 1]) / 15_001, rtol=1e-6)
+    assert max(len(line.transposed.steps) for line in resample.averaging((30_001,), (2,))[0]) == 2
+
+
+# --- sampling at points ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_points_outside_see_nothing_of_the_image(mode: str) -> None:
+    """Not even of infinities: what is not read is not multiplied by 0 either."""
+    image = torch.tensor([[[[INF, 1.0], [1.0, 1.0]]]], requires_grad=True)
+    grid = torch.full((1, 1, 1, 2), 9.0, requires_grad=True)
+    out = F.grid_sample(image, grid, mode=mode, align_corners=False)
+    assert out.item() == 0
+    for slope in torch.autograd.grad(out, (image, grid), torch.tensor([[[[INF]]]])):
+        assert slope.count_nonzero() == 0
+
+
+def test_the_nearest_pixel_has_no_slope_even_if_it_is_infinite() -> None:
+    grid = torch.zeros(1, 1, 1, 2, requires_grad=True)
+    out = F.grid_sample(torch.full((1, 1, 3, 3), INF), grid, mode="nearest", align_corners=True)
+    assert out.item() == INF and torch.autograd.grad(out, grid)[0].tolist() == [[[[0, 0]]]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_sampling_has_derivatives_of_any_order(mode: str) -> None:
+    """Along a parabola's image, third-order mixed derivatives by points agree with differences of second-order ones."""
+    rng = np.random.default_rng(0)
+    image = torch.from_numpy(rng.standard_normal((1, 2, 4, 5))).requires_grad_()
+    points = torch.from_numpy(rng.uniform(-0.6, 0.6, (1, 2, 1, 2))).requires_grad_()
+
+    def squared_slopes(image: Any, points: Any) -> Any:
+        sampled = F.grid_sample(image, points, mode=mode, align_corners=True)
+        return torch.autograd.grad((sampled**2).sum(), (image, points), create_graph=True)
+
+    assert torch.autograd.gradgradcheck(squared_slopes, (image, points))
+
+
+def test_points_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    image, points = rng.standard_normal((2, 3, 5, 4)), rng.uniform(-1.2, 1.2, (2, 20, 10, 2))
+    found = []
+    for block in (1, 1 << 40):
+        monkeypatch.setattr(grid_module, "BLOCK", block)
+        inputs = torch.from_numpy(image).requires_grad_(), torch.from_numpy(points).requires_grad_()
+        out = F.grid_sample(*inputs, align_corners=False)
+        found.append([out.detach(), *torch.autograd.grad((out**2).sum(), inputs)])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

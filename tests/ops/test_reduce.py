@@ -296,6 +296,18 @@ def test_nan_is_sorted_behind_all_numbers() -> None:
     assert torch.searchsorted(torch.tensor([1.0, 2.0]), torch.tensor([nan, 1.5])).tolist() == [2, 1]
 
 
+def test_rows_are_distinct_and_in_order_whatever_their_bytes() -> None:
+    """Signs, both zeros, infinities and NaN, in every type; a row with NaN equals none."""
+    x = torch.tensor([[1.0, 0.0], [-2.0, inf], [-1.0, 5.0], [-2.0, -inf], [1.0, -0.0], [nan, 0.0], [nan, 0.0]])
+    rows, inverse, counts = torch.unique(x, dim=0, return_inverse=True, return_counts=True)
+    assert rows[:4].tolist() == [[-2, -inf], [-2, inf], [-1, 5], [1, 0]] and counts.tolist() == [1, 1, 1, 2, 1, 1]
+    assert inverse.tolist() == [3, 1, 2, 0, 3, 4, 5]
+    for d in (torch.int8, torch.int64, torch.float16, torch.bfloat16, torch.float64):
+        y = torch.tensor([[3, -1, 3], [-100, 7, -100]]).to(d)
+        assert torch.unique(y, dim=1).tolist() == [[-1, 3], [7, -100]]
+        assert torch.unique(y, dim=0).tolist() == [[-100, 7, -100], [3, -1, 3]]
+
+
 def test_running_extremes_keep_nan() -> None:
     values, indices = torch.tensor([1.0, 3.0, 3.0, nan, 2.0, nan, 4.0]).cummax(0)
     np.testing.assert_equal(values.tolist(), [1, 3, 3, nan, nan, nan, nan])

@@ -15,6 +15,7 @@ from ..autograd import modes
 from ..autograd.graph import LEAF
 from ..nn.modules.module import Module
 from ..ops.random import default_generator
+from ..run import installed
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .differentiable import Derivative, differentiable, leaves_behind
@@ -28,7 +29,7 @@ MISS: Any = object()
 MOST_VERSIONS = 8
 
 
-def compile(model: Any = None, *, fallback: bool = False, mode: Any = None, backend: Any = None, fullgraph: Any = None,
+def compile(model: Any = None, *, fallback: bool | None = None, mode: Any = None, backend: Any = None, fullgraph: Any = None,
             dynamic: Any = None, options: Any = None, disable: bool = False, name: Any = None) -> Any:  # fmt: skip
     """A function, or a module, that is traced at its first call and from then on runs as one plan of native code.
 
@@ -39,8 +40,9 @@ def compile(model: Any = None, *, fallback: bool = False, mode: Any = None, back
 
     Args:
         model: the function or module. None: a decorator.
-        fallback: run what can't be compiled as it is, with one warning, instead of raising.
-        mode, backend, fullgraph, dynamic, options, name: accepted for compatibility.
+        fallback: run what can't be compiled as it is, with one warning, instead of raising. By default so where Pullback
+            stands in PyTorch's place (:func:`pullback.install`), as PyTorch does, unless ``fullgraph`` says otherwise.
+        mode, backend, dynamic, options, name: accepted for compatibility.
         disable: give back ``model`` itself.
 
     Raises:
@@ -60,6 +62,8 @@ def compile(model: Any = None, *, fallback: bool = False, mode: Any = None, back
     >>> [round(step(x).item(), 3) for _ in range(3)]
     [3.0, 2.8, 2.6]
     """
+    if fallback is None:
+        fallback = not fullgraph and installed()
     if model is None:
         return functools.partial(compile, fallback=fallback, disable=disable)
     if disable:

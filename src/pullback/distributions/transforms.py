@@ -27,6 +27,7 @@ from .transform import (
     IndependentTransform,
     StackTransform,
     Transform,
+    _InverseTransform,  # noqa: F401  PyTorch's address of it, too
     demand_dims,
     identity_transform,
 )

@@ -105,8 +105,10 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
     if mask is None:
         return softmax(scores, -1)
     scores = scores + mask
-    nowhere = outcome.wrap((scores._array == -math.inf).all(-1, keepdims=True))
-    return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1)) if nowhere._array.any() else softmax(scores, -1)
+    if mask._array.__class__ is np.ndarray and not (mask._array == -math.inf).all(-1).any():
+        return softmax(scores, -1)
+    nowhere = (mask == -math.inf).all(-1, keepdim=True)
+    return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1))
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -149,7 +151,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if is_causal:
         attn_mask = _causal(query, key)
     elif attn_mask is not None and attn_mask.dtype.name == "bool":
-        attn_mask = _left_out(~attn_mask._array, query)
+        plain = attn_mask._array.__class__ is np.ndarray
+        attn_mask = _left_out(~attn_mask._array, query) if plain else where(attn_mask, 0.0, -math.inf).to(query.dtype)
     if alike:
         return _attention(query, key, value, attn_mask, number).out
     weights = _weights(query, key, attn_mask, number)

@@ -2,8 +2,8 @@
 
 A point's value is a sum over the pixels around it, weighted by a polynomial of where between them it lies, one for each
 dimension: ``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order, are the
-same sum with derivatives of the polynomials, and one operation is all of them. Its transpose in the image adds up what
-it would read. Both have the same rules, to any order.
+same sum with derivatives of the polynomials, and one operation, ``sampled``, is all of them. ``unsampled`` is its transpose
+in the image, ``moved`` that in the point; their rules are these three again, to any order.
 
 Coordinates -1 and 1 are the image's borders: with ``align_corners`` the centres of the outermost pixels, else their outer
 edges.
@@ -25,7 +25,6 @@ from . import half
 from .create import linspace
 from .matmul import matmul
 from .reduce import sum
-from .resample import place
 from .view import permute, reshape, transpose
 
 __all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
@@ -125,6 +124,10 @@ class Stencil:
         weights = np.stack(all) if order else all[0][None]
         return weights if self.outside is None else np.where(self.outside, 0, weights)
 
+    def within(self, values: np.ndarray) -> np.ndarray:
+        """Something of pixels (..., N, C, taps, points), 0 where there is none: also if it is infinite."""
+        return values if self.outside is None else np.where(self.outside[:, None], 0, values)
+
 
 def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
     """What the taps of all dimensions give, (N, taps, points), from what they are along each, (N, few, points)."""
@@ -147,14 +150,17 @@ def _blocks(grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, ch
         yield slice(at, at + step), Stencil(rows[:, at : at + step], spatial, how)
 
 
-def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
-    """The pixels of images (N, C, spatial...) that a stencil asks for: (N, C, taps, points)."""
-    n, channels, size = len(images), images.shape[1], math.prod(images.shape[2:])
+def _numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
+    """The numbers of pixels within all planes, (n, channels, taps, points)."""
     index = stencil.index[:, None]
-    if n * channels != 1:
-        index = index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
-    found = images.reshape(-1).take(index)
-    return found if stencil.outside is None else np.where(stencil.outside[:, None], 0, found)
+    if n * channels == 1:
+        return index
+    return index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
+
+
+def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
+    """The pixels of images (N, C, spatial...) that a stencil names: (N, C, taps, points)."""
+    return images.reshape(-1).take(_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
 
 
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackward0", method=False, linear="input")
@@ -163,7 +169,8 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
     out = np.zeros((n**order, images, channels, math.prod(points)), input.dtype)
     for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
-        np.add.reduce(_found(input, stencil) * stencil.weights(order)[:, :, None], 3, out=out[..., part])
+        found = stencil.within(_found(input, stencil))
+        np.add.reduce(found * stencil.weights(order)[:, :, None], 3, out=out[..., part])
     return out.reshape(*(n,) * order, images, channels, *points)
 
 
@@ -172,14 +179,11 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
     x = input.reshape(n**order, images, channels, 1, count)
-    values, index = (np.zeros((images, channels, len(BASES[how.mode][1]) ** n, count), d) for d in (input.dtype, np.int64))
+    out, size = np.zeros((images, channels, *spatial), input.dtype), math.prod(spatial)
     for part, stencil in _blocks(grid, spatial, how, order, channels):
-        added = np.add.reduce(x[..., part] * stencil.weights(order)[:, :, None], 0)
-        values[..., part] = added if stencil.outside is None else np.where(stencil.outside[:, None], 0, added)
-        index[..., part] = stencil.index[:, None]
-    shape = (images, channels, math.prod(values.shape[2:]))
-    out = place(values.reshape(shape), index.reshape(shape), (math.prod(spatial),), True)
-    return out.reshape(images, channels, *spatial)
+        values = stencil.within(np.add.reduce(x[..., part] * stencil.weights(order)[:, :, None], 0))
+        np.add.at(out.reshape(-1), _numbers(stencil, images, channels, size).reshape(-1), values.reshape(-1))
+    return out
 
 
 @half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False,
@@ -191,8 +195,8 @@ def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> 
     out = np.zeros((n, batch, count), input.dtype)
     for part, stencil in _blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
         weights = stencil.weights(order + 1)
-        along = np.add.reduce(_found(images, stencil) * x[..., part], 2) * weights.reshape(n, n**order, *weights.shape[1:])
-        np.add.reduce(along, (1, 3), out=out[..., part])
+        seen = stencil.within(np.add.reduce(_found(images, stencil) * x[..., part], 2, keepdims=True))[:, :, 0]
+        np.add.reduce(seen * weights.reshape(n, n**order, *weights.shape[1:]), (1, 3), out=out[..., part])
     return out.transpose(1, 2, 0).reshape(grid.shape)
 
 

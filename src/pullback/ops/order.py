@@ -168,11 +168,11 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
 
 def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where runs of equal rows begin, the number of each row's run, and how long they are."""
-    begins = np.ones(len(rows), bool)
-    begins[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
-    starts = begins.nonzero()[0]
-    counts = np.diff(starts, append=len(rows))
-    return starts, np.arange(len(starts)).repeat(counts), counts
+    differs = np.ones(len(rows) + 1, bool)  # from the one before, or there is none
+    differs[1:-1] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    ends = differs.nonzero()[0]
+    counts = ends[1:] - ends[:-1]
+    return ends[:-1], np.arange(len(counts)).repeat(counts), counts
 
 
 @op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)

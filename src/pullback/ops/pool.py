@@ -11,7 +11,6 @@ The derivative of a maximum places the gradient at its index, and keeps nothing 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -42,6 +41,7 @@ __all_functional__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_av
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
+FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
 
 
 # --- maxima of windows ------------------------------------------------------------------------------------------
@@ -86,6 +86,8 @@ class Sliding(NamedTuple):
         fast = kernels.run("pool", "maxima", planes.size, planes, layout, self.spatial)
         if fast is not None:
             return fast
+        if planes.size * math.prod(layout.kernel) < FEW and not any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):
+            return _within(*self).maxima(planes)
         corners, offsets, first = _numbering(*self)
         least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
         values = np.empty((len(planes), *layout.size), planes.dtype)
@@ -103,28 +105,77 @@ class Sliding(NamedTuple):
 
 
 class Scattered(NamedTuple):
-    """Windows anywhere: for each dimension where the elements are, (planes or 1, size, elements)."""
+    """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
 
-    spatial: tuple[int, ...]
-    elements: tuple[np.ndarray, ...]
+    An element may be named twice in a row, to make all windows of one length.
+    """
+
+    spatial: Ints
+    size: Ints
+    numbers: np.ndarray
 
     def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
-        n = len(self.spatial)
-        numbers = []
-        for tap in itertools.product(*(range(e.shape[-1]) for e in self.elements)):
-            number: Any = 0
-            for d, (e, k, length) in enumerate(zip(self.elements, tap, self.spatial)):
-                number = number * length + e[..., k].reshape(len(e), *[1] * d, e.shape[1], *[1] * (n - d - 1))
-            numbers.append(np.broadcast_to(number, (len(planes), *number.shape[1:])))
-        flat = planes.reshape(len(planes), math.prod(self.spatial))
-        views = [np.take_along_axis(flat, number.reshape(len(number), math.prod(number.shape[1:])), 1)
-                 .reshape(number.shape) for number in numbers]  # fmt: skip
-        values, taps = _first_maxima(views, np.zeros((), np.uint8))
-        indices = np.empty(values.shape, np.int64)
-        for tap, number in enumerate(numbers):
-            np.copyto(indices, number, where=taps == tap)
-        return values, indices
+        each, count = math.prod(self.spatial), math.prod(self.numbers.shape[1:])
+        flat, step = planes.reshape(len(planes), each), max(1, BLOCK // max(1, count))
+        if len(planes) <= step:
+            values, indices = _largest(flat, self.numbers)
+        else:
+            values, indices = (np.empty((len(planes), self.numbers.shape[1]), d) for d in (planes.dtype, np.int64))
+            for at in range(0, len(planes), step):
+                part = slice(at, at + step)
+                values[part], indices[part] = _largest(flat[part], self.numbers if len(self.numbers) == 1 else self.numbers[part])
+        shape = (len(planes), *self.size)
+        return values.reshape(shape), indices.reshape(shape)
+
+
+def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
+    (n, each), (sets, windows, taps) = flat.shape, numbers.shape
+    seen = flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
+    tap = seen.argmax(2)
+    if seen.dtype.kind == "f" and seen.size and np.isnan(seen.max()):
+        nan = seen != seen
+        tap = np.where(nan.any(2), taps - 1 - nan[..., ::-1].argmax(2), tap)
+    tap += np.arange(0, windows * taps, taps)
+    if n > 1:
+        row = np.arange(n)[:, None] * (windows * taps)
+        return seen.reshape(-1).take(tap + row), numbers.reshape(-1).take(tap if sets == 1 else tap + row)
+    return seen.reshape(-1).take(tap), numbers.reshape(-1).take(tap)
+
+
+def _numbers(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
+    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements) each."""
+    total, *rest = elements
+    for length, more in zip(spatial[1:], rest):
+        total = total[:, :, None, :, None] * length + more[:, None, :, None, :]
+        n, *shape = total.shape
+        total = total.reshape(n, shape[0] * shape[1], shape[2] * shape[3])
+    return total
+
+
+@functools.lru_cache(64)
+def _within(spatial: Ints, layout: Layout) -> Scattered:
+    """Windows at even distances without their padding."""
+    elements = []
+    for i, k, o, s, p, d in zip(spatial, *layout[:5]):
+        start = np.arange(o)[:, None] * s - p
+        first = np.where(start < 0, start % d, start)
+        last = i - 1 - (i - 1 - start) % d
+        elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
+    return Scattered(spatial, layout.size, _numbers(spatial, elements))
+
+
+@functools.lru_cache(64)
+def _sharing(spatial: Ints, size: Ints) -> Scattered:
+    """Windows that share out the elements, of which neighbours may have some in common."""
+    elements = []
+    for i, o in zip(spatial, size):
+        window = np.arange(o)
+        start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
+        taps = np.arange(np.max(stop - start, initial=1))
+        elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])
+    return Scattered(spatial, size, _numbers(spatial, elements))
 
 
 @half.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
@@ -161,9 +212,8 @@ def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[
     return tuple(map(int, value)) * (n // len(value))
 
 
-def _check_spatial(name: str, input: Tensor, n: int) -> tuple[int, ...]:
+def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
     """The spatial sizes."""
-    shape = tuple(input.shape)
     if n > 1 and len(shape) not in (n + 1, n + 2):
         raise noted(RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"),
                     f"its shape is {shape}")  # fmt: skip
@@ -175,8 +225,15 @@ def _check_spatial(name: str, input: Tensor, n: int) -> tuple[int, ...]:
 
 def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
              ceil_mode: bool) -> Sliding:  # fmt: skip
+    options = (v if v is None or isinstance(v, (int, np.integer)) else tuple(v) for v in (kernel_size, stride, padding, dilation))
+    return _checked(name, tuple(input.shape), n, *options, bool(ceil_mode))
+
+
+@functools.lru_cache(256, typed=True)
+def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+             ceil_mode: bool) -> Sliding:  # fmt: skip
     kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride in (None, (), []) else _each(stride, n, name, "stride", "omitted, ")
+    stride = kernel if stride in (None, ()) else _each(stride, n, name, "stride", "omitted, ")
     padding, dilation = _each(padding, n, name, "padding"), _each(dilation, n, name, "dilation")
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {min(kernel)}")
@@ -190,7 +247,7 @@ def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, pa
     if any(p > k // 2 for p, k in zip(padding, kernel)):
         raise RuntimeError("pad should be at most half of effective kernel size, but got "
                            f"pad={padding}, kernel_size={kernel} and dilation={dilation}")  # fmt: skip
-    spatial = _check_spatial(name, input, n)
+    spatial = _check_spatial(name, shape, n)
     size = []
     for i, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
         o = (i + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
@@ -198,7 +255,7 @@ def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, pa
     if min(size) < 1:
         if n == 1:
             raise RuntimeError(f"{name}() Invalid computed output size: {size[0]}")
-        given, made = ("x".join(map(str, (input.shape[-n - 1], *each))) for each in (spatial, size))
+        given, made = ("x".join(map(str, (shape[-n - 1], *each))) for each in (spatial, size))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
     return Sliding(spatial, Layout(kernel, tuple(size), stride, padding, dilation))
 
@@ -305,13 +362,7 @@ def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: 
         kernel = tuple(i // o for i, o in zip(spatial, size))
         shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
     else:
-        elements = []
-        for i, o in zip(spatial, size):
-            window = np.arange(o)
-            start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
-            taps = np.arange(np.max(stop - start, initial=1))
-            elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])  # short ones repeat their last
-        shape = Scattered(spatial, tuple(elements))
+        shape = (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)
     return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
 
 
@@ -359,7 +410,7 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    spatial = _check_spatial(name, input, n)
+    spatial = _check_spatial(name, tuple(input.shape), n)
     kernel = _each(kernel_size, n, name, "kernel_size")
     if output_size is None:
         ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
@@ -382,7 +433,8 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         start = np.trunc((np.arange(o, dtype=at.dtype) + u) * step).astype(int) - np.trunc(u * step).astype(int)
         start[:, -1] = i - k
         elements.append(start[..., None] + np.arange(k))
-    return _pooled(f"FractionalMaxPool{n}DBackward0", input, Scattered(spatial, tuple(elements)), return_indices)
+    windows = Scattered(spatial, size, _numbers(spatial, elements))
+    return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
 
 
 @op.composite(method=False)
@@ -506,21 +558,26 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
     return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
 
 
+@functools.lru_cache(64)
+def _averages(shape: Sliding, count_include_pad: bool) -> tuple[tuple[Line, ...], Any]:
+    """The lines that sum windows, and how many elements these have."""
+    spatial, layout = shape
+    lengths = []
+    for i, k, o, s, p in zip(spatial, *layout[:4]):
+        border = p if count_include_pad else 0
+        start = np.arange(o) * s - p
+        lengths.append(np.minimum(start + k, i + border) - np.maximum(start, -border))
+    count = functools.reduce(np.multiply.outer, lengths)
+    return tuple(map(_sums, spatial, *layout[:4])), int(count.flat[0]) if np.all(count == count.flat[0]) else count
+
+
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    spatial, layout = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
-    divisor: Any = divisor_override
-    if divisor is None:
-        lengths = []
-        for i, k, o, s, p in zip(spatial, *layout[:4]):
-            border = p if count_include_pad else 0
-            start = np.arange(o) * s - p
-            lengths.append(np.minimum(start + k, i + border) - np.maximum(start, -border))
-        divisor = functools.reduce(np.multiply.outer, lengths)
-        divisor = int(divisor.flat[0]) if np.all(divisor == divisor.flat[0]) else divisor
-    return resample(input, list(map(_sums, spatial, *layout[:4])), None, divisor, f"AvgPool{n}DBackward0")
+    shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
+    lines, divisor = _averages(shape, bool(count_include_pad))
+    return resample(input, lines, None, divisor_override or divisor, f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)

@@ -31,6 +31,7 @@ __all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle"
                       "upsample", "upsample_bilinear", "upsample_nearest"]  # fmt: skip
 
 ALL = slice(None)
+FEW = 1 << 12  # entries that are faster read at once than line by line
 
 
 # --- linear maps along one dimension ----------------------------------------------------------------------------
@@ -64,7 +65,8 @@ class Line:
 
         Where rows and columns advance at a whole ratio, as in pooling or doubling, a group is those at one distance
         from that ratio, which makes slices of both; else it is the first entries of all rows, then the second ones...
-        In such a group no row occurs twice. If there are fewer rows than that, a group is a row, and to be summed.
+        In such a group no row occurs twice. If there are fewer rows than that, a group is a row, and to be summed; if
+        there are fewer columns, a column, which is spread.
         """
         rows, columns, (out, into) = self.rows, self.columns, self.size
         if not len(rows):
@@ -74,10 +76,11 @@ class Line:
         rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
         least = max(rank.max() + 1, np.bincount(columns).max())
         group = distance if len(np.unique(distance)) <= least + 2 else rank
-        group = rows if len(np.unique(group)) > out else group
+        groups = len(np.unique(group))
+        group = group if groups <= min(out, into) else rows if out <= into else columns
         parts = [(rows[k], columns[k], self.weights[k]) for k in (group == g for g in np.unique(group))]
-        return [(int(r[0]) if group is rows else _evenly(r), _evenly(c), w[0] if np.all(w == w[0]) else w)
-                for r, c, w in parts]  # fmt: skip
+        return [(int(r[0]) if group is rows else _evenly(r), slice(c[0], c[0] + 1) if group is columns else _evenly(c),
+                 w[0] if np.all(w == w[0]) else w) for r, c, w in parts]  # fmt: skip
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
@@ -99,21 +102,61 @@ def _evenly(index: np.ndarray) -> slice | np.ndarray:
     return slice(int(index[0]), int(index[-1]) + 1, step) if step > 0 and np.all(np.diff(index) == step) else index
 
 
+class Together:
+    """Lines along several dimensions as one map of planes, all entries of which are read at once.
+
+    Attributes:
+        columns, weights: of the entries, in the order of the rows; weights are None if all are 1.
+        starts: where in these the rows begin.
+        filled: the rows that have entries; None if that is all.
+    """
+
+    def __init__(self, lines: tuple[Line, ...]) -> None:
+        rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
+        for line in lines:
+            rows = np.add.outer(rows * line.size[0], line.rows).ravel()
+            columns = np.add.outer(columns * line.size[1], line.columns).ravel()
+            weights = np.multiply.outer(weights, line.weights).ravel()
+        order = rows.argsort(kind="stable")
+        filled, self.starts = np.unique(rows[order], return_index=True)
+        self.size = tuple(line.size[0] for line in lines)
+        self.columns, self.weights = columns[order], None if np.all(weights == 1) else weights[order]
+        self.filled = None if len(filled) == math.prod(self.size) else filled
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        lead = x.shape[: x.ndim - len(self.size)]
+        planes = math.prod(lead)
+        x = x.reshape(planes, math.prod(x.shape[len(lead) :])).take(self.columns, 1)
+        if self.weights is not None:
+            x *= self.weights.astype(x.dtype)
+        out = np.add.reduceat(x, self.starts, 1, x.dtype)
+        if self.filled is not None:
+            sums, out = out, np.zeros((planes, math.prod(self.size)), x.dtype)
+            out[:, self.filled] = sums
+        return out.reshape(*lead, *self.size)
+
+
+_together = functools.lru_cache(64)(Together)
+
+
 @half.general(node=lambda input, lines, before, after, name: name, method=False)
-def resample(input: Tensor, lines: Sequence[Line], before: Any, after: Any, name: str) -> Tensor:
+def resample(input: Tensor, lines: tuple[Line, ...], before: Any, after: Any, name: str) -> Tensor:
     """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (None: not divided)."""
     dtype = input.dtype
     x = input if before is None else input / np.asarray(before, dtype)
     first = x.ndim - len(lines)
-    for i, line in sorted(enumerate(lines), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
-        x = line(x, first + i)
+    if 0 < math.prod([len(line.rows) for line in lines], start=math.prod(x.shape[:first])) < FEW:
+        x = _together(lines)(x)
+    else:
+        for i, line in sorted(enumerate(lines), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
+            x = line(x, first + i)
     if after is not None:
         x = x / np.asarray(after, dtype)
     return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x
 
 
 resample.vjp(input=lambda g, lines, before, after, name:
-             resample(g, [line.transposed for line in lines], after, before, name))  # fmt: skip
+             resample(g, tuple([line.transposed for line in lines]), after, before, name))  # fmt: skip
 
 
 # --- interpolation ----------------------------------------------------------------------------------------------
@@ -167,21 +210,24 @@ def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: 
     return Line((into, size), np.broadcast_to(np.arange(into), columns.shape), columns, np.asarray(weights, np.float64))
 
 
-@functools.lru_cache(256)
-def averaging(size: int, into: int) -> tuple[Line, np.ndarray]:
-    """The line that sums windows ``[floor(o * size / into), ceil((o + 1) * size / into))``, and their lengths."""
-    o = np.arange(into)
-    start, stop = o * size // max(1, into), -(-(o + 1) * size // max(1, into))
-    columns = start + np.arange(np.max(stop - start, initial=0))[:, None]
-    rows = np.broadcast_to(o, columns.shape)
-    return Line((into, size), rows, np.minimum(columns, size - 1), columns < stop), stop - start
+@functools.lru_cache(64)
+def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> tuple[tuple[Line, ...], np.ndarray]:
+    """The lines that sum windows ``[floor(o * size / into), ceil((o + 1) * size / into))``, and how many elements these have."""
+    lines, lengths = [], []
+    for size, n in zip(spatial, into):
+        o = np.arange(n)
+        start, stop = o * size // max(1, n), -(-(o + 1) * size // max(1, n))
+        columns = start + np.arange(np.max(stop - start, initial=0))[:, None]
+        rows = np.broadcast_to(o, columns.shape)
+        lines.append(Line((n, size), rows, np.minimum(columns, size - 1), columns < stop))
+        lengths.append(stop - start)
+    return tuple(lines), functools.reduce(np.multiply.outer, lengths)
 
 
-def adaptive_average(input: Tensor, size: Sequence[int]) -> Tensor:
+def adaptive_average(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The mean over windows that share out the last dimensions among ``size`` results."""
     n = len(size)
-    lines, lengths = zip(*map(averaging, input.shape[-n:], size))
-    count = functools.reduce(np.multiply.outer, lengths)
+    lines, count = averaging(tuple(input.shape[-n:]), size)
     return resample(input, lines, None, count, f"AdaptiveAvgPool{n}DBackward0")
 
 
@@ -249,8 +295,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         scales = (None,) * n
     bytes_wanted = input.dtype is uint8 and not mode.startswith("nearest")
     x = input.to(float32) if bytes_wanted else input
-    lines = [_interpolating(mode, i, o, bool(align_corners), s, antialias, x.dtype is not float64)
-             for i, o, s in zip(spatial, into, scales)]  # fmt: skip
+    lines = tuple([_interpolating(mode, i, o, bool(align_corners), s, antialias, x.dtype is not float64)
+                   for i, o, s in zip(spatial, into, scales)])  # fmt: skip
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
     out = resample(x, lines, None, None, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
     return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
