@@ -10,7 +10,7 @@ import pytest
 import pullback as torch
 from pullback.nn import functional as F
 from pullback.ops import grid as grid_module
-from pullback.ops import pool, resample
+from pullback.ops import maxima, resample
 from pullback.ops.resample import Line
 
 INF, NAN = float("inf"), float("nan")
@@ -59,7 +59,7 @@ def test_overlapping_windows_add_their_gradients() -> None:
 def test_many_planes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 5, 6, 7)))
     whole = F.max_pool2d(x, 3, 2, 1, return_indices=True)
-    monkeypatch.setattr(pool, "BLOCK", 50)
+    monkeypatch.setattr(maxima, "BLOCK", 50)
     for a, b in zip(F.max_pool2d(x, 3, 2, 1, return_indices=True), whole):
         assert torch.equal(a, b)
 
@@ -270,12 +270,12 @@ def test_few_windows_are_pooled_like_many(seed: int, monkeypatch: pytest.MonkeyP
     size, stride = tuple(map(int, rng.integers(2, 5, 2))), tuple(map(int, rng.integers(1, 4, 2)))
     found = []
     for few in (0, 1 << 40):
-        monkeypatch.setattr(pool, "FEW", few)
+        monkeypatch.setattr(maxima, "FEW", few)
         monkeypatch.setattr(resample, "FEW", few)
         x = torch.from_numpy(values).requires_grad_()
-        maxima = F.max_pool2d(x, size, stride, 1, return_indices=True)
+        greatest = F.max_pool2d(x, size, stride, 1, return_indices=True)
         means = F.avg_pool2d(x, size, stride, 1, ceil_mode=True), F.interpolate(x[None], size=size, mode="bicubic")
-        found.append([a.detach().numpy() for a in (*maxima, *means, *torch.autograd.grad(means[0].sum(), x))])
+        found.append([a.detach().numpy() for a in (*greatest, *means, *torch.autograd.grad(means[0].sum(), x))])
     for few_at_once, one_by_one in zip(*found):
         np.testing.assert_allclose(few_at_once, one_by_one, rtol=1e-12, atol=1e-12)
 

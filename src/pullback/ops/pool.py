@@ -1,11 +1,8 @@
 """Pooling: the maximum, the mean or a norm of windows, and maxima put back where they came from.
 
-Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Of equal
-maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a maximum.
-An index is the number of an element within its plane.
-
-The derivative of a maximum places the gradient at its index, and keeps nothing else. Means are linear maps of
-:mod:`pullback.ops.resample`, where their rules are.
+Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Here are the public functions and
+what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`, and means are linear maps of
+:mod:`pullback.ops.resample`, each with its rule.
 """
 
 from __future__ import annotations
@@ -13,19 +10,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op
+from .. import dtypes, op
 from ..complaint import noted
-from ..dtypes import OF_NUMPY, int64
+from ..dtypes import int64
 from ..tensor import Tensor
-from . import half
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .convolution import Layout, framed, windows
+from .convolution import Layout
+from .maxima import Scattered, Sliding, maxima, numbers_of, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
@@ -40,161 +37,6 @@ __all_functional__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_av
                       "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]  # fmt: skip
 
 Ints = Sequence[int]
-BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
-FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
-
-
-# --- maxima of windows ------------------------------------------------------------------------------------------
-
-
-def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The maxima over arrays of one shape, and from which array each is; at least from the one ``first`` says."""
-    count = np.uint8 if len(views) <= 256 else np.int32
-    values, taps = views[0].copy(), np.empty(views[0].shape, count)
-    taps[...] = first
-    for tap, view in enumerate(views[1:], 1):
-        np.maximum(taps, np.multiply(view > values, count(tap), dtype=count), out=taps)
-        np.maximum(values, view, out=values)
-    if values.dtype.kind == "f" and values.size and np.isnan(values.max()):
-        for tap, view in enumerate(views):
-            np.copyto(taps, count(tap), where=view != view)
-    return values, taps
-
-
-@functools.lru_cache(64)
-def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The index of each window's first element (which may be padding), the way from there to the others, and the
-    place in the kernel of the first that is no padding."""
-    each = list(zip(*layout[:5], [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]))
-    corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * row for _, o, s, p, _, row in each])
-    offsets = functools.reduce(np.add.outer, [np.arange(k) * d * row for k, _, _, _, d, row in each])
-    first = np.zeros((), int)
-    for k, o, s, p, d, _ in each:
-        first = np.add.outer(first * k, np.maximum(0, -((np.arange(o) * s - p) // d)))
-    return corners, offsets.ravel(), first
-
-
-class Sliding(NamedTuple):
-    """Windows at even distances."""
-
-    spatial: Ints
-    layout: Layout
-
-    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
-        layout = self.layout
-        fast = kernels.run("pool", "maxima", planes.size, planes, layout, self.spatial)
-        if fast is not None:
-            return fast
-        if planes.size * math.prod(layout.kernel) < FEW and not any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):
-            return _within(*self).maxima(planes)
-        corners, offsets, first = _numbering(*self)
-        least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
-        values = np.empty((len(planes), *layout.size), planes.dtype)
-        indices = np.empty(values.shape, np.int64)
-        step = max(1, BLOCK // max(1, math.prod(self.spatial)))
-        for at in range(0, len(planes), step):
-            part = slice(at, at + step)
-            view = windows(framed(planes[part], layout.padding, layout.reach, least), layout)
-            views = [view[(slice(None), *tap)] for tap in np.ndindex(*layout.kernel)]
-            values[part], taps = _first_maxima(views, first)
-            np.add(corners, offsets.take(taps), out=indices[part])
-        if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding, and -inf
-            np.minimum(indices, math.prod(self.spatial) - 1, out=indices)
-        return values, indices
-
-
-class Scattered(NamedTuple):
-    """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
-
-    An element may be named twice in a row, to make all windows of one length.
-    """
-
-    spatial: Ints
-    size: Ints
-    numbers: np.ndarray
-
-    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
-        each, count = math.prod(self.spatial), math.prod(self.numbers.shape[1:])
-        flat, step = planes.reshape(len(planes), each), max(1, BLOCK // max(1, count))
-        if len(planes) <= step:
-            values, indices = _largest(flat, self.numbers)
-        else:
-            values, indices = (np.empty((len(planes), self.numbers.shape[1]), d) for d in (planes.dtype, np.int64))
-            for at in range(0, len(planes), step):
-                part = slice(at, at + step)
-                values[part], indices[part] = _largest(flat[part], self.numbers if len(self.numbers) == 1 else self.numbers[part])
-        shape = (len(planes), *self.size)
-        return values.reshape(shape), indices.reshape(shape)
-
-
-def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
-    (n, each), (sets, windows, taps) = flat.shape, numbers.shape
-    seen = flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
-    tap = seen.argmax(2)
-    if seen.dtype.kind == "f" and seen.size and np.isnan(seen.max()):
-        nan = seen != seen
-        tap = np.where(nan.any(2), taps - 1 - nan[..., ::-1].argmax(2), tap)
-    tap += np.arange(0, windows * taps, taps)
-    if n > 1:
-        row = np.arange(n)[:, None] * (windows * taps)
-        return seen.reshape(-1).take(tap + row), numbers.reshape(-1).take(tap if sets == 1 else tap + row)
-    return seen.reshape(-1).take(tap), numbers.reshape(-1).take(tap)
-
-
-def _numbers(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
-    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements) each."""
-    total, *rest = elements
-    for length, more in zip(spatial[1:], rest):
-        total = total[:, :, None, :, None] * length + more[:, None, :, None, :]
-        n, *shape = total.shape
-        total = total.reshape(n, shape[0] * shape[1], shape[2] * shape[3])
-    return total
-
-
-@functools.lru_cache(64)
-def _within(spatial: Ints, layout: Layout) -> Scattered:
-    """Windows at even distances without their padding."""
-    elements = []
-    for i, k, o, s, p, d in zip(spatial, *layout[:5]):
-        start = np.arange(o)[:, None] * s - p
-        first = np.where(start < 0, start % d, start)
-        last = i - 1 - (i - 1 - start) % d
-        elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
-    return Scattered(spatial, layout.size, _numbers(spatial, elements))
-
-
-@functools.lru_cache(64)
-def _sharing(spatial: Ints, size: Ints) -> Scattered:
-    """Windows that share out the elements, of which neighbours may have some in common."""
-    elements = []
-    for i, o in zip(spatial, size):
-        window = np.arange(o)
-        start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
-        taps = np.arange(np.max(stop - start, initial=1))
-        elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])
-    return Scattered(spatial, size, _numbers(spatial, elements))
-
-
-@half.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
-def maxima(input: Tensor, windows: Any, name: str) -> Any:
-    """The maxima of windows over the last dimensions, and their indices in these."""
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[input.dtype])}'")
-    n = len(windows.spatial)
-    lead = input.shape[: input.ndim - n]
-    planes = input.reshape(math.prod(lead), *windows.spatial)
-    return tuple(a.reshape(*lead, *a.shape[1:]) for a in windows.maxima(planes))
-
-
-maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))
-
-
-def _pooled(name: str, input: Tensor, shape: Any, return_indices: bool) -> Any:
-    result = maxima(input, shape, name)
-    return tuple(result) if return_indices else result[0]
 
 
 # --- options, sizes, and what is wrong with them ----------------------------------------------------------------
@@ -282,6 +124,11 @@ def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[
 # --- max pools --------------------------------------------------------------------------------------------------
 
 
+def _pooled(name: str, input: Tensor, shape: Any, return_indices: bool) -> Any:
+    result = maxima(input, shape, name)
+    return tuple(result) if return_indices else result[0]
+
+
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               return_indices: bool) -> Any:  # fmt: skip
     shape = _sliding(f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode)
@@ -362,7 +209,7 @@ def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: 
         kernel = tuple(i // o for i, o in zip(spatial, size))
         shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
     else:
-        shape = (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)
+        shape = sharing(spatial, size)
     return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
 
 
@@ -433,7 +280,7 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         start = np.trunc((np.arange(o, dtype=at.dtype) + u) * step).astype(int) - np.trunc(u * step).astype(int)
         start[:, -1] = i - k
         elements.append(start[..., None] + np.arange(k))
-    windows = Scattered(spatial, size, _numbers(spatial, elements))
+    windows = Scattered(spatial, size, numbers_of(spatial, elements))
     return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
 
 
