@@ -224,69 +224,92 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 
 def general_call(op: Op) -> Callable:
-    """Any other signature."""
-    if op.tensors == (0,) and not op.listed and not op.outputs and op.kind == "general":
-        return single_call(op)
-    total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
+    """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some with names."""
+    total = len(op.params)
+    if op.listed or not op.tensors or op.kind == "elementwise":
+        slow = elementwise_slow if op.kind == "elementwise" else general_slow
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
-        return slow(op, args, out)
+        def call_slowly(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None) if kwargs else None
+            return slow(op, op.bind(args, kwargs) if kwargs or len(args) != total else args, out)
 
-    return call
-
-
-def single_call(op: Op) -> Callable:
-    """One tensor in, one out, with options. A node keeps the input, its shape, the result (each if a rule asks) and the options."""
-    total, impl, node_name = len(op.params), op.impl, op.node_name
+        return call_slowly
+    impl, tensors, node_name, alone, named = op.impl, op.tensors, op.node_name, op.tensors == (0,), op.result
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
-    keep_x = keep_shape = keep_out = 0
+    optional = {i for i in tensors[1:] if op.defaults[i] is None}
+    inference, getters = storage.INFERENCE_TENSOR, op.getters
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        input = args[0]
-        if input.__class__ is ndarray:
-            return asarray(impl(*args))
-        c = input.__class__
-        if modes.special or out is not None or c is not Tensor and c not in PLAIN or input._view is storage.INFERENCE_TENSOR:
+        if alone and args[0].__class__ is ndarray:
+            return asarray(impl(*args)) if named is None else impl(*args)
+        if modes.special or out is not None:
             return general_slow(op, args, out)
-        x, options = input._array, args[1:]
+        values, edges, wanted, bit = list(args), [], 0, 1
+        for i in tensors:
+            x, e = args[i], None
+            c = x.__class__
+            if c is Tensor or c in PLAIN:
+                e = x._fn
+                if x._view is not None:
+                    if x._view is inference:
+                        return general_slow(op, args, out)
+                    e = storage.edge_of(x)
+                elif e is LEAF:
+                    e = x
+                values[i] = x._array  # after the edge: a view may just have caught up with its base
+                if e is not None:
+                    wanted += bit
+            elif not (x is None and i in optional or i and (c is float or c is int)):
+                return general_slow(op, args, out)
+            edges.append(e)
+            bit += bit
         try:
-            value = impl(x, *options)
+            value = impl(*values)
         except Exception as error:
-            raise explained(op, (x,), error) from None
-        if value.__class__ is not ndarray:
-            value = asarray(value)
-        e = input._fn
-        if input._view is not None:
-            e = storage.edge_of(input)
-        elif e is LEAF:
-            e = input
-        if e is None or modes.silent and not modes.is_grad_enabled():
-            result = outcome.bare(value)
+            raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
+        if value.__class__ is not ndarray and isinstance(value, lift.Lifted):  # such as a sparse value
+            return finished(op, args, edges, values, value, None, 1)
+        arrays = [v if v.__class__ is ndarray else asarray(v) for v in ((value,) if named is None else value)]
+        of_interest = () if not wanted or modes.silent and not modes.is_grad_enabled() else (0,) if named is None else op.differentiable
+        taking_part = [i for i in of_interest if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
+        if not taking_part:
+            results = [outcome.bare(a) for a in arrays]
             if modes.silent and modes._local.made is not None:
-                storage.mark(result, e, input)
+                for r in results:
+                    storage.mark(r, next((e for e in edges if e is not None), None), *args)
+            return results[0] if named is None else named(*results)
+        first = taking_part[0]
+        d = arrays[first].dtype
+        node = Node if Node is not None else op.node_type(node_name(*args), False)
+        if not (d is FLOAT32 or d is FLOAT64) and d.kind == "c":
+            node = op.node_type(node.__name__, True)
+        saved = []
+        for kind, i, users in getters:
+            v = None
+            if users & wanted:
+                v = arrays[i] if kind == "out" else values[i]
+                if kind == "shape":
+                    v = getattr(v, "shape", ())
+            saved.append(v)
+        result = outcome.recorded(arrays[first], node, tuple(edges), tuple(saved), getframe(1))
+        if named is None:
             return result
-        d = value.dtype
-        if d is FLOAT32 or d is FLOAT64:
-            node = Node if Node is not None else op.node_type(node_name(*args), False)
-        elif OF_NUMPY[d].category < FLOATING:
-            return outcome.bare(value)
-        else:
-            node = op.node_type(op.node_name if Node is not None else node_name(*args), d.kind == "c")
-        saved = x if keep_x else None, x.shape if keep_shape else None, value if keep_out else None, *options
-        return outcome.recorded(value, node, (e,), saved, getframe(1))
+        results = [result if i == first else outcome.bare(a) for i, a in enumerate(arrays)]
+        if len(taking_part) > 1:
+            node = result._fn
+            node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
+            for number, i in enumerate(taking_part):
+                results[i]._fn = Output(node, number)
+        return named(*results)
 
     def lay_out() -> None:
-        nonlocal keep_x, keep_shape, keep_out
-        keep_x, keep_shape, keep_out = (users for _, _, users in op.getters[:3])
+        nonlocal getters
+        getters = op.getters
 
     op.after_layout.append(lay_out)
-    op.layout = (op.params[0], op.params[0] + "_shape", "out", *op.params[1:])
     return call
 
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels, lift
-from .autograd.graph import Node
+from .autograd.graph import Node, pulled
 from .calling import elementwise_call, general_call, view_call
 from .complaint import noted
 from .return_types import named
@@ -105,8 +105,7 @@ class Op:
         for rule in rules.values():
             names += [n for n in _names(rule) if n not in names]
         self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
-        self.pulls = tuple(self._pull(rules.get(self.params[p]), p) for p in self.tensors)
-        self._spread()
+        self.teach(tuple(self.pull(rules.get(self.params[p]), p) for p in self.tensors))
 
     def vjp_all(self, rule: Callable) -> Callable:
         """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor argument."""
@@ -139,7 +138,7 @@ class Op:
         for fn in self.after_layout:
             fn()
 
-    def _pull(self, rule: Callable | None, param: int) -> Callable:
+    def pull(self, rule: Callable | None, param: int) -> Callable:
         """The rule as a function of (g, saved)."""
         if rule is None:
             return missing_rule(self.name, self.params[param])
@@ -153,6 +152,11 @@ class Op:
             i, j = at
             return lambda g, saved: rule(g, saved[i], saved[j])
         return lambda g, saved: rule(g, *[saved[i] for i in at])
+
+    def teach(self, pulls: tuple[Callable, ...]) -> None:
+        """Let nodes use these functions of (g, saved), one a tensor argument."""
+        self.pulls = pulls
+        self._spread()
 
     def _spread(self) -> None:
         for (_, is_complex, is_lifted), cls in self.nodes.items():
@@ -171,7 +175,7 @@ class Op:
             cls._pulls = None
         if is_lifted:
             pulls = cls._pulls
-            pull = cls._pull if pulls is None else lambda node, g, saved, edges: [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
+            pull = cls._pull if pulls is None else lambda node, g, saved, edges: pulled(pulls, g, saved, edges)
             cls._pull = lift.lifting(pull)  # type: ignore[method-assign]
             cls._pulls = None
 
@@ -244,7 +248,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
         if pulls is None:
             results = pull(node, g, saved, edges)
         else:
-            results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
+            results = pulled(pulls, g, saved, edges)
         return [None if r is None else conj(r) for r in results]
 
     return conjugated

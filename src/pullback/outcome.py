@@ -15,10 +15,10 @@ import numpy as np
 
 from . import kernels
 from .autograd import modes
-from .autograd.graph import LEAF, USERS, Node, clock, made_here
+from .autograd.graph import LEAF, OURS, USERS, Node, clock, made_here
 from .tensor import PLAIN, Tensor
 
-ENOUGH = 1 if kernels.MODE == "always" else 20_000  # nodes: about as long to record as machine code is to load
+ENOUGH = 1 if kernels.MODE == "always" else 4_000  # nodes: a program that records more will record many more
 _count: float = 0
 new = object.__new__
 
@@ -78,19 +78,26 @@ def _load() -> None:
     _count = -math.inf
     if not kernels.start():
         return
+    from . import storage
+    from .autograd import engine
     from .op import REGISTRY
 
     try:
-        from .kernels import objects, operators
+        from .kernels import objects, operators, walk
 
-        recording = objects.Recording(Tensor, Node, clock, USERS, made_here)
+        recording = objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
         functions = recording.bare(), recording.recorded()
-        methods = {name: operators.method(REGISTRY[name], recording, PLAIN, LEAF, modes) for name in operators.METHODS}
+        methods = {name: operators.method(REGISTRY[name], recording, PLAIN, LEAF, modes, storage.mark) for name in operators.METHODS}
+        pulls = {op: tuple([operators.rule(op, i) for i in range(len(op.tensors))]) for op in map(REGISTRY.get, operators.RULES)}
+        walking = walk.walk(engine, Tensor)
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
+    engine.walk = walking
     for name, method in methods.items():
         op, attribute = REGISTRY[name], operators.METHODS[name]
         if Tensor.__dict__[attribute] is op.operator:  # not if it was replaced
             setattr(Tensor, attribute, method)
             op.after_layout.append(partial(setattr, Tensor, attribute, op.operator))  # a new rule may ask for more
+    for op, rules in pulls.items():
+        op.teach(rules)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import nn, outcome
+from pullback import nn, outcome, storage
 from pullback.autograd import graph, modes
 from pullback.op import REGISTRY
 from pullback.tensor import PLAIN, Tensor
@@ -23,8 +25,8 @@ pytest.importorskip("llvmlite")
 
 from pullback.kernels import objects, operators  # noqa: E402
 
-RECORDING = objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.made_here)
-OPERATORS = {name: operators.method(REGISTRY[name], RECORDING, PLAIN, graph.LEAF, modes) for name in operators.METHODS}
+RECORDING = objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.OURS, graph.made_here)
+OPERATORS = {name: operators.method(REGISTRY[name], RECORDING, PLAIN, graph.LEAF, modes, storage.mark) for name in operators.METHODS}
 recorded, bare = RECORDING.recorded(), RECORDING.bare()
 
 
@@ -44,14 +46,29 @@ def operands() -> dict[str, Any]:
         "view": leaf.exp().t(), "row": torch.tensor([1.0, 2.0]), "double": plain.double(), "one": torch.tensor(2.0, requires_grad=True),
         "many": torch.arange(1500.0).reshape(2, 750, 1).requires_grad_(), "empty": torch.ones(0, 2, requires_grad=True),
         "double leaf": plain.double().requires_grad_(), "integers": torch.tensor([[1, 2], [3, 4]]), "complex": plain + 1j,
-        "gaps": torch.ones(2, 4)[:, ::2].clone(memory_format=torch.preserve_format), "float": 2.5, "int": -3, "huge": 1e300,
+        "gaps": torch.ones(2, 4)[:, ::2].clone(memory_format=torch.preserve_format), "float": 2.5, "int": -3, "two": 2, "three": 3.0, "huge": 1e300,
         "beyond": 2**70, "bool": True, "array": np.ones((2, 2), np.float32), "scalar": np.float64(2.0),
     }  # fmt: skip
 
 
+@contextlib.contextmanager
+def inside_a_function() -> Iterator[None]:
+    """As in the forward of a custom Function."""
+    with torch.no_grad():
+        modes._local.made = storage.INSIDE
+        yield
+        modes._local.made = None
+
+
+@pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, torch.inference_mode, inside_a_function])
 @pytest.mark.parametrize("name", operators.METHODS)
-def test_an_operator_gives_what_it_gives_in_python(name: str) -> None:
+def test_an_operator_gives_what_it_gives_in_python(name: str, where: Any) -> None:
     fast, slow, given = OPERATORS[name], REGISTRY[name].operator, operands()
+    with where():
+        _compare(name, fast, slow, given)
+
+
+def _compare(name: str, fast: Callable, slow: Callable, given: dict[str, Any]) -> None:
     met = 0
     for (a, x), (b, y) in itertools.product(given.items(), given.items()):
         if not isinstance(x, Tensor):
@@ -66,7 +83,7 @@ def test_an_operator_gives_what_it_gives_in_python(name: str) -> None:
         got, expected = outcomes
         np.testing.assert_equal(str(got), str(expected), f"{a} {name} {b}")
         met += 1
-    assert met == 14 * 21
+    assert met == 14 * 23
 
 
 def test_what_is_unusual_is_left_to_python() -> None:
@@ -102,11 +119,46 @@ def test_derivatives_through_operators() -> None:
     assert torch.autograd.gradcheck(f, (x, y)) and torch.autograd.gradgradcheck(f, (x, y))
 
 
+@pytest.mark.parametrize("name", operators.RULES)
+def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
+    op, values = REGISTRY[name], np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-40, 3e38])
+    rng = np.random.default_rng(0)
+    taken = 0
+    for i, param in enumerate(op.tensors):
+        rule = op.rules.get(op.params[param])
+        if rule is None:
+            continue
+        plain, fast = op.pull(rule, i), operators.rule(op, i)
+        taken += fast.__class__ is type(len)
+        for shape in [(), (0, 3), (5,), (16,), (3, 11), (7, 3, 5), (1030,)]:
+            for dtype in (np.float32, np.float64, np.float16, np.complex64):
+                with np.errstate(all="ignore"):
+                    g, *saved = (np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.getters)))
+                    for kept in (tuple(saved), (2.5,) * len(saved), (3,) * len(saved), tuple([s[::-1] if s.ndim else s for s in saved])):
+                        ours, numpys = (np.asarray(f(g, kept)) for f in (fast, plain))
+                        assert ours.dtype == numpys.dtype and ours.shape == numpys.shape
+                        np.testing.assert_array_equal(ours, numpys, f"{name} {param} {shape} {dtype}", strict=True)
+                        assert (np.signbit(ours.real) == np.signbit(numpys.real))[ours == ours].all()
+    assert taken
+
+
 def test_a_line_of_the_users() -> None:
     x = torch.ones(2, requires_grad=True)
     line = sys._getframe().f_lineno + 1
     y = OPERATORS["mul"](x, x)
     assert y.grad_fn.location == (__file__, line)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 30, 90])
+def test_a_line_of_the_users_from_deep_inside(depth: int) -> None:
+    code = """def call(depth, record):
+    return call(depth - 1, record) if depth else record(frame())"""
+    inside: dict[str, Any] = {"frame": sys._getframe}
+    exec(compile(code, outcome.__file__, "exec"), inside)  # as if it were the package's
+    node_type = type((torch.ones(2, requires_grad=True) * 2)._fn)
+    line = sys._getframe().f_lineno + 1
+    made = inside["call"](depth, functools.partial(recorded, np.ones(2), node_type, (None,), ()))
+    assert made.grad_fn.location == (__file__, line)
 
 
 def held(make: Callable[[], Any], *watched: Any) -> list[int]:
@@ -124,7 +176,9 @@ def test_references_are_given_back() -> None:
     x, y = torch.ones(3, requires_grad=True), torch.ones(3)
     dtype, node_type, array, number = np.dtype(np.float32), type((x * y)._fn), y._array, 1234.5
     frame = sys._getframe()
+    rule, saved = operators.rule(REGISTRY["mul"], 0), (array, array)
     makes = [
+        lambda: [rule(array, kept) for kept in (saved, (1.5, 1.5), (array.T, 2))],
         lambda: [fn(a, b) for fn in OPERATORS.values() for a in (x, y) for b in (x, y, number)],
         lambda: recorded(array, node_type, (x, None), (array, None, None), frame),
         lambda: bare(array),

@@ -61,9 +61,10 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
-    if modes._local.nested > DEEP:
+    local = modes._local
+    if local.nested > DEEP:
         return in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
-    trace = modes._local.trace
+    trace = local.trace
     if trace is not None and not create:  # constants among the seeds must be seen, too
         roots = [(e, trace.known(g) if g.__class__ is ndarray else g) for e, g in roots]
     extras: dict[str, Any] = {}  # what :mod:`pullback.autograd.running` notes about this backward
@@ -76,7 +77,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     plan = None if wanted is None else Plan(roots, wanted, accumulate)
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
-    zeros_win = modes.zeros_win > 0 and modes._local.zeros_win
+    zeros_win = modes.zeros_win > 0 and local.zeros_win
     careful = bool(observers) or zeros_win or create and modes.anomaly > 0
     usual = plan is None and not careful and not create  # nodes without hooks, of one result, then need few questions
     endings = [begin(roots) for begin in beginnings] if careful else ()
@@ -99,6 +100,17 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             node, g = nodes.pop(s), grads.pop(s)
         else:
             break
+        if usual and walk is not None and due is None:
+            failing: list[Any] = [None]
+            try:
+                rest = walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing)
+            except Exception as error:
+                if failing[0] is not None:
+                    errors.note_where(error, failing[0])
+                raise
+            if rest is None:
+                continue
+            node, g = rest
         edges: Sequence[Any] = node._edges
         saved = node._saved
         hooks = node._hooks
@@ -113,7 +125,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                     captured[s, index] = g if index < 0 else g[index]
                 if s not in plan.running:
                     continue
-                edges = [e if e is not None and capture_key(e) in plan.live else None for e in edges]
+                edges = plan.asked_for(edges)
             if hooks is not None and hooks.pre:
                 g = run_prehooks(hooks.pre, g if several else (g,), create)
                 g = list(g) if several else g[0]
@@ -122,9 +134,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if node._seq < storage.last_write:
                 errors.check_saved(node)
             if several:
-                if not node._materializes:
-                    g = [zeros(node._shape[i], node._dtype[i], create) if v is None else v for i, v in enumerate(g)]
-                g = tuple(g)
+                g = tuple(g) if node._materializes else materialized(g, node, create)
             if create:
                 saved = with_history(node)
             pull = node._pull
@@ -136,7 +146,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if pulls is None or careful or hooks is not None and hooks.post:
                 began = graph.clock() if create and modes.anomaly else 0
                 try:
-                    results = pull(g, saved, edges)
+                    results = pull(g, saved, edges) if pulls is None else graph.pulled(pulls, g, saved, edges)
                 except Exception as error:
                     errors.note_where(error, node)
                     raise
@@ -145,8 +155,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 if zeros_win and node._op is not None and node._op.kind == "elementwise":
                     results = without_zero_times_inf(g, results, create)
                 if careful or node._hooks is not None and node._hooks.post:  # the rule, too, may have put hooks on its node
-                    results = [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
-                    results = after_node(node, hooks, results, g, create)
+                    results = after_node(node, hooks, fit_all(results, edges, create, node), g, create)
                 pulls = None
         elif g.size >= large:
             pulls = results = kernels.fused(node._op)
@@ -187,7 +196,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                     deliver(e, r, heap, nodes, grads)
             elif s == 0:
                 x = e._array
-                if a.shape != x.shape or a.dtype is not x.dtype:
+                if a.shape != x.shape or a.dtype is not x.dtype or node._seq < storage.last_reshape:
                     if node._seq < storage.last_reshape:
                         errors.check_shape_kept(node, e)
                     r = fit(r, x.shape, x.dtype, create, node)
@@ -220,7 +229,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     if extras:
         for callback in extras.get("callbacks", ()):
             callback()
-    return [] if wanted is None else [captured.get(capture_key(e)) for e in wanted]
+    return [] if wanted is None else list(map(captured.get, map(capture_key, wanted)))
 
 
 def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any]) -> None:
@@ -241,6 +250,23 @@ def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict
         heappush(heap, s)
     slots = grads[s]
     slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
+
+
+def arrive(r: ndarray, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any], leaves: dict[Any, Any],
+           borrowed: set[int]) -> None:  # fmt: skip
+    """Let a node's result arrive at an edge, whatever that is."""
+    r = fitted(r, e, False, node)
+    if e._seq != 0:
+        deliver(e, r, heap, nodes, grads)
+    elif e in leaves:
+        leaves[e] = plus(leaves[e], r)
+        borrowed.discard(id(e))
+    else:
+        leaves[e] = r
+        borrowed.add(id(e))
+
+
+walk: Callable | None = None  # the same way as machine code, once :mod:`pullback.outcome` has loaded it
 
 
 def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> Any:
@@ -306,6 +332,10 @@ class Plan:
         if accumulate:  # PyTorch runs the nodes of the tensors that accumulate, too, so that their hooks are called
             self.running.update(s for s in self.catch)
 
+    def asked_for(self, edges: Sequence[Any]) -> list[Any]:
+        """These edges, those along which no gradient flows replaced by None."""
+        return [e if e is not None and capture_key(e) in self.live else None for e in edges]
+
 
 def reachable(edges: Sequence[Any]) -> list[Node]:
     """Every node behind these edges, producers first."""
@@ -351,6 +381,11 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, create: bool) -> Any:
     return wrap(z) if create else z
 
 
+def materialized(g: Sequence[Any], node: Node, create: bool) -> tuple[Any, ...]:
+    """The gradients of a node's outputs, with zeros for those that did not arrive."""
+    return tuple([zeros(s, d, create) if v is None else v for v, s, d in zip(g, node._shape, node._dtype)])
+
+
 def without_zero_times_inf(g: Any, results: Sequence[Any], create: bool) -> list[Any]:
     """NaN replaced by 0 where the gradient that came in is 0."""
     kept = []
@@ -379,6 +414,8 @@ def number_of(e: Any) -> int:
 
 def value_of(r: Any, e: Any) -> Any:
     """What a rule returned, as an array; or lifted, as the edge wants it."""
+    if r.__class__ is ndarray:
+        return r
     r = as_array(r)
     if not isinstance(r, lift.Lifted):
         return asarray(r)
@@ -391,11 +428,11 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     Raises:
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
+    if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
+        return asarray(ops.reduce.total(g, (0,)))  # the usual case: a bias, added to every row
     if not create and isinstance(g, lift.Lifted):
         return fit(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g
-    if a.dtype is dtype and a.shape[1:] == shape and not create:
-        return asarray(ops.reduce.total(a, (0,)))  # the usual case: a bias, added to every row
     if a.shape != shape:
         if not broadcasts(shape, a.shape):
             raise errors.wrong_shape(node, a.shape, shape)
@@ -408,6 +445,11 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     return g
 
 
+def fit_all(results: Sequence[Any], edges: Sequence[Any], create: bool, node: Node) -> list[Any]:
+    """A node's results in the shapes and types that its edges want."""
+    return [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
+
+
 def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     """A rule's result in the shape and type that the edge wants."""
     r = lift.left(r, number_of(e)) if create else value_of(r, e)
@@ -416,10 +458,10 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
         shape, dtype = e._array.shape, e._array.dtype
     else:
         shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
-    if a.shape == shape and a.dtype == dtype:
-        return r
     if e._seq == 0 and node._seq < storage.last_reshape:
         errors.check_shape_kept(node, e)
+    if a.shape == shape and a.dtype == dtype:
+        return r
     return fit(r, shape, dtype, create, node)
 
 
@@ -605,8 +647,11 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
                         raise RuntimeError(f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
                                            f"(got {len(changed)}, but expected {len(results)})")  # fmt: skip
                     results = [None if r is None else r if create else r._array for r in changed]
-    for callback in observers:
-        callback(node, tuple(map(as_array, gs)), tuple(map(as_array, results)))
+    if observers:
+        came, left = (map(as_array, gs), map(as_array, results)) if create else (gs, results)
+        came, left = tuple(came), tuple(left)
+        for callback in observers:
+            callback(node, came, left)
     return results
 
 

@@ -121,7 +121,7 @@ class Node:
             saved: the node's saved values, as arrays or as tensors.
             edges: the node's edges, those that nobody asked for replaced by None.
         """
-        return [None if e is None else f(g, saved) for e, f in zip(edges, self._pulls)]
+        return pulled(self._pulls, g, saved, edges)
 
     @classmethod
     def name(cls) -> str:
@@ -136,7 +136,10 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that the gradients go to, each with the number of its output."""
-        return tuple(next_function(e) for e in self._edges)
+        order = SHOWN_ORDER.get(self.name()) if self._op is not None and self._op.name == "linear" else None
+        if order is None:
+            return tuple(next_function(e) for e in self._edges)
+        return tuple(next_function(self._edges[i]) if i != 1 or self._edges[1] is None else (TBackward0(self), 0) for i in order)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -197,6 +200,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+def pulled(pulls: Sequence[Any], g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> list[Any]:
+    """What rules give, each for its edge, where there is one."""
+    return [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
 
 
 class Output:
@@ -269,6 +277,54 @@ class AccumulateGrad(Node):
         return leaf_hooks(self.variable)
 
 
+class TBackward0(Node):
+    """The node that PyTorch has between a linear map and its weight, which is transposed there; here it is only shown.
+
+    Its hooks are called after those of the linear map's own node, with the gradient that goes to the weight.
+    """
+
+    __slots__ = ("linear",)
+    _saved = ()
+    __module__ = "pullback.autograd"
+
+    def __init__(self, linear: Node) -> None:
+        self.linear = linear
+        self._edges, self._hooks, self._code, self._lasti, self._seq = (linear._edges[1],), None, linear._code, linear._lasti, linear._seq
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TBackward0) and self.linear is other.linear
+
+    def __hash__(self) -> int:
+        return hash((TBackward0, id(self.linear)))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.linear.metadata.setdefault("weight_", {})
+
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        return self.linear.register_hook(self._with(lambda g: fn((g,), (g.T,)), lambda new: new))
+
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        return self.linear.register_hook(self._with(lambda g: fn((g.T,)), lambda new: new.T))
+
+    @staticmethod
+    def _with(call: Callable, back: Callable) -> Callable:
+        """A hook on the linear map's node that changes the gradient of the weight, its second input."""
+
+        def hook(grads: tuple[Any, ...], outputs: Any) -> Any:
+            if grads[1] is None:
+                return None
+            changed = call(grads[1])
+            if changed is None:
+                return None
+            (new,) = changed if isinstance(changed, tuple) else (changed,)
+            return grads[0], None if new is None else back(new), *grads[2:]
+
+        return hook
+
+
+# The inputs of linear maps (input, weight, bias) in the order in which PyTorch's nodes of these names have them.
+SHOWN_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
 grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
 hooked_leaves = False  # set once any leaf has a hook: from then on the engine visits leaves in PyTorch's order
 

@@ -17,6 +17,7 @@ from . import native
 from .builder import I32, I64, PTR, Function, Type, Value, module
 
 TYPE_OF_ARRAY = native.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
+HOPS = 64  # frames of the package's between an operation and the user's line
 
 _provided: set[str] = set()
 
@@ -50,6 +51,25 @@ class Maker(Function):
             native.provide(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0)
             _provided.add(function)
         return self.call(function, *args, returns=returns, outside=True)
+
+    def call_object(self, known: Any, *arguments: Value) -> Value:
+        """What one of the objects known beforehand gives when called."""
+        room = self.room(len(arguments), PTR)
+        for i, argument in enumerate(arguments):
+            self.store(argument, self.at(room, i, PTR))
+        return self.api("PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.nothing())
+
+    def field(self, instance: Value, at: int, type: Type = PTR) -> Value:
+        return self.load(self.at(instance, at * 8 // type.bits, type), type)
+
+    def kind(self, instance: Value) -> Value:
+        """An object's class."""
+        return self.field(instance, object.__basicsize__ - 8)
+
+    def unless(self, condition: Value, label: str) -> None:
+        """Go on if a condition holds; else at a label."""
+        (go_on,) = self._labels(1)
+        self.lines += [f"br i1 {condition.text}, label %{go_on}, label %{label}", f"{go_on}:"]
 
     def own(self, value: Value) -> Value:
         """A reference of our own to a borrowed object."""
@@ -94,26 +114,36 @@ class Maker(Function):
         put("_shape", self.api("PyObject_GetAttr", array, self.object("shape")))
         put("_dtype", self.own(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
         put("_hooks", self.own(self.object(None)))
-        code = self.api("PyFrame_GetCode", frame)
-        filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
-        is_users = self.api("PySet_Contains", self.object(recording.users), filename, returns=I32)
-        self.drop(filename)
-        arguments = self.room(2, PTR)
-
-        def here() -> None:
-            put("_code", code)
-            last = self.api("PyFrame_GetLasti", frame, returns=I32)
-            put("_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64)))
-
-        def outside() -> None:
-            self.drop(code)
-            self.store(node, arguments)
-            self.store(frame, self.at(arguments, 1, PTR))
-            self.drop(self.api("PyObject_Vectorcall", self.object(recording.made_here), arguments, self.constant(2, I64), self.nothing()))
-
-        self.choose(is_users.equals(1), here, outside)
+        self._note_line(recording, node, frame)
         put("_seq", self.api("PyIter_Next", self.object(recording.counter)))
         return node
+
+    def _note_line(self, recording: Recording, node: Value, frame: Value) -> None:
+        """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to Python."""
+        current, searching = self.variable(self.own(frame)), self.variable(1, I64)
+        with self.loop(0, HOPS), self.when(searching.get().equals(1)):
+            code = self.api("PyFrame_GetCode", current.get())
+            filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
+            users, ours = (self.api("PySet_Contains", self.object(known), filename, returns=I32).equals(1) for known in (recording.users, recording.ours))
+            self.drop(filename)
+
+            def here() -> None:
+                self.put(node, recording.node_class, "_code", self.own(code))
+                last = self.api("PyFrame_GetLasti", current.get(), returns=I32)
+                self.put(node, recording.node_class, "_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64)))
+                searching.set(0)
+
+            def outwards() -> None:
+                outer = self.api("PyFrame_GetBack", current.get())
+                with self.when(outer.differs(self.nothing())):
+                    self.drop(current.get())
+                    current.set(outer)
+
+            self.choose(users, here, lambda: self.choose(ours, outwards, lambda: None))
+            self.drop(code)
+        with self.when(searching.get().equals(1)):
+            self.drop(self.call_object(recording.made_here, node, current.get()))
+        self.drop(current.get())
 
     def address(self, result: Value) -> int:
         """The address of the finished function."""
@@ -132,14 +162,15 @@ class Recording:
     Args:
         tensor_class, node_class: the classes of tensors and nodes.
         clock: numbers nodes; the method of an iterator.
-        users: names of source files that are the user's.
+        users, ours: names of source files that are the user's, and the package's.
         made_here: ``made_here(node, frame)`` notes where a node was made by a function that is not the user's.
     """
 
-    def __init__(self, tensor_class: type, node_class: type, clock: Callable, users: set[str], made_here: Callable) -> None:
-        self.tensor_class, self.node_class, self.users, self.made_here = tensor_class, node_class, users, made_here
+    def __init__(self, tensor_class: type, node_class: type, clock: Callable, users: set[str], ours: set[str],
+                 made_here: Callable) -> None:  # fmt: skip
+        self.tensor_class, self.node_class, self.users, self.ours, self.made_here = tensor_class, node_class, users, ours, made_here
         self.counter = clock.__self__  # type: ignore[attr-defined]
-        self.known = [tensor_class, None, "shape", "co_filename", self.counter, users, made_here]
+        self.known = [tensor_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
 
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.outcome`."""

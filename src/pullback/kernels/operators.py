@@ -1,144 +1,208 @@
-"""``x + y``, ``x - y``, ``x * y`` and ``x / y`` of small tensors as machine code: all of what the operator does, for the usual case.
+"""What small tensors cost most often, as machine code: the operators ``+ - * /``, and derivative rules of elementwise operations.
 
-Usual are float32 or float64 tensors of one shape and type, without gaps in memory, small and no views, and Python numbers in
-the place of the second. Everything else is left to the operator as it is written in Python.
+Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside them.
+Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754 rounds
+correctly are taken, so that the results are NumPy's to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from . import native
-from .builder import F32, F64, I32, I64, PTR, Type, Value
+from .builder import F32, F64, I1, I32, I64, PTR, Type, Value
 from .memory import numpys
 from .objects import TYPE_OF_ARRAY, Maker, Recording
+from .scalar import OPERATIONS, Scalar, lowered, traced
 
 SMALL = 1024  # elements, from which the larger kernels take over
 FLAGS = TYPE_OF_ARRAY + 8
 USABLE = 0x1 | 0x100  # NumPy's flags for C order without gaps, and for aligned data
 NEW_ARRAY = 94  # where NumPy's table of functions has PyArray_NewFromDescr
+EXACT = {"argument", "number", "add", "sub", "mul", "div", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
+FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
 
 native.provide("PyArray_NewFromDescr", numpys(NEW_ARRAY))
 
 
-class Operator(Maker):
-    """The function being written.
+def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
+    """What a function does to one element of each operand (or to the number given), if every step is exact."""
+    x = traced(function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)])
+    todo = [x]
+    while todo:
+        s = todo.pop()
+        if s is None or s.op not in EXACT:
+            return None
+        if s.op not in ("argument", "number"):
+            todo += s.operands
+    return x
+
+
+class Small(Maker):
+    """A function of small arrays, being written.
+
+    Args:
+        name: of the function.
+        fallback: what takes the same arguments where anything is unusual.
+        known: further objects that it refers to.
+        params: of the function, all of them objects if they are given.
+    """
+
+    def __init__(self, name: str, fallback: Callable, known: Sequence[Any] = (), **params: Any) -> None:
+        self.fallback = fallback
+        super().__init__(name, [*known, fallback, np.ndarray, *FLOATS.values(), float, int], **params)
+
+    def need(self, condition: Value) -> None:
+        """Go on if so; else let Python do it."""
+        self.unless(condition, "unusual")
+
+    def end(self, result: Value, arguments: Sequence[Value]) -> Value:
+        """Return the result; or, from where something was unusual, what the fallback says of the arguments."""
+        self.line(f"ret ptr {result.text}")
+        self.lines.append("unusual:")
+        return self.call_object(self.fallback, *arguments)
+
+    def check_array(self, array: Value) -> None:
+        self.need(self.kind(array).equals(self.object(np.ndarray)))
+        self.need((self.field(array, FLAGS, I32) & USABLE).equals(USABLE))
+
+    def check_alike(self, array: Value, other: Value) -> None:
+        """Both of the same type and shape."""
+        rank = self.field(array, native.RANK, I32)
+        self.need(self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY)) & rank.equals(self.field(other, native.RANK, I32)))
+        with self.loop(0, self.convert("sext", rank, I64)) as i:
+            sizes = [self.load(self.at(self.field(a, native.SHAPE), i, I64), I64) for a in (array, other)]
+            self.need(sizes[0].equals(sizes[1]))
+
+    def size(self, array: Value) -> Value:
+        """How many elements an array has, if it is small and of a type that is usual."""
+        dtype, items = self.field(array, TYPE_OF_ARRAY), self.variable(1, I64)
+        self.need(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
+        with self.loop(0, self.convert("sext", self.field(array, native.RANK, I32), I64)) as i:
+            items.set(items.get() * self.load(self.at(self.field(array, native.SHAPE), i, I64), I64))
+        n = items.get()
+        self.need(n < SMALL)
+        return n
+
+    def number_or_array(self, operand: Value, like: Value, array_of: Callable[[Value], Value]) -> tuple[Value, Value, Value]:
+        """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like another."""
+        number, array = self.variable(0.0, F64), self.variable(self.nothing())
+        is_float, is_int = (self.kind(operand).equals(self.object(kind)) for kind in (float, int))
+
+        def of_int() -> None:
+            too_large = self.room(1, I32)
+            value = self.api("PyLong_AsLongLongAndOverflow", operand, too_large, returns=I64)
+            self.need(self.load(too_large, I32).equals(0))
+            number.set(self.convert("sitofp", value, F64))
+
+        def of_array() -> None:
+            found = array_of(operand)
+            self.check_alike(like, found)
+            array.set(found)
+
+        self.choose(is_float, lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
+                    lambda: self.choose(is_int, of_int, of_array))  # fmt: skip
+        return is_float | is_int, number.get(), array.get()
+
+    def computed(self, function: Callable, x: Value, n: Value, others: Sequence[tuple[Value, Value, Value]], exponents: Sequence[int] = ()) -> Value:
+        """A new array like x of a function of its elements and the others', which are as :meth:`number_or_array` says.
+
+        Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a loop.
+        """
+        if exponents:
+            *others, (is_number, power, _) = others
+            known = [power.equals(float(k)) for k in exponents]
+            self.need(is_number & functools.reduce(Value.__or__, known))
+        dtype = self.field(x, TYPE_OF_ARRAY)
+        out = self.call("PyArray_NewFromDescr", self.object(np.ndarray), self.own(dtype), self.field(x, native.RANK, I32),
+                        self.field(x, native.SHAPE), self.nothing(), self.nothing(), self.constant(0, I32), self.nothing(),
+                        returns=PTR, outside=True)  # fmt: skip
+
+        def compute(type: Type, *fixed: int) -> None:
+            lanes = native.WIDTH * 8 // type.bits
+            operands = [(self.field(x, native.DATA), self.constant(1, I64))]
+            for is_number, number, array in others:  # a number is a vector that the loop does not leave
+                room = self.room(lanes, type)
+                self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
+                data = self.variable(room)
+                with self.when(is_number.equals(0)):
+                    data.set(self.field(array, native.DATA))
+                operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
+            to, form = self.field(out, native.DATA), expression(function, [*[None] * len(operands), *fixed], type)
+            assert form is not None
+
+            def block(at: Value, mask: Value | None) -> None:
+                given = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
+                self.store(lowered(self, [form], given, lanes)[0], self.at(to, at, type), mask)
+
+            whole = n // lanes * lanes
+            with self.loop(0, whole, lanes) as at:
+                block(at, None)
+            with self.when(whole < n):
+                block(whole, self.mask_below(n - whole, lanes))
+
+        for condition, *fixed in zip(known, exponents) if exponents else [(self.constant(True, I1),)]:
+            with self.when(condition):
+                self.choose(dtype.equals(self.object(FLOATS[F32])), lambda: compute(F32, *fixed), lambda: compute(F64, *fixed))
+        return out
+
+
+METHODS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "pow": "__pow__"}  # by the operation's name
+EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
+
+
+def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable) -> Any:
+    """The method for tensors that is this operator; what is not usual it hands to ``op.operator``.
 
     Args:
         op: the operation, of two operands.
         plain: the classes of plain tensors.
         leaf: what ``_fn`` of a leaf holds.
         modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
+        mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
     """
+    node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
+    cls, local = recording.tensor_class, modes._local
+    known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, local, "grad", "made", True, mark]
+    f = Small(f"operator_{op.name}", op.operator, known, params=[("self", PTR), ("other", PTR)])
+    x_tensor, other, none = f["self"], f["other"], f.object(None)
 
-    def __init__(self, op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType) -> None:
-        self.recording, self.leaf, self.op = recording, leaf, op
-        self.node_type, self.fallback = op.node_type(op.node_name, False), op.operator
-        self.modes, self.plain = modes, plain
-        self.types = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-        super().__init__(f"operator_{op.name}", [*recording.known, plain, np.ndarray, *self.types, float, int, leaf, self.node_type,
-                                                 self.fallback, modes.__dict__, "special", 0, modes.silent],
-                         [("self", PTR), ("other", PTR)])  # fmt: skip
-
-    def need(self, condition: Value) -> None:
-        """Go on if so; else let Python do it."""
-        (go_on,) = self._labels(1)
-        self.lines += [f"br i1 {condition.text}, label %{go_on}, label %unusual", f"{go_on}:"]
-
-    def kind(self, instance: Value) -> Value:
-        """An object's class."""
-        return self.load(self.at(instance, object.__basicsize__ // 8 - 1, PTR), PTR)
-
-    def array_of(self, tensor: Value) -> Value:
+    def array_of(tensor: Value) -> Value:
         """The array of a plain tensor that is no view."""
-        self.need(self.api("PySet_Contains", self.object(self.plain), self.kind(tensor), returns=I32).equals(1))
-        cls = self.recording.tensor_class
-        self.need(self.slot(tensor, cls, "_view").equals(self.object(None)))
-        array = self.slot(tensor, cls, "_array")
-        self.need(self.kind(array).equals(self.object(np.ndarray)))
-        flags = self.load(self.at(array, FLAGS // 4, I32), I32)
-        self.need((flags & USABLE).equals(USABLE))
+        f.need(f.api("PySet_Contains", f.object(plain), f.kind(tensor), returns=I32).equals(1))
+        f.need(f.slot(tensor, cls, "_view").equals(none))
+        array = f.slot(tensor, cls, "_array")
+        f.check_array(array)
         return array
 
-    def edge_of(self, tensor: Value) -> Value:
-        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
-        return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
+    def edge_of(tensor: Value) -> Value:
+        fn = f.slot(tensor, cls, "_fn")
+        return f.select(fn.equals(f.object(leaf)), tensor, fn)
 
-    def field(self, array: Value, at: int, type: Type = PTR) -> Value:
-        return self.load(self.at(array, at * 8 // type.bits, type), type)
+    def mode(name: str) -> Value:
+        """What the thread's modes say, borrowed: they hold it, or their class does."""
+        value = f.api("PyObject_GetAttr", f.object(local), f.object(name))
+        f.drop(value)
+        return value
 
-
-METHODS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__"}  # by the operation's name
-
-
-def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType) -> Any:
-    """The method for tensors that is this operator; what is not usual it hands to ``op.operator``."""
-    f = Operator(op, recording, plain, leaf, modes)
-    x_tensor, other = f["self"], f["other"]
-    x = f.array_of(x_tensor)
-    dtype, rank, shape = f.field(x, TYPE_OF_ARRAY), f.field(x, native.RANK, I32), f.field(x, native.SHAPE)
-    special = f.api("PyDict_GetItem", f.object(modes.__dict__), f.object("special"))
-    f.need(special.equals(f.object(0)))
-    f.need(f.field(f.object(modes.silent), object.__basicsize__, I64).equals(0))
-    items = f.variable(1, I64)
-    with f.loop(0, f.convert("sext", rank, I64)) as i:
-        items.set(items.get() * f.load(f.at(shape, i, I64), I64))
-    n = items.get()
-    f.need(n < SMALL)
-    e, none = f.edge_of(x_tensor), f.object(None)
-    h = f.variable(none)
-    number, y = f.variable(0.0, F64), f.variable(f.nothing())
-
-    def of_float() -> None:
-        number.set(f.api("PyFloat_AsDouble", other, returns=F64))
-
-    def of_int() -> None:
-        too_large = f.room(1, I32)
-        value = f.api("PyLong_AsLongLongAndOverflow", other, too_large, returns=I64)
-        f.need(f.load(too_large, I32).equals(0))
-        number.set(f.convert("sitofp", value, F64))
-
-    def of_tensor() -> None:
-        array = f.array_of(other)
-        f.need(f.field(array, TYPE_OF_ARRAY).equals(dtype) & f.field(array, native.RANK, I32).equals(rank))
-        with f.loop(0, f.convert("sext", rank, I64)) as i:
-            f.need(f.load(f.at(shape, i, I64), I64).equals(f.load(f.at(f.field(array, native.SHAPE), i, I64), I64)))
-        y.set(array)
-        h.set(f.edge_of(other))
-
-    is_float, is_int = (f.kind(other).equals(f.object(kind)) for kind in (float, int))
-    is_number = is_float | is_int
-    f.choose(is_float, of_float, lambda: f.choose(is_int, of_int, of_tensor))
-    result = f.variable(f.nothing())
-    single, double = (dtype.equals(f.object(d)) for d in f.types)
-    f.need(single | double)
-    result.set(f.call("PyArray_NewFromDescr", f.object(np.ndarray), f.own(dtype), rank, shape, f.nothing(), f.nothing(),
-                      f.constant(0, I32), f.nothing(), returns=PTR, outside=True))  # fmt: skip
-    out = result.get()
-
-    def compute(type: Type) -> None:
-        p, to = f.field(x, native.DATA), f.field(out, native.DATA)
-
-        def fill(second: Callable[[Value], Value]) -> None:
-            with f.loop(0, n) as i:
-                a, b = f.load(f.at(p, i, type), type), second(i)
-                f.store(f.binary(op.name, a, b), f.at(to, i, type))
-
-        def by_number() -> None:
-            b = number.get() if type is F64 else f.convert("fptrunc", number.get(), F32)
-            fill(lambda i: b)
-
-        def by_tensor() -> None:
-            q = f.field(y.get(), native.DATA)
-            fill(lambda i: f.load(f.at(q, i, type), type))
-
-        f.choose(is_number, by_number, by_tensor)
-
-    f.choose(single, lambda: compute(F32), lambda: compute(F64))
+    x = array_of(x_tensor)
+    n = f.size(x)
+    f.need(f.api("PyDict_GetItem", f.object(modes.__dict__), f.object("special")).equals(f.object(0)))
+    on, marked = f.variable(True, I1), f.variable(False, I1)
+    with f.when(f.field(f.object(modes.silent), object.__basicsize__, I64).differs(0)):  # in some thread recording is off
+        on.set(mode("grad").equals(f.object(True)))
+        marked.set(mode("made").differs(none))
+    is_number, number, y = f.number_or_array(other, x, array_of)
+    e, h = edge_of(x_tensor), f.variable(none)
+    with f.when(is_number.equals(0)):
+        h.set(edge_of(other))
+    function = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl)
+    out = f.computed(function, x, n, [(is_number, number, y)], EXPONENTS.get(op.name, ()))
     tensor = f.variable(f.nothing())
     wants, wanted = e.differs(none), h.get().differs(none)
 
@@ -146,19 +210,49 @@ def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: Mo
         edges, saved = (f.api("PyTuple_New", f.constant(k, I64)) for k in (2, len(op.getters)))
         for i, edge in enumerate((e, h.get())):
             f.api("PyTuple_SetItem", edges, f.constant(i, I64), f.own(edge), returns=I32)
-        second = f.select(is_number, other, y.get())
+        second = f.select(is_number, other, y)
         for i, (value, (_, _, users)) in enumerate(zip((x, second, out), op.getters)):
             needed = (wants if users == 1 else wanted if users == 2 else wants | wanted) if users else None
             kept = none if needed is None else f.select(needed, value, none)
             f.api("PyTuple_SetItem", saved, f.constant(i, I64), f.own(kept), returns=I32)
-        node = f.node(recording, f.object(f.node_type), edges, saved, out, f.api("PyEval_GetFrame"))
-        tensor.set(f.bare(recording.tensor_class, out, node))
+        node_type = f.select(is_number, *map(f.object, node_types))
+        node = f.node(recording, node_type, edges, saved, out, f.api("PyEval_GetFrame"))
+        tensor.set(f.bare(cls, out, node))
 
-    f.choose(wants | wanted, record, lambda: tensor.set(f.bare(recording.tensor_class, out, f.own(none))))
-    f.line(f"ret ptr {tensor.get().text}")
-    f.lines.append("unusual:")
-    arguments = f.room(2, PTR)
-    f.store(x_tensor, arguments)
-    f.store(other, f.at(arguments, 1, PTR))
-    address = f.address(f.api("PyObject_Vectorcall", f.object(f.fallback), arguments, f.constant(2, I64), f.nothing()))
-    return native.as_method(recording.tensor_class, METHODS[op.name], address)
+    def leave_unrecorded() -> None:
+        tensor.set(f.bare(cls, out, f.own(none)))
+        with f.when(marked.get()):
+            f.drop(f.call_object(mark, tensor.get(), f.select(wants, e, h.get()), x_tensor, other))
+
+    f.choose(on.get() & (wants | wanted), record, leave_unrecorded)
+    return native.as_method(cls, METHODS[op.name], f.address(f.end(tensor.get(), [x_tensor, other])))
+
+
+RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")  # operations whose rules small arrays meet most often
+
+
+def rule(op: Any, position: int) -> Callable:
+    """The rule for a tensor argument as a function of (g, saved), as ``op.pulls`` has it, which takes what is not usual."""
+    param = op.tensors[position]
+    compute = op.rules.get(op.params[param])
+    plain = op.pull(compute, param)
+    if compute is None:
+        return plain
+    code = compute.__code__
+    at = [op.saved_names.index(name) for name in code.co_varnames[1 : code.co_argcount]]
+    exponents = EXPONENTS.get(op.name, ())
+    forms = [[*[None] * len(at), k] for k in exponents] or [[None] * (1 + len(at))]
+    if any(expression(compute, form, F32) is None for form in forms):
+        return plain
+    f = Small(f"rule_{op.name}_{position}", plain, [tuple])
+    g, saved = f.given(0), f.given(1)
+    f.check_array(g)
+    n = f.size(g)
+    f.need(f.kind(saved).equals(f.object(tuple)))
+
+    def as_it_is(array: Value) -> Value:
+        f.check_array(array)
+        return array
+
+    others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
+    return native.as_function(op.name, f.address(f.end(f.computed(compute, g, n, others, exponents), [g, saved])))

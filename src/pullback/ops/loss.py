@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, outcome
+from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
@@ -70,14 +71,20 @@ def share(g: Any, input: Any, reduction: str) -> Any:
     return g * (1 / max(math.prod(input.shape), 1)) if reduction == MEAN else g
 
 
+def _of_square(g: Any, x: Any, y: Any, reduction: str) -> Any:
+    """The gradient of ``(x - y) ** 2`` for x."""
+    return (x - y) * (2 / max(math.prod(x.shape), 1) if reduction == MEAN else 2.0) * g
+
+
 def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
     """Input and target, broadcast (with a warning) and of one type."""
-    if input.shape != target.shape:
+    x, y = input._array, target._array
+    if x.shape != y.shape:
         warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
                       "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
                       UserWarning, stacklevel=stacklevel)  # fmt: skip
         input, target = broadcast_tensors(input, target)
-    if input._array.dtype is not target._array.dtype and input.dtype is not target.dtype:
+    if x.dtype is not y.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
     if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
@@ -107,8 +114,8 @@ def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 _mse.vjp(
-    input=lambda g, input, target, reduction: (input - target) * share(2 * g, input, reduction),
-    target=lambda g, input, target, reduction: (target - input) * share(2 * g, input, reduction),
+    input=lambda g, input, target, reduction: _of_square(g, input, target, reduction),
+    target=lambda g, input, target, reduction: _of_square(g, target, input, reduction),
 )
 
 
@@ -420,6 +427,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
         raise ValueError(f"{reduction} is not valid")
     with no_grad():
         missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
-    var = var + missing.detach() if bottom(missing._array).any() else var
+    if modes._local.trace is not None or bottom(missing._array).any():
+        var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

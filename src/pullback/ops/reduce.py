@@ -133,6 +133,8 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return total(pairs, dims, keepdim).view(d)[..., 0]
         return total(x.astype(FLOAT32), dims, keepdim).astype(d)
+    if dims == (0,) and len(shape) == 2 and x.size < 1024 and len(x) <= BLOCK and not keepdim:
+        return ONES[d][: len(x)].dot(x)  # one block, in half the time of NumPy's sum
     if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
     if not x.flags.c_contiguous:
@@ -267,7 +269,7 @@ def sum(
         if modes.silent and modes._local.made is not None:
             storage.mark(result, e, input)
         return result
-    return outcome.recorded(value, Summed, (e,), (None, x.shape, None, None), getframe(1))
+    return outcome.recorded(value, Summed, (e,), (x.shape,), getframe(1))
 
 
 def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any = None, keepdims: bool = False) -> Tensor:

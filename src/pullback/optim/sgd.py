@@ -85,20 +85,20 @@ class SGD(Stepper):
         lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
         for param in params:
-            p = param._array
+            p, grad = param._array, param._grad
             if p.dtype is not dtype:  # NumPy takes a 0-d array faster than a Python float
                 dtype = p.dtype
                 rate = np.array(lr, np.float32 if dtype.itemsize == 2 else p.real.dtype)
-            if param._grad.is_sparse and plain:
-                where, g = rows(param._grad)
+            if grad.is_sparse and plain:
+                where, g = rows(grad)
                 p[where] -= g * rate
-            else:
-                g = dense(param)
-                if p.size >= kernels.LARGE and self._in_one_pass(param, p, g, lr, group):
-                    continue
-                if not plain:
-                    g = self._direction(param, p, g, group)
-                np.subtract(p, g * rate, p)
+                continue
+            g = dense(param) if grad.is_sparse else grad._array
+            if p.size >= kernels.LARGE and self._in_one_pass(param, p, g, lr, group):
+                continue
+            if not plain:
+                g = self._direction(param, p, g, group)
+            np.subtract(p, g * rate, p)
         written(*[param._array for param in params])
 
     def _trace(self, trace: Any, param: Tensor, o: Options) -> None:

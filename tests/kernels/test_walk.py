@@ -1,0 +1,187 @@
+"""The engine's way along the graph as machine code: what Python's gives, to the bit, and no reference more or less."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import nn
+from pullback.autograd import engine
+from pullback.tensor import Tensor
+
+pytest.importorskip("llvmlite")
+
+from pullback.kernels import walk as machine  # noqa: E402
+
+WALK = machine.walk(engine, Tensor)
+calls: list[Any] = []
+
+
+def counting(*args: Any) -> Any:
+    calls.append(args[0])
+    return WALK(*args)
+
+
+class Odd(torch.autograd.Function):
+    """Two outputs, of which one may go unused, and an argument without a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, times: int) -> Any:
+        ctx.times = times
+        return x * times, x + 1
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return g * ctx.times + h, None
+
+
+def chain(x: Any, y: Any) -> Any:
+    return [((x * y).sin() * x - y / 3).sum()]
+
+
+def branches(x: Any, y: Any) -> Any:
+    a = x.exp()
+    b = a * y
+    return [(a * b + b.tanh() * a).sum()]
+
+
+def broadcast(x: Any, y: Any) -> Any:
+    return [((x + y[:1]) * y[:, :1]).mean()]
+
+
+def outputs(x: Any, y: Any) -> Any:
+    first, *_, last = (x * 2).unbind(1)
+    a, b = Odd.apply(y, 3)
+    values, _ = (x * y).max(1)
+    return [(first * last).sum() + a.sum() + (b * b).sum() + values.sum()]
+
+
+def one_unused(x: Any, y: Any) -> Any:
+    return [Odd.apply(x * y, 2)[1].sum()]
+
+
+def doubles(x: Any, y: Any) -> Any:
+    return [(x.double() * 2).sum() + y.sum()]
+
+
+def complex_numbers(x: Any, y: Any) -> Any:
+    return [((x + 1j * y) * (x - 2j)).abs().sum()]
+
+
+def large(x: Any, y: Any) -> Any:
+    return [(x.repeat(40, 20) * 2).sigmoid().sum() + y.sum()]
+
+
+def seeded(x: Any, y: Any) -> Any:
+    return [x * y, x - y, x]
+
+
+def same_again(x: Any, y: Any) -> Any:
+    return [(x + x + x.T.T + y.view(-1).view(3, 4)).sum()]
+
+
+def hooked(x: Any, y: Any) -> Any:
+    a = x * y
+    a.register_hook(lambda g: g * 2)
+    a.retain_grad()
+    b = a.exp()
+    b.grad_fn.register_hook(lambda ins, outs: tuple(g + 1 for g in ins))
+    return [b.sum()]
+
+
+def layers(x: Any, y: Any) -> Any:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 4, bias=False), nn.Sigmoid())
+    return [nn.functional.mse_loss(net(x), y), *(p.sum() for p in net.parameters())]
+
+
+PROGRAMS = [chain, branches, broadcast, outputs, one_unused, doubles, complex_numbers, large, seeded, same_again, hooked, layers]
+
+
+def gradients(program: Callable, walk: Callable | None, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
+    monkeypatch.setattr(engine, "walk", walk)
+    rng = np.random.default_rng(0)
+    x, y = (torch.tensor(rng.normal(size=(3, 4)), dtype=torch.float32, requires_grad=True) for _ in range(2))
+    roots = program(x, y)
+    for _ in range(2 if options.get("retain_graph") else 1):
+        torch.autograd.backward(roots, [torch.full_like(r, 1.5) for r in roots], **options)
+    return [None if t.grad is None else (t.grad.tolist(), t.grad.dtype, t.grad.stride()) for t in (x, y)]
+
+
+@pytest.mark.parametrize("options", [{}, {"retain_graph": True}], ids=["once", "twice"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients_are_those_of_python(program: Callable, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls.clear()
+    ours = gradients(program, counting, monkeypatch, **options)
+    assert calls
+    assert ours == gradients(program, None, monkeypatch, **options)
+
+
+def test_gradients_own_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "walk", WALK)
+    x, y, seed = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
+    (x + y).backward(seed)
+    x.grad.add_(1)
+    assert y.grad.tolist() == seed.tolist() == [1, 1, 1]
+
+
+def failing(x: Any, y: Any) -> Any:
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise KeyError("no gradient today")
+
+    return (Fails.apply(x * y) * 2).sum()
+
+
+def test_errors_name_the_line_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "walk", WALK)
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(KeyError, match="no gradient today"):
+        failing(x, x.exp()).backward()
+    assert x.grad is None
+    z = (x.exp() * x).sum()
+    z.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        z.backward()
+    w = x.exp()
+    loss = (w * w).sum()
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    assert np.allclose(x.grad.numpy(), 2 * np.e)
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, failing])
+def test_references_are_given_back(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "walk", WALK)
+    x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
+    watched = (x, y, x._array, y._array, engine.FREED, np.dtype(np.float32), Tensor, engine.deliver, engine.plus, engine.fitted)
+
+    def once() -> None:
+        x.grad = y.grad = None
+        roots = program(x, y)
+        try:
+            torch.autograd.backward(roots, [torch.ones_like(r) for r in roots] if isinstance(roots, list) else None)
+        except KeyError:
+            pass
+
+    once()
+    gc.collect()
+    before = [*map(sys.getrefcount, watched)], len(gc.get_objects())
+    for _ in range(20):
+        once()
+    gc.collect()
+    after = [*map(sys.getrefcount, watched)], len(gc.get_objects())
+    assert after[0] == before[0]
+    assert after[1] - before[1] < 20
