@@ -65,7 +65,8 @@ def scaled(sample: Sample, elements: int) -> Iterator[Sample]:
                 return np.tile(a, [-(-n // m) for n, m in zip(shape, a.shape)])[tuple(map(slice, shape))]
             return [change(v) for v in a] if isinstance(a, list) and a and is_shape(a[0]) else a
 
-        yield replace(sample, args=tuple(map(change, sample.args)), kwargs={k: change(v) for k, v in sample.kwargs.items()})
+        if max(np.prod(change(shape), dtype=float) for shape in shapes(sample.args)) <= max(20 * elements, 10_000):
+            yield replace(sample, args=tuple(map(change, sample.args)), kwargs={k: change(v) for k, v in sample.kwargs.items()})
 
 
 def programs(sample: Sample, root: Any, seeds: list[np.ndarray]) -> tuple[Callable[[], Any], Callable[[], Any] | None]:

@@ -500,3 +500,66 @@ def test_an_optimizer_that_wraps_another():
     optimizer.register_step_post_hook(lambda *given: steps.append(1))
     optimizer.step()
     assert w.item() == 0.5 and steps == [1]
+
+
+def test_a_module_with_attributes_of_its_own_is_asked_each_time():
+    class Counting(torch.nn.Module):
+        asked = 0
+
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+        def __getattr__(self, name):
+            Counting.asked += name == "weight"
+            return super().__getattr__(name)
+
+    module = Counting()
+    Counting.asked = 0
+    for _ in range(3):
+        assert module.weight is module._parameters["weight"]
+    assert Counting.asked == 3
+
+
+def test_odd_addresses():
+    assert torch.functional.einsum is torch.einsum and not hasattr(torch.functional, "relu")
+    assert "NumPy" in torch.__config__.show() or "numpy" in torch.__config__.show()
+    assert str(torch.get_num_threads()) in torch.__config__.parallel_info()
+    assert not isinstance(3, torch.SymInt) and not torch.profiler.kineto_available()
+    with pytest.raises(NotImplementedError, match="SymInt"):
+        torch.SymInt()
+    assert torch._C._nn._parse_to("cpu", torch.float64) == (torch.device("cpu"), torch.float64, False, None)
+    assert torch._C._nn._parse_to(torch.zeros(1), non_blocking=True)[1:3] == (torch.float32, True)
+    assert torch._dynamo.assume_constant_result(len) is len and torch._dynamo.mark_dynamic(torch.zeros(1), 0) is None
+    inside = []
+    torch.vmap(lambda x: inside.append(torch._C._are_functorch_transforms_active()) or x)(torch.zeros(2))
+    assert inside == [True] and not torch._C._are_functorch_transforms_active()
+    assert torch.ops.aten._to_copy.default.overloadpacket is torch.ops.aten._to_copy
+
+
+def test_a_method_has_its_own_name_for_an_argument():
+    assert [t.numel() for t in torch.zeros(5).split(split_size=2)] == [2, 2, 1]
+    assert [t.numel() for t in torch.split(torch.zeros(5), split_size_or_sections=[4, 1])] == [4, 1]
+
+
+def test_a_checkpoint_entry_by_entry():
+    import io
+
+    file = io.BytesIO()
+    torch.save({"x": torch.arange(3.0)}, file)
+    reader = torch.PyTorchFileReader(file)
+    assert reader.has_record("data/0") and not reader.has_record("data/1") and "data.pkl" in reader.get_all_records()
+    assert reader.get_record("data.pkl").startswith(b"\x80")
+    assert reader.get_storage_from_record("data/0", 3, torch.float32).tolist() == [0, 1, 2]
+
+
+def test_divergences_of_distributions_that_are_not_torchs():
+    from pullback.distributions import kl_divergence, register_kl
+
+    class Mine:
+        pass
+
+    register_kl(Mine, Mine)(lambda p, q: torch.tensor(2.0))
+    assert kl_divergence(Mine(), Mine()).item() == 2
+    with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
+        register_kl(3, Mine)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
+import pathlib
 import sys
 import time
 
@@ -54,7 +57,7 @@ def test_spawn_starts_fresh_interpreters(tmp_path):
                       "def work(rank, x): os.write(1, f'{rank} {torch.__name__} {x.sum().item()}\\n'.encode())  # at once\n"
                       "if __name__ == '__main__': torch.multiprocessing.spawn(work, (torch.ones(3),), nprocs=2)\n")  # fmt: skip
     run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, timeout=60)
-    assert sorted(run.stdout.split("\n")) == ["", "0 pullback 3.0", "1 pullback 3.0"], run.stderr
+    assert sorted(run.stdout.split("\n")) == ["", "0 torch 3.0", "1 torch 3.0"], run.stderr
 
 
 def test_sharing_strategies():
@@ -62,3 +65,70 @@ def test_sharing_strategies():
     assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
     with pytest.raises(AssertionError, match="invalid sharing strategy"):
         mp.set_sharing_strategy("none")
+
+
+SHARING = """
+import sys, torch
+import torch.multiprocessing as mp
+
+def work(model, queue, rank):
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(rank + 1)
+    queue.put((rank, model.weight.is_shared()))
+
+if __name__ == "__main__":
+    context = mp.get_context(sys.argv[1])
+    model = torch.nn.Linear(3, 2)
+    torch.nn.init.zeros_(model.weight)
+    weight = model.weight
+    assert model.share_memory() is model and model.weight is weight and weight.is_leaf and weight.requires_grad
+    queue = context.Queue()
+    children = [context.Process(target=work, args=(model, queue, rank)) for rank in range(2)]
+    for child in children:
+        child.start()
+    print(sorted(queue.get() for _ in children))
+    for child in children:
+        child.join()
+    print(weight.tolist())
+    model(torch.ones(1, 3)).sum().backward()
+    torch.optim.SGD(model.parameters(), lr=1.0).step()
+    print(weight.tolist(), weight.is_shared())
+    t = torch.zeros(2, 3).t().share_memory_()
+    queue.put(t[1:])
+    other = queue.get()
+    other[0, 1] = 5
+    print(t.tolist(), t.stride())
+"""
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_processes_write_into_shared_memory(tmp_path, method):
+    import subprocess
+
+    script = tmp_path / "program.py"
+    script.write_text(SHARING)
+    run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script), method], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == [
+        "[(0, True), (1, True)]",
+        "[[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]",
+        "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]] True",
+        "[[0.0, 0.0], [0.0, 5.0], [0.0, 0.0]] (1, 3)",
+    ], run.stderr
+
+
+def test_shared_memory_goes_with_its_tensor():
+    from pullback.multiprocessing import shared
+
+    x = torch.arange(6.0).reshape(2, 3)
+    assert not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1].is_shared() and not x.clone().is_shared()
+    path = shared.mapping_of(x._array).path
+    assert pathlib.Path(path).exists() and x.share_memory_().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert shared.mapping_of(x._array).path == path  # once is enough
+    empty = torch.zeros(0, 3).share_memory_()
+    assert empty.is_shared() and empty.shape == (0, 3)
+    del x
+    gc.collect()
+    assert not pathlib.Path(path).exists()
+    with pytest.raises(RuntimeError, match="share_memory_"):
+        torch.vmap(lambda x: x.share_memory_())(torch.zeros(2))

@@ -163,7 +163,7 @@ assert torch is pullback is sys.modules["torch"] is sys.modules["pullback"]
 assert nn is torch.nn is pullback.nn is sys.modules["torch.nn"] is sys.modules["pullback.nn"]
 assert F is functional is torch.nn.functional is sys.modules["pullback.nn.functional"]
 assert Tensor is pullback.Tensor and Linear is pullback.nn.Linear and Function is pullback.autograd.Function
-assert pullback.__spec__.name == "pullback" and nn.__spec__.name == nn.__name__ == "pullback.nn"
+assert pullback.__spec__.name == "pullback" and nn.__spec__.name == nn.__name__ == "pullback.nn" and pullback.__name__ == "torch"
 assert not [name for name, module in sys.modules.items() if "site-packages/torch/" in str(module)]
 x = tensor([1.0, 2.0], requires_grad=True)
 (x * x).sum().backward()
@@ -206,6 +206,37 @@ def test_install_refuses_beside_pytorch(without_pytorch, monkeypatch):
     assert "torch" in sys.modules
 
 
+NAMED = """
+import inspect, pickle, torch, functorch
+kinds = (torch.nn.Linear, torch.optim.Adam, torch.optim.lr_scheduler.StepLR, torch.distributions.Normal, torch.utils.data.TensorDataset,
+         torch.distributions.MultivariateNormal, torch.Tensor, torch.Size, torch.nn.Parameter, torch.autograd.Function)
+print(*[f"{kind.__module__}.{kind.__qualname__}" for kind in kinds], sep="\\n")
+print(torch.__name__, torch.torch is torch, functorch.vmap is torch.vmap, type(torch.max(torch.ones(1, 1), 0)))
+assert all(pickle.loads(pickle.dumps(kind)) is kind for kind in kinds)
+assert inspect.getsource(torch.nn.Linear).startswith("class Linear(") and inspect.getmodule(torch.nn.Linear).Linear is torch.nn.Linear
+assert torch.distributions.Normal(torch.zeros(2), 1.0).expand([3, 2]).mean.shape == (3, 2)
+"""
+
+
+def test_classes_say_that_they_are_pytorchs(tmp_path):
+    write(tmp_path, program=NAMED)
+    got = run("program.py", cwd=tmp_path)
+    assert got.stderr == ""
+    assert got.stdout.splitlines() == [
+        "torch.nn.modules.linear.Linear",
+        "torch.optim.adam.Adam",
+        "torch.optim.lr_scheduler.StepLR",
+        "torch.distributions.normal.Normal",
+        "torch.utils.data.dataset.TensorDataset",
+        "torch.distributions.multivariate_normal.MultivariateNormal",
+        "torch.Tensor",
+        "torch.Size",
+        "torch.nn.parameter.Parameter",
+        "torch.autograd.function.Function",
+        "torch True True <class 'torch.return_types.max'>",
+    ]
+
+
 def test_pickles_name_classes_either_way(installed):
     from torch.nn import Linear
 
@@ -246,7 +277,7 @@ def test_child_processes_run_on_pullback_too(tmp_path):
     assert got.stdout.splitlines() == [
         "script pullback.nn []",
         "grandchild pullback.nn []",
-        *(f"{method} [('pullback', 'pullback.nn', [1.0, 1.0])]" for method in methods),
+        *(f"{method} [('torch', 'pullback.nn', [1.0, 1.0])]" for method in methods),
     ]
 
 
@@ -258,14 +289,14 @@ def in_child(code, tmp_path, flags=(), **how):
 
 def test_a_child_loads_nothing_until_it_asks_for_torch(tmp_path):
     code = "import sys; print({'numpy', 'pullback'} & set(sys.modules)); import torch; print(torch.__name__)"
-    assert in_child(code, tmp_path).stdout == "set()\npullback\n"
+    assert in_child(code, tmp_path).stdout == "set()\ntorch\n"
 
 
 def test_a_child_runs_its_own_sitecustomize(tmp_path):
     write(tmp_path, sitecustomize="print('customized')")
     path = os.pathsep.join([str(tmp_path), str(SOURCE)])
     got = in_child("import torch, sitecustomize; print(torch.__name__)", tmp_path, env={"PYTHONPATH": path})
-    assert got.stdout.splitlines()[-2:] == ["customized", "pullback"]
+    assert got.stdout.splitlines()[-2:] == ["customized", "torch"]
 
 
 def test_a_failing_sitecustomize_is_reported_as_ever(tmp_path):

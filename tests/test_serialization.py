@@ -528,7 +528,7 @@ def test_safetensors(tmp_path):
         print(torch.__name__)"""
     run = [sys.executable, "-m", "pullback", "run", "-c", program, str(tmp_path / "x.safetensors")]
     result = subprocess.run(run, capture_output=True, text=True, timeout=60)
-    assert result.stdout == "pullback\n", result.stderr
+    assert result.stdout == "torch\n", result.stderr
 
 
 @pytest.mark.torch

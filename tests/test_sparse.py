@@ -286,9 +286,6 @@ def test_words():
         s.indices()
     with pytest.raises(RuntimeError, match="coalesce expected sparse coordinate tensor layout but got Strided"):
         pullback.ones(2).coalesce()
-    for refused in (lambda: s.to_sparse_csr(), lambda: pullback.sparse_csr_tensor([0, 1], [0], [1.0])):
-        with pytest.raises(NotImplementedError, match="Only the layouts torch.strided and torch.sparse_coo are supported"):
-            refused()
 
 
 # --- gradients --------------------------------------------------------------------------------------------------

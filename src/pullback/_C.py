@@ -13,9 +13,12 @@ from .autograd import forward_ad, modes, running
 from .autograd.graph import AccumulateGrad, Node, clock, made_here
 from .autograd.refusing import error_node
 from .autograd.saved import SavedTensor, packed
+from .device import check_device, device
+from .dtypes import dtype
 from .overrides import DisableTorchFunction as DisableTorchFunction
 from .overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tensor import Tensor
+from .tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 
 _current_autograd_node = running.current_node
 _current_graph_task_execution_order = running.execution_order
@@ -30,6 +33,11 @@ has_lapack = True
 def _set_fwd_grad_enabled(enabled: bool) -> None:
     """Compute tangents in this thread from now on, or do not."""
     modes._local.tangents = enabled
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether this thread is inside of a function that is run for a batch of examples at once, or compiled."""
+    return bool(modes._local.batches) or modes._local.trace is not None
 
 
 def _get_tracing_state() -> None:
@@ -86,6 +94,26 @@ class UndefinedGrad:
         return results[0] if len(results) == 1 else tuple(results)
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Device, dtype, whether not to wait, and memory format, of the arguments of ``Module.to`` (None: not given)."""
+    found: dict[str, Any] = {}
+    for value in args:
+        if isinstance(value, Tensor):
+            found.update(device=value.device, dtype=value.dtype)
+        elif isinstance(value, bool):
+            found.setdefault("non_blocking", value)
+        else:
+            found["dtype" if isinstance(value, dtype) else "device"] = value
+    if isinstance(like := kwargs.pop("tensor", None), Tensor):
+        found.update(device=like.device, dtype=like.dtype)
+    found.update(kwargs)
+    if found.get("device") is not None:
+        check_device(found["device"])
+        found["device"] = device(found["device"])
+    return found.get("device"), found.get("dtype"), found.get("non_blocking", False), found.get("memory_format")
+
+
+_nn = SimpleNamespace(_parse_to=_parse_to)
 _Undefined.__name__ = "UndefinedGrad"
 _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, DelayedError=DelayedError, UndefinedGrad=UndefinedGrad)
 

@@ -31,7 +31,11 @@ from .device import (
     contiguous_format,
     device,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from .dtypes import (
@@ -56,7 +60,7 @@ from .dtypes import (
     uint32,
     uint64,
 )
-from .dtypes import NAMES as _NAMES
+from .dtypes import NAMES as _NAMES, UNSUPPORTED as _UNSUPPORTED
 from .ops.arithmetic import *
 from .ops.pointwise import *
 from .ops.compare import *
@@ -75,6 +79,8 @@ from .ops.order import *
 from .ops.scan import *
 from .ops.matmul import *
 from .ops.sparse import *
+from .ops.compressed import *
+from .ops.eigenpairs import *
 from .ops.contract import *
 from .ops.distance import *
 from .ops.activation import *
@@ -109,12 +115,13 @@ from .version import __version__
 
 _accept_numpys_names(globals())
 globals().update(_NAMES)  # the short names too: float, double, long, ...
+globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
 
 _SUBMODULES = frozenset("""
-    _C _dynamo _utils accelerator amp backends compiler cpu cuda distributed distributions explain fft func futures hub jit legacy library linalg
-    masked mps multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization settings signal sparse special
-    testing torch_version types utils version xpu
+    _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions explain fft func
+    functional futures fx hub jit legacy library linalg masked mps multiprocessing nn onnx optim overrides profiler quasirandom random
+    return_types serialization settings signal sparse special testing torch_version types utils version xpu
 """.split())
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
     "amp": "autocast GradScaler",
@@ -136,6 +143,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "ops.memory": "TypedStorage UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "printing": "set_printoptions",
+    "pt.stream": "PyTorchFileReader",
     "run": "install uninstall",
     "serialization": "load save",
     "settings": """
@@ -144,7 +152,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
         set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",
-    "types": "typename",
+    "types": "SymBool SymFloat SymInt typename",
 }
 _LATER = {name: module for module, names in _ELSEWHERE.items() for name in names.split()}
 
@@ -154,11 +162,11 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".{name}", __package__)
     module = "foreach" if name.startswith("_foreach_") else _LATER.get(name)
     if module is not None:
-        value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+        value = globals()[name] = getattr(import_module(f".{module}", __package__), name)
         return value
     import sys
 
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__package__])

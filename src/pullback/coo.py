@@ -29,6 +29,7 @@ from .ops.matmul import added
 from .printing import format_sparse
 from .tensor import Tensor
 
+IN_COORDINATES = {"to_sparse_coo", "coalesce", "sparse_coo_tensor"}  # whose results are that, whatever the layout of their operands
 RULES: dict[str, Callable[..., Any]] = {}  # by the operation's name: rule(op, *values) gives an array or a Coo, or NotImplemented
 
 
@@ -42,6 +43,9 @@ class Sparse(Level):
         result = NotImplemented if rule is None else rule(op, *values)
         if result is NotImplemented:
             raise refusal(op.name)
+        if result.__class__ is Coo and op.name not in IN_COORDINATES:
+            like = next((v for v in values if isinstance(v, Coo) and v.__class__ is not Coo), None)
+            return result if like is None else like.alike(result)
         return result
 
     def track(self, x: Tensor) -> Tensor:
@@ -104,6 +108,11 @@ class Coo(Lifted):
     def sparse_dim(self) -> int:
         return len(self.indices)
 
+    @property
+    def count(self) -> int:
+        """How many values are stored."""
+        return len(self.value)
+
     def holding(self, value: np.ndarray) -> Coo:
         """Other values at the same places."""
         return Coo(self.indices, value, self.shape, self.coalesced)
@@ -111,6 +120,14 @@ class Coo(Lifted):
     def keys(self) -> np.ndarray:
         """The place of each value as one number."""
         return flat(self.indices, self.shape)
+
+    def alike(self, x: Coo) -> Coo:
+        """A result in the layout of this one."""
+        return x
+
+    def turned(self, transpose: Coo) -> Coo:
+        """The transpose of this one in the layout that it has."""
+        return transpose
 
     def coalesce(self) -> Coo:
         """Each place once, in order."""
@@ -153,7 +170,7 @@ class Coo(Lifted):
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        return format_sparse(self.indices, self.value, self.shape, dtype=dtypes.OF_NUMPY[self.dtype].name,
+        return format_sparse({"indices": self.indices}, self.value, self.shape, dtype=dtypes.OF_NUMPY[self.dtype].name,
                              default_dtype=dtypes.get_default_dtype().name, requires_grad=requires_grad, grad_fn=made_by)  # fmt: skip
 
     def __getitem__(self, index: Any) -> Any:
@@ -268,7 +285,8 @@ def permuted(op: Any, x: Coo, *dims: Any) -> Coo:
     if any(d >= n for d in order[:n]):
         raise RuntimeError("transpose: sparse and dense dimensions of a sparse tensor cannot change places")
     value = x.value.transpose(0, *[1 + d - n for d in order[n:]])
-    return Coo(x.indices[list(order[:n])], value, [x.shape[d] for d in order])
+    made = Coo(x.indices[list(order[:n])], value, [x.shape[d] for d in order])
+    return x.turned(made) if order == (1, 0) else made
 
 
 @rule("matmul")

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .autograd.graph import next_function
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -143,7 +145,7 @@ def handed(step: Step, names: dict[int, str]) -> Iterator[str]:
     if hasattr(step.node, "variable"):  # the end of the way
         leaf = step.node.variable
         yield f"{names.get(id(leaf), 'leaf')}.grad: {brief(leaf.grad.numpy())}"
-    for (receiver, _), gradient in zip(step.node.next_functions, step.grad_inputs):
+    for (receiver, _), gradient in zip(map(next_function, step.node._edges), step.grad_inputs):
         if receiver is not None and gradient is not None:
             to = getattr(receiver, "variable", receiver)
             yield f"{names.get(id(to)) or names.get(id(receiver), receiver.name())}: {brief(gradient)}"

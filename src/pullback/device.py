@@ -89,6 +89,8 @@ class Layout:
 
 strided = Layout("strided")
 sparse_coo = Layout("sparse_coo")
+sparse_csr, sparse_csc = Layout("sparse_csr"), Layout("sparse_csc")
+sparse_bsr, sparse_bsc = Layout("sparse_bsr"), Layout("sparse_bsc")
 
 
 class MemoryFormat(Layout):

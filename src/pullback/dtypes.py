@@ -12,8 +12,8 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from ml_dtypes import bfloat16 as _bfloat16
 
 from .complaint import noted
 
@@ -59,6 +59,16 @@ class dtype:
         return {float64: complex128, complex128: complex128}.get(self, complex64)
 
 
+class Unsupported(dtype):
+    """The name of a type that tensors cannot have, for programs that look others up in a table with it or compare with it."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, numpy: Any, category: int) -> None:
+        super().__init__(name, numpy, category)
+        self.is_signed = name != "quint8"
+
+
 bool_ = dtype("bool", np.bool_, BOOL)
 uint8 = dtype("uint8", np.uint8, INTEGRAL)
 uint16 = dtype("uint16", np.uint16, INTEGRAL)
@@ -69,7 +79,7 @@ int16 = dtype("int16", np.int16, INTEGRAL)
 int32 = dtype("int32", np.int32, INTEGRAL)
 int64 = dtype("int64", np.int64, INTEGRAL)
 float16 = dtype("float16", np.float16, FLOATING)
-bfloat16 = dtype("bfloat16", _bfloat16, FLOATING)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
 float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
@@ -81,6 +91,10 @@ NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
+UNSUPPORTED = [Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}"), FLOATING)
+               for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]  # fmt: skip
+UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
+UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
@@ -89,7 +103,7 @@ _default = float32
 
 def named(name: str) -> dtype:
     """The dtype of that name, for unpickling."""
-    return NAMES[name]
+    return NAMES.get(name) or next(d for d in UNSUPPORTED if d.name == name)
 
 
 def of_numpy(d: np.dtype) -> dtype:
@@ -136,6 +150,8 @@ def as_dtype(d: Any) -> dtype:
         return {float: float64, int: int64, bool: bool_, complex: complex128}[d]
     if isinstance(d, np.dtype) or (isinstance(d, type) and issubclass(d, np.generic)):
         return of_numpy(np.dtype(d))
+    if isinstance(d, Unsupported):
+        raise TypeError(f"{d} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the smallest")
     raise TypeError(f"dtype must be a torch.dtype (such as torch.float32), not {type(d).__name__}")
 
 
@@ -247,14 +263,13 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = (_default if type is None else as_dtype(type)).to_real()
+        d = type if isinstance(type, Unsupported) else (_default if type is None else as_dtype(type)).to_real()
         if not d.is_floating_point:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'")
-        if d is bfloat16:
-            from ml_dtypes import finfo as limits
+        if d is bfloat16 or d is type and d.itemsize == 1:
+            info: Any = ml_dtypes.finfo(d.numpy)
         else:
-            limits = np.finfo  # type: ignore[assignment,misc]
-        info = limits(d.numpy)
+            info = np.finfo(d.numpy)
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)

@@ -80,6 +80,10 @@ class Level:
         """A node's rule where it cannot run on values of this level."""
         return pull(node, g, saved, edges)
 
+    def pull_values(self, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any] | None:
+        """What a node's rule gives for values that nobody differentiates further, by a shorter way; None if there is none."""
+        return None
+
     def raised(self, array: np.ndarray) -> Lifted:
         """An array, which is to be written into, as a value of this level."""
         raise NotImplementedError
@@ -255,6 +259,11 @@ def holds_lifted(g: Any) -> bool:
     return isinstance(g._array if isinstance(g, Tensor) else g, Lifted)
 
 
+def holds_tensor(g: Any) -> bool:
+    """Whether a gradient, or one of a tuple of them, is a tensor: then what is done with it is recorded."""
+    return any([isinstance(v, Tensor) for v in g]) if g.__class__ is tuple else isinstance(g, Tensor)
+
+
 def topmost(values: Sequence[Any]) -> Any:
     """The innermost level among these values, or None."""
     top = None
@@ -263,6 +272,12 @@ def topmost(values: Sequence[Any]) -> Any:
             if isinstance(w, Lifted) and (top is None or w.level.start > top.start):
                 top = w.level
     return top
+
+
+def derived(function: Callable, *arrays: Any) -> Any:
+    """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace records."""
+    trace = modes._local.trace
+    return function(*arrays) if trace is None or topmost(arrays) is not trace else trace.derive(function, arrays)
 
 
 def concerned(values: Sequence[Any]) -> bool:
@@ -524,6 +539,16 @@ class Crossing(Node):
         return self.back(held(g))
 
 
+def straight(g: Tensor) -> tuple[Tensor]:
+    """The way back of a step that changes nothing."""
+    return (g,)
+
+
+def nowhere(g: Tensor) -> tuple[None]:
+    """The way back of a step out of nothing that could have a gradient."""
+    return (None,)
+
+
 def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
     """A tensor around ``value`` whose gradient goes to ``edges`` by way of ``back``."""
     result = held(value)
@@ -542,6 +567,11 @@ def lifting(pull: Callable) -> Callable:
 
     def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         trace = modes._local.trace
+        if trace is None and not holds_tensor(g):
+            level = topmost((*(g if g.__class__ is tuple else (g,)), *saved))
+            results = None if level is None else level.pull_values(node, g, saved, edges)
+            if results is not None:
+                return results
         whole = trace is not None and trace.takes_whole(node, g, saved)
         g, saved = tensors(g), saved_tensors(node, saved)
         if whole:

@@ -83,7 +83,8 @@ class Op:
         self.getters: tuple[Any, ...] = ()
         self.layout: tuple[str, ...] = ()  # saved values that stand in a fixed order, so that a call needs no loop
         self.after_layout: list[Callable[[], None]] = []
-        self.operator: Any = None
+        self.operator: Any = None  # the function as Python's operator: types it does not know may answer themselves
+        self.reflected: Any = None  # that with the operands the other way round
         self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
         self.shared: Callable | None = None
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)

@@ -18,7 +18,7 @@ from .autograd import modes
 from .autograd.graph import LEAF, OURS, USERS, Node, clock, made_here
 from .tensor import PLAIN, Tensor
 
-ENOUGH = 1 if kernels.MODE == "always" else 4_000  # nodes: a program that records more will record many more
+ENOUGH = 1 if kernels.MODE == "always" else 2_500  # nodes: a program that records more will record many more
 _count: float = 0
 new = object.__new__
 
@@ -87,17 +87,18 @@ def _load() -> None:
 
         recording = objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
         functions = recording.bare(), recording.recorded()
-        methods = {name: operators.method(REGISTRY[name], recording, PLAIN, LEAF, modes, storage.mark) for name in operators.METHODS}
-        pulls = {op: tuple([operators.rule(op, i) for i in range(len(op.tensors))]) for op in map(REGISTRY.get, operators.RULES)}
+        given = recording, PLAIN, LEAF, modes, storage.mark
+        methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
+        pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking = walk.walk(engine, Tensor)
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
     engine.walk = walking
     for name, method in methods.items():
-        op, attribute = REGISTRY[name], operators.METHODS[name]
-        if Tensor.__dict__[attribute] is op.operator:  # not if it was replaced
-            setattr(Tensor, attribute, method)
-            op.after_layout.append(partial(setattr, Tensor, attribute, op.operator))  # a new rule may ask for more
-    for op, rules in pulls.items():
-        op.teach(rules)
+        op, before = REGISTRY[operators.METHODS[name][0]], Tensor.__dict__[name]
+        if before is op.operator or before is op.reflected:  # not if it was replaced
+            setattr(Tensor, name, method)
+            op.after_layout.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
+    for name, rules in pulls.items():
+        REGISTRY[name].teach(rules)

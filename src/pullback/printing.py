@@ -156,7 +156,7 @@ def format_tensor(
 
 
 def format_sparse(
-    indices: np.ndarray,
+    places: dict[str, np.ndarray],
     values: np.ndarray,
     size: tuple[int, ...],
     *,
@@ -164,30 +164,31 @@ def format_sparse(
     default_dtype: str = "float32",
     requires_grad: bool = False,
     grad_fn: str | None = None,
+    layout: str = "sparse_coo",
 ) -> str:
-    """The text of a sparse tensor, with the options of :func:`format_tensor`.
+    """The text of a sparse tensor, whose places are told by arrays of these names, with the options of :func:`format_tensor`.
 
     >>> import numpy as np
     >>> from pullback.printing import format_sparse
-    >>> print(format_sparse(np.array([[0, 2]]), np.array([1.0, 2.5]), (3,), dtype="float32"))
+    >>> print(format_sparse({"indices": np.array([[0, 2]])}, np.array([1.0, 2.5]), (3,), dtype="float32"))
     tensor(indices=tensor([[0, 2]]),
            values=tensor([1.0000, 2.5000]),
            size=(3,), nnz=2, layout=torch.sparse_coo)
     """
     indent = len("tensor(")
     parts = []
-    for name, array, kind in (("indices", indices, "int64"), ("values", values, dtype)):
+    for name, array, kind in (*((name, array, "int64") for name, array in places.items()), ("values", values, dtype)):
         empty = f", size={array.shape}" if array.size == 0 else ""
         parts.append(f"{name}=tensor({_elements(array, kind, indent + len(f'{name}=tensor('))}{empty})")
-    suffixes = [f"size={tuple(size)}", f"nnz={indices.shape[1]}"]
+    suffixes = [f"size={tuple(size)}", f"nnz={len(values)}"]
     if dtype not in (default_dtype, "complex128" if default_dtype == "float64" else "complex64", "int64", "bool"):
         suffixes.append(f"dtype=torch.{dtype}")
-    suffixes.append("layout=torch.sparse_coo")
+    suffixes.append(f"layout=torch.{layout}")
     if grad_fn is not None:
         suffixes.append(f"grad_fn={grad_fn}")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=True) + ")"
+    return "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=layout == "sparse_coo") + ")"
 
 
 def format_value(owner: object, array: np.ndarray, spec: str) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from .autograd.profiler import EventList, record_function
 from .autograd.profiler import profile as _profile
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]  # fmt: skip
 
 
 class ProfilerActivity(enum.Enum):
@@ -27,6 +28,11 @@ class ProfilerAction(enum.Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's own tracer is there: False."""
+    return False
 
 
 def supported_activities() -> set[ProfilerActivity]:

@@ -25,6 +25,9 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
+SHOWN = frozenset("""
+    amp autograd cpu cuda distributed distributions func futures fx jit multiprocessing nn optim profiler return_types testing utils
+""".split())
 BOOTSTRAP = "<frozen importlib._bootstrap"  # how the file names of importlib's own frames begin
 USAGE = """\
 usage: python -m pullback run script.py [argument ...]
@@ -60,8 +63,6 @@ def install() -> None:
             " `python -m pullback run`."
         )
     sys.meta_path.insert(0, _finder)
-    for kind in types_of_torch():
-        _modules[kind], kind.__module__ = kind.__module__, "torch"
 
 
 def installed() -> bool:
@@ -74,37 +75,31 @@ def uninstall() -> None:
     if _finder not in sys.meta_path:
         return
     sys.meta_path.remove(_finder)
-    for kind, module in _modules.items():
-        kind.__module__ = module
-    _modules.clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+    _finder.unname()
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("torch", "functorch")]:
         del sys.modules[name]
     _finder.unwatch()
 
 
-def types_of_torch() -> tuple[type, ...]:
-    """The types that PyTorch defines in ``torch`` itself: programs print them, libraries look at their ``__module__``."""
-    from . import Size, Tensor, device, dtype
-
-    return Tensor, Size, device, dtype
-
-
 # == finding ================================================================================================
 class _Finder(MetaPathFinder, Loader):
-    """Finder and loader of ``torch[.x.y]``, which is ``pullback[.x.y]`` where that exists."""
+    """Finder and loader of ``torch[.x.y]``, which is ``pullback[.x.y]`` where that exists, and of ``functorch``."""
 
     def __init__(self) -> None:
         self.watched: dict[ModuleType, dict[str, Any]] = {}  # and what each had before
+        self.named: dict[type, str] = {}  # classes that say they are PyTorch's, and what they are of
+        self.searched: set[str] = set()  # modules whose classes do
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] != "torch":
+        if name.partition(".")[0] not in ("torch", "functorch"):
             return None
         module: Any = counterpart(name)
         if module is None:
             frame = importing_frame(sys._getframe(1))
-            if frame is None or not unguarded(frame):
-                return None
+            if frame is None or importing(frame) == "torch" or not unguarded(frame):
+                return None  # `from torch import name` goes on to ask the module itself
             module = Missing(name, frame)
+        sys.modules.pop(name, None)  # its name may have been given on the way: importlib would load it anew
         spec = ModuleSpec(name, self)
         spec.loader_state = module
         return spec
@@ -115,6 +110,45 @@ class _Finder(MetaPathFinder, Loader):
         sys.modules[name] = found
         if not isinstance(found, Missing) and found not in self.watched:
             self.watch(found, name)
+        self.name()
+
+    def name(self) -> None:
+        """Let the modules loaded so far, and their classes, go by PyTorch's names: programs print them, and compare."""
+        import pullback
+
+        pullback.__name__ = "torch"
+        pullback.torch = pullback  # PyTorch has its own name in itself
+        for kind in (pullback.Tensor, pullback.Size, pullback.device, pullback.dtype):
+            self.call(kind, "torch")
+        for path, module in list(sys.modules.items()):
+            top, _, rest = path.partition(".")
+            if top != "pullback" or rest.partition(".")[0] not in SHOWN or path in self.searched:
+                continue
+            if getattr(module.__spec__, "_initializing", False):  # its classes are not there yet
+                continue
+            self.searched.add(path)
+            name = f"torch.{rest}"
+            if sys.modules.setdefault(name, module) is module and module not in self.watched:
+                self.watch(module, name)
+            own, last = path == module.__name__, rest.rpartition(".")[2].replace("_", "").lower()
+            for kind in list(vars(module).values()):
+                if isinstance(kind, type) and self.named.get(kind, kind.__module__) == module.__name__ and (own or kind.__name__.lower() == last):
+                    self.call(kind, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
+
+    def call(self, kind: type, module: str) -> None:
+        self.named.setdefault(kind, kind.__module__)
+        kind.__module__ = module
+
+    def unname(self) -> None:
+        """Give modules and classes their own names back."""
+        import pullback
+
+        pullback.__name__ = "pullback"
+        vars(pullback).pop("torch", None)
+        for kind, module in self.named.items():
+            kind.__module__ = module
+        self.named.clear()
+        self.searched.clear()
 
     def watch(self, module: ModuleType, name: str) -> None:
         """Be asked for what `module` lacks, be it a name in it or a module under it."""
@@ -147,7 +181,7 @@ def counterpart(name: str) -> ModuleType | None:
         return known
     if known is not None:
         return None  # a class or function: importlib would put the module in its place
-    real = "pullback" + name[len("torch") :]
+    real = f"pullback.{name}" if name.startswith("functorch") else "pullback" + name.removeprefix("torch")
     try:
         return importlib.import_module(real)
     except ModuleNotFoundError as error:
@@ -160,9 +194,12 @@ def absent(path: str, module: ModuleType, own: Callable[[str], Any] | None, name
     """The ``__getattr__`` of a module that is known as `path`; `own` is the one that it has of itself."""
     if own is not None:
         try:
-            return own(name)
+            value = own(name)  # which may have imported more
         except AttributeError:
             pass
+        else:
+            _finder.name()
+            return value
     frame = sys._getframe(1)
     if (importing(frame) or "").partition(".")[0] == "torch" and unguarded(frame):
         return Missing(f"{path}.{name}", frame)
@@ -416,4 +453,3 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 _finder = _Finder()
-_modules: dict[type, str] = {}  # what they were in before :func:`install`

@@ -36,6 +36,7 @@ INSIDE: Any = ("inside",)
 
 before_write: list[Any] = []  # called with an array that is about to be written into
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
+MOST_SHAPES = 64  # that a leaf remembers having had
 last_reshape = 0  # and when a leaf was last given memory of another shape
 
 
@@ -70,14 +71,14 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def written(*arrays: np.ndarray) -> None:
-    """Note that the memory of these arrays was written into just now."""
+def written(*arrays: np.ndarray | Write) -> None:
+    """Note that the memory of these arrays, or of which these are the records, was written into just now."""
     global last_write
     frame = user_frame(sys._getframe(1))
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     last_write = clock()
     for array in arrays:
-        write = counter(array)
+        write = array if isinstance(array, Write) else counter(array)
         write.count += 1
         write.seq = last_write
         write.recent.append(last_write)
@@ -98,7 +99,10 @@ def look_at(x: Any, array: Any) -> None:
     global last_reshape
     x.__dict__.setdefault("_counter", counter(x._array))
     if x._fn is LEAF and array.shape != x._array.shape:
-        x.__dict__["_reshaped"] = last_reshape = clock()
+        last_reshape = clock()
+        shapes = x.__dict__.setdefault("_reshaped", [])
+        shapes.append((last_reshape, x._array.shape))  # until then
+        del shapes[:-MOST_SHAPES]
     x._array = array
 
 

@@ -4,6 +4,7 @@ is possible or not, by random numbers, which fill memory in its order. NumPy oft
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,39 @@ def row_major(x: Array) -> Array:
     return x if x.flags.c_contiguous else x.copy()
 
 
-def laid_as_images(x: Array, result: Array) -> Array:
+def are_images(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
+    """Whether these are images (N, C, ...) whose channels are innermost in memory, with or without gaps.
+
+    Sizes of 1 leave it open; then this is the answer that PyTorch gives.
+    """
+    if x.ndim not in ranks or not x.size or not 0 < x.strides[1] <= x.strides[-1]:
+        return False
+    least = 0
+    for d in (1, *range(x.ndim - 1, 1, -1), 0):
+        if x.strides[d] < least or d == 0 and least == x.strides[1]:
+            return False
+        least = x.strides[d] * x.shape[d]
+    return True
+
+
+def laid_as_images(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:
     """What is computed from images, with its channels innermost if theirs are."""
-    if x.flags.c_contiguous or x.ndim not in (4, 5) or not np.moveaxis(x, 1, -1).flags.c_contiguous:
-        return result
-    return channels_innermost(result)
+    return channels_innermost(result) if are_images(x, ranks) else result
 
 
 def channels_innermost(images: Array) -> Array:
     """Images (N, C, ...) with dimension 1 the innermost in memory."""
-    return np.moveaxis(np.ascontiguousarray(np.moveaxis(images, 1, -1)), -1, 1)
+    n, c, *spatial = images.shape
+    laid = np.moveaxis(np.empty((n, *spatial, c), images.dtype), -1, 1)
+    laid[...] = images
+    return laid
+
+
+def side_by_side(shape: Sequence[int], dtype: Any) -> Array:
+    """Room for (..., heads, length, width); in batches of these, the heads of one place lie side by side, as what is next wants them."""
+    if len(shape) != 4:
+        return np.empty(shape, dtype)
+    return np.empty((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
 
 
 def own_order(x: Array) -> Any:

@@ -12,7 +12,7 @@ from .dtypes import dtype as _dtype  # noqa: F401  (what programs annotate with)
 from .shape import Size
 from .tensor import Tensor
 
-__all__ = ["Device", "FileLike", "Number", "Storage", "typename"]
+__all__ = ["Device", "FileLike", "Number", "Storage", "SymBool", "SymFloat", "SymInt", "typename"]
 
 Number = int | float | bool
 Device = _device | str | int | None
@@ -21,6 +21,23 @@ Storage = Any
 _TensorOrTensors = Tensor | Sequence[Tensor]
 _int, _float, _bool, _complex = builtins.int, builtins.float, builtins.bool, builtins.complex
 _size = Size | list[int] | tuple[int, ...]
+
+
+class _Symbol:
+    def __init__(self) -> None:
+        raise NotImplementedError(f"torch.{type(self).__name__}: there are no symbolic numbers, sizes are known when an operation runs")
+
+
+class SymInt(_Symbol):
+    """A size that is not known yet, for programs that ask whether one is: here sizes always are, and nothing is one."""
+
+
+class SymFloat(_Symbol):
+    """A number that is not known yet."""
+
+
+class SymBool(_Symbol):
+    """A condition that is not known yet."""
 
 
 def typename(obj: Any, /) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
 import pytest
+
+import pullback
 
 
 def test_set_looks_at_other_memory(torch: Any) -> None:
@@ -126,3 +129,24 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
         results = x.sum(), x.sum(0), torch.max(x), x[0], x.to(torch.float64), x.exp_()
     assert seen == ["sum", "sum", "max", "__getitem__", "to", "exp_"]
     assert [tuple(r.shape) for r in results] == [(), (3,), (), (3,), (2, 3), (2, 3)]
+
+
+def test_what_grad_returns_can_be_written_into() -> None:
+    """Its tensors share memory neither with each other, nor with the seeds, nor an element with another."""
+    x = pullback.arange(6.0).reshape(2, 3).requires_grad_()
+    y = pullback.ones(3, requires_grad=True)
+    functions = (lambda: x.t(), lambda: x.view(6), lambda: x.sum(), lambda: x.expand(2, 2, 3), lambda: x.t() * 2, lambda: x + y, lambda: x.sum(0))
+    for f in functions:
+        out = f()
+        seed = pullback.ones_like(out)
+        leaves = [x, y] if out.grad_fn.name() == "AddBackward0" else [x]
+        grads = pullback.autograd.grad(out, leaves, seed)
+        before = [g.tolist() for g in grads]
+        for g in grads:
+            assert not any(np.shares_memory(g.numpy(), h.numpy()) for h in (seed, *grads) if h is not g)
+            g.add_(pullback.arange(float(g.numel())).reshape(g.shape))
+        assert seed.eq(1).all()
+        for g, old in zip(grads, before):
+            assert g.tolist() == (np.array(old) + np.arange(g.numel()).reshape(tuple(g.shape))).tolist()
+    (g,) = pullback.autograd.grad(x.t() * 2, x, pullback.ones(3, 2))  # a view of memory of the backward pass's own is no copy
+    assert g.numpy().base is not None

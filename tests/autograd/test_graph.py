@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+import pullback
+
 
 def leaf(torch: Any, *values: float) -> Any:
     return torch.tensor(values, requires_grad=True)
@@ -427,3 +429,55 @@ def test_questions_to_the_engine(torch: Any) -> None:
     assert not ref.expired()
     del y
     assert ref.expired()
+
+
+def test_linear_maps_show_their_neighbours_as_pytorch_does(torch: Any) -> None:
+    x, linear = torch.ones(4, 2, requires_grad=True), torch.nn.Linear(2, 3)
+    bias, input, turned = linear(x).grad_fn.next_functions
+    assert bias[0].variable is linear.bias and input[0].variable is x
+    assert turned[0].name() == "TBackward0" and turned[0].next_functions[0][0].variable is linear.weight
+    first, second = (linear(x.detach() * 1).grad_fn for _ in range(2))
+    assert first.next_functions[1] == (None, 0) and first.next_functions[2][0] == first.next_functions[2][0]
+    plain = torch.nn.Linear(2, 3, bias=False)
+    names = [n.name() for n, _ in plain(x).grad_fn.next_functions]
+    assert names == ["torch::autograd::AccumulateGrad", "TBackward0"]
+    plain.weight.requires_grad_(False)
+    assert plain(x).grad_fn.next_functions[1] == (None, 0)
+    loss = torch.nn.functional.mse_loss(linear(x).relu(), torch.zeros(4, 3))
+    steps, node = [], loss.grad_fn
+    while node is not None and node.next_functions:
+        steps.append(node.name())
+        node = node.next_functions[0][0]
+    assert steps == ["MseLossBackward0", "ReluBackward0", "AddmmBackward0"]
+
+
+def test_hooks_on_the_node_of_a_transposed_weight(torch: Any) -> None:
+    x, linear, seen = torch.ones(4, 2), torch.nn.Linear(2, 3), []
+    y = linear(x)
+    node = y.grad_fn.next_functions[2][0]
+    handle = node.register_hook(lambda inputs, outputs: seen.append((tuple(inputs[0].shape), tuple(outputs[0].shape))))
+    node.register_prehook(lambda outputs: (outputs[0] * 2,))
+    y.sum().backward(retain_graph=True)
+    assert seen == [((3, 2), (2, 3))] and linear.weight.grad.tolist() == [[8, 8]] * 3
+    handle.remove()
+    y.sum().backward()
+    assert len(seen) == 1 and linear.weight.grad.tolist() == [[16, 16]] * 3 and linear.bias.grad.tolist() == [8] * 3
+
+
+def test_a_leaf_that_was_given_memory_of_the_shape_it_was_broadcast_to() -> None:
+    """The gradient is of the shape that it had, which nobody can tell from the gradient itself."""
+    for f in (lambda x: x + pullback.ones(2, 3), lambda x: x * pullback.ones(2, 3)):
+        x = pullback.ones(3, requires_grad=True)
+        y = f(x)
+        x.data = pullback.zeros(2, 3)
+        with pytest.raises(RuntimeError, match="of the shape that it had"):
+            y.sum().backward()
+
+
+def test_a_leaf_whose_memory_was_away_meanwhile(torch: Any) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * torch.ones(2, 3)
+    kept, x.data = x.data, torch.zeros(0)
+    x.data = kept
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]

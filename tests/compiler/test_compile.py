@@ -26,6 +26,13 @@ OPTIMIZERS = {
     "rmsprop": lambda p: pullback.optim.RMSprop(p, lr=0.01, momentum=0.5),
     "adagrad": lambda p: pullback.optim.Adagrad(p, lr=0.01),
     "nadam": lambda p: pullback.optim.NAdam(p, lr=0.01),
+    "adadelta": lambda p: pullback.optim.Adadelta(p, weight_decay=0.1),
+    "adamax": lambda p: pullback.optim.Adamax(p, lr=0.01),
+    "radam": lambda p: pullback.optim.RAdam(p, lr=0.01),
+    "asgd": lambda p: pullback.optim.ASGD(p, lr=0.01, t0=3),
+    "rprop": lambda p: pullback.optim.Rprop(p, lr=0.01),
+    "adafactor": lambda p: pullback.optim.Adafactor(p, weight_decay=0.1),
+    "muon": lambda p: pullback.optim.Muon([x for x in p if x.ndim == 2], lr=0.01),
 }
 
 
@@ -63,9 +70,11 @@ def test_training_with_schedule(name: str) -> None:
         seen += [b.numpy().copy() for b in net.buffers()]
         runs.append(seen)
         if wrap is compile:
-            assert len(step.versions) == 1
+            several = name in ("radam", "muon")  # which goes on otherwise after a few steps, and leaves some gradients to add up
+            assert len(step.versions) == 1 + several
+    tolerance = {"rtol": 1e-2, "atol": 2e-3} if name == "muon" else {"rtol": 2e-5, "atol": 2e-6}  # it rounds to 8 bits
     for a, b in zip(*runs, strict=True):
-        np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(b, a, **tolerance)
 
 
 def test_optimizer_state_can_be_saved_and_loaded() -> None:

@@ -14,10 +14,8 @@ from tests.ops.test_rules import constant, outputs, random, tensors
 
 # What looks at values, for some arguments at least: refused then, with the user's line.
 BY_VALUE = set("""
-    Tensor.__getitem__ argwhere bincount bucketize cov histogram histogramdd index_fill masked.std masked.var masked_scatter masked_select
-    nn.functional.embedding_bag nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.gaussian_nll_loss
-    nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d nn.functional.multi_margin_loss
-    nn.functional.multilabel_margin_loss nn.functional.scaled_dot_product_attention put repeat_interleave searchsorted take take_along_dim
+    Tensor.__getitem__ argwhere bincount cov histogram histogramdd masked_scatter masked_select nn.functional.embedding_bag
+    nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d repeat_interleave
 """.split())
 
 

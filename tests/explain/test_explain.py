@@ -282,3 +282,161 @@ def test_refusals_are_those_of_backward():
         torch.explain(x * 2)
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
         torch.explain(x * 2, torch.ones(2))
+
+
+# --- what the program writes into afterwards
+
+
+def test_kernels_compute_the_same_while_somebody_looks():
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 10)), torch.randn(64, 64)
+    F.cross_entropy(net(x), torch.arange(64) % 10).backward()
+    expected = [p.grad.numpy().copy() for p in net.parameters()]
+    net.zero_grad()
+    with torch.explain():
+        F.cross_entropy(net(x), torch.arange(64) % 10).backward()
+    for p, g in zip(net.parameters(), expected):
+        assert p.grad.numpy().tobytes() == g.tobytes()
+
+
+def test_seeds_and_returned_gradients_may_be_overwritten():
+    x, v = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)
+    with torch.explain() as e:
+        (x**2).backward(v)
+        v.zero_()
+        x.grad.zero_()
+        (g,) = torch.autograd.grad((x**3).sum(), x)
+        g.zero_()
+    first, second = e.passes
+    assert first.roots[0].seed.values == first.steps[0].upstream[0].values == [1.0, 1.0]
+    assert first.leaves[0].gradient.values == [2.0, 4.0]
+    assert second.leaves[0].gradient.values == second.steps[-1].downstream[0].gradient.values == [3.0, 12.0]
+
+
+def test_hooks_that_write_into_what_they_are_shown():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.explain() as e:
+        h = x * 2
+        h.register_hook(lambda g: [g.mul_(7)] and None)
+        h.retain_grad()
+        (h * 3).sum().backward()
+        h.grad.zero_()
+    assert e.steps[1].downstream[0].gradient.values == [3.0, 3.0]
+    assert e.steps[2].upstream[0].values == [21.0, 21.0]
+    (path,) = e.paths(x)
+    assert path.hooked and path.contribution.tolist() == x.grad.tolist()
+
+
+def test_a_custom_function_that_writes_into_its_gradient():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.mul_(2)
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.explain() as e:
+        (Double.apply(x) * 3).sum().backward()
+    assert e.steps[1].downstream[0].gradient.values == [3.0, 3.0]
+    assert e.leaves[0].gradient.values == [6.0, 6.0]
+
+
+def test_an_optimizer_that_steps_inside_of_backward():
+    torch.manual_seed(0)
+    net = network()
+    optimizers = {p: torch.optim.SGD([p], lr=1.0) for p in net.parameters()}
+    for p in net.parameters():
+        p.register_post_accumulate_grad_hook(lambda p: [optimizers[p].step(), optimizers[p].zero_grad()] and None)
+    with torch.explain() as e:
+        net(torch.randn(5, 4)).square().mean().backward()
+    assert len(e.leaves) == 4
+    for leaf in e.recorded.leaves:
+        total = sum(p.contribution for p in e.paths(leaf))
+        np.testing.assert_allclose(total, e.recorded.leaves[leaf][0], rtol=1e-5, atol=1e-6)
+
+
+# --- other values
+
+
+def test_sparse_gradients():
+    emb = nn.Embedding(10, 3, sparse=True)
+    with torch.explain() as e:
+        (emb(torch.tensor([1, 2, 1])).sum() * emb(torch.tensor([[2, 5]])).square().sum()).backward()
+    (leaf,) = e.leaves
+    dense = emb.weight.grad.to_dense().numpy()
+    assert leaf.gradient.stored == 9 and [u.gradient.stored for u in leaf.uses] == [6, 6]
+    np.testing.assert_allclose(leaf.gradient.values, dense, rtol=1e-6)
+    np.testing.assert_allclose(e.gradient(emb.weight), dense, rtol=1e-6)
+    np.testing.assert_allclose(sum(p.contribution for p in e.paths(emb.weight)), dense, rtol=1e-5)
+    assert "sparse, 9 stored" in str(e)
+
+
+def test_sparse_gradients_before_they_accumulate():
+    emb = nn.Embedding(10, 3, sparse=True)
+    e = emb(torch.tensor([1, 2])).sum().explain()
+    assert e.leaves[0].gradient.stored == 6 and emb.weight.grad is None
+    assert e.seed(emb.weight).gradient.sum() == 6
+
+
+def test_batches_can_be_looked_at():
+    w, x = torch.ones(3, requires_grad=True), torch.randn(5, 3)
+    with torch.explain() as e:
+        torch.func.vmap(lambda v: (v * w).sum())(x).sum().backward()
+    np.testing.assert_allclose(e.leaves[0].gradient.values, w.grad.numpy(), rtol=1e-6)
+    assert str(e) and e.to_json() and e.to_html()
+    with pytest.raises(RuntimeError, match="not taken apart"):
+        e.paths(w)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints(reentrant):
+    from pullback.utils.checkpoint import checkpoint
+
+    torch.manual_seed(0)
+    net, head, x = network(), nn.Linear(3, 1), torch.randn(2, 4, requires_grad=True)
+    with torch.explain() as e:
+        head(checkpoint(net, x, use_reentrant=reentrant)).sum().backward()
+    assert len(e.passes) == 1 + reentrant and e.number == 1
+    assert e.steps[0].title == "Sum" and "x" in {leaf.name for leaf in e.leaves}  # the whole pass, not the checkpoint's own
+    rules = {d.rule for p in e.passes for s in p.steps if s.title == "Addmm" for d in s.downstream}
+    assert rules == {"dx = g @ W", "dW = gᵀ @ x", "db = g"}
+    for p in e.passes:
+        for leaf in p.recorded.leaves:
+            np.testing.assert_allclose(sum(q.contribution for q in p.paths(leaf)), p.gradient(leaf), rtol=1e-4, atol=1e-6)
+
+
+def test_a_pass_inside_that_fails():
+    class Outer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            with torch.enable_grad():
+                y = torch.ones(2, requires_grad=True)
+                try:
+                    torch.autograd.grad((y * 2).sum(), torch.ones(2, requires_grad=True))
+                except RuntimeError:
+                    pass
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.explain() as e:
+        (Outer.apply(x * 3)).sum().backward()
+    assert [s.title for s in e.steps] == ["Sum", "Outer", "Mul"] and e.leaves[0].gradient.values == [6.0, 6.0]
+
+
+def test_a_long_training_holds_little():
+    net = network()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with torch.explain(passes=2) as e:
+        for _ in range(20):
+            optimizer.zero_grad()
+            net(torch.randn(2, 4)).sum().backward()
+            optimizer.step()
+    assert len(e._recorder.calls) <= 4 * 4  # of 80
+    assert [[s.module for s in p.steps] for p in e.passes] == [[None, "net.2", "net.1", "net.0"]] * 2

@@ -133,6 +133,74 @@ def test_infinity_made_by_the_forward_pass():
     assert "forward pass makes -inf first in Log" in found.text and "input = 0" in found.text and found.line == line
 
 
+def test_a_result_that_nothing_kept_is_computed_again():
+    """The derivative of log is finite at -1, and its result is kept nowhere."""
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    with torch.explain() as e:
+        loss = torch.log(x).sum()
+        loss.backward()
+    assert x.grad.tolist() == [1.0, -1.0]
+    for found in (e.findings, torch.log(x).sum().explain().findings):
+        assert [f.kind for f in found] == ["nan"] and "makes nan first in Log" in found[0].text and "input = -1" in found[0].text
+    x.grad = None
+    with torch.explain() as e:
+        loss = torch.log(x + 2).sum()
+        loss.backward()
+    assert e.findings == []
+
+
+def test_overflow():
+    w = torch.full((3,), 1e38, requires_grad=True)
+    with torch.explain() as e:
+        loss = (w * w).sum()
+        loss.backward()
+    assert "makes inf first in Mul" in e.findings[0].text and "input = 1e+38, other = 1e+38" in e.findings[0].text
+
+
+@pytest.mark.parametrize("f", [lambda s: s.softmax(-1), lambda s: s.log_softmax(-1).exp()])
+def test_infinities_that_are_meant(f):
+    scores = torch.zeros(4, 4, requires_grad=True)
+    with torch.explain() as e:
+        masked = scores.masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf)
+        (f(masked) * torch.arange(4.0)).sum().backward()
+    assert torch.isfinite(scores.grad).all() and [x for x in e.findings if x.kind == "nan"] == []
+
+
+def test_nan_in_what_comes_in():
+    net = nn.Linear(3, 2)
+    with torch.explain() as e:
+        net(torch.tensor([[torch.nan, 1.0, 2.0]])).sum().backward()
+    assert e.findings[0].kind == "nan" and "input = nan" in e.findings[0].text
+
+
+@pytest.mark.parametrize("layer,size", [(nn.Conv1d(1, 8, 3), (4, 1, 10)), (nn.Conv3d(1, 8, 3), (4, 1, 5, 5, 5))])
+def test_dead_channels_in_any_number_of_dimensions(layer, size):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        layer.bias[:4] = -100
+    (found,) = torch.relu(layer(torch.randn(size))).sum().explain().findings
+    assert "4 of 8 channels" in found.text
+    with torch.no_grad():
+        layer.bias[:] = 1
+    assert torch.relu(layer(torch.randn(size))).sum().explain().findings == []
+
+
+def test_broadcast_inside_of_a_loss():
+    pred, target = torch.ones(6, 1, requires_grad=True), torch.ones(6)
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss):
+        with pytest.warns(UserWarning, match="target size"):
+            (found,) = loss(pred, target).explain().findings
+        assert found.kind == "broadcast" and "[6, 1] to [6, 6]" in found.text
+        assert loss(pred, target[:, None]).explain().findings == []
+
+
+def test_dimensions_that_were_written_down_are_meant():
+    x, q, k = torch.randn(6, 4, requires_grad=True), torch.randn(5, 1, requires_grad=True), torch.randn(1, 5, requires_grad=True)
+    y = torch.randn(6, requires_grad=True)
+    for z in (x[:, None] - x[None], q * k, y.unsqueeze(1) - y, x[:, :1].expand(6, 6) + x.sum(1)):
+        assert z.square().sum().explain().findings == []
+
+
 def test_broadcast_of_both():
     a, b = torch.ones(6, 1, requires_grad=True), torch.ones(6, requires_grad=True)
     (found,) = (a * b).sum().explain().findings

@@ -71,7 +71,8 @@ def test_json_follows_the_schema():
     x = torch.tensor([0.0, 1.0], requires_grad=True)
     values, _ = (x.log() * x).max(0)
     z = torch.tensor([1 + 2j], requires_grad=True)
-    for e in (explained(), long(), values.explain(), torch.explain(z * 2, torch.ones_like(z))):
+    sparse = nn.Embedding(5, 2, sparse=True)(torch.tensor([1, 3])).sum()
+    for e in (explained(), long(), values.explain(), torch.explain(z * 2, torch.ones_like(z)), sparse.explain()):
         data = json.loads(e.to_json())
         conforms(data, SCHEMA)
         assert data["format"] == 1 and len(data["steps"]) == len(e.steps)
@@ -178,6 +179,11 @@ def test_an_unmodified_program(program, tmp_path):
     assert data["line"] == 5
 
 
+def test_an_unknown_form_is_refused_before_the_program_runs(program, tmp_path):
+    done = run("--out", tmp_path / "x.pdf", program)
+    assert done.returncode == 2 and "can't tell a format from '.pdf'" in done.stderr and "done" not in done.stdout
+
+
 def test_a_program_without_such_a_pass(program, tmp_path):
     done = run("--step", "9", program)
     assert done.returncode == 1 and "3 backward passes" in done.stderr
@@ -197,3 +203,18 @@ def test_a_program_that_fails_is_explained_up_to_there(tmp_path):
 def test_help():
     result = CliRunner().invoke(commands(), ["explain", "--help"])
     assert result.exit_code == 0 and "--out" in result.output and "--step" in result.output
+
+
+def test_thousands_of_modules_are_drawn_in_runs():
+    from .models import deep
+
+    torch.manual_seed(0)
+    e = deep(100)
+    boxes = e.to_dot().count("shape=box3d")
+    assert 10 < boxes <= 60 and "model.99" in e.to_dot()
+    assert "more leaves" in str(e) and len(str(e).splitlines()) < 500
+
+
+def test_nothing_seen_has_its_form_too():
+    e = torch.explain()
+    assert str(e) == repr(e) == e._repr_mimebundle_()["text/plain"] and "nothing seen yet" in e._repr_html_()

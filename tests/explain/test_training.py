@@ -13,6 +13,8 @@ from pullback import nn
 from pullback.explain.summary import Summary
 from pullback.optim import optimizer as optimizers
 
+F = nn.functional
+
 
 def train(net, steps, lr=0.05, scale=lambda k: 1.0):
     torch.manual_seed(1)
@@ -103,7 +105,7 @@ def test_it_records_as_often_as_it_can_afford(monkeypatch):
     net = network()
     with torch.watch(net) as w:
         train(net, 400, scale=work)
-    assert 0.03 < w._spent / clock[0] < 0.05 and 100 < len(w.records) < 400
+    assert 0.015 < w._spent / clock[0] < 0.03 and 50 < len(w.records) < 400
 
 
 def test_the_page_and_the_notebook():
@@ -124,7 +126,7 @@ def test_layers_parameters_and_operations():
     rows = {r.path: r for r in s.rows}
     assert rows["0"].outputs == [(2, 3, 4, 4)] and rows[""].outputs == [(2, 5)]
     assert (rows["0"].parameters, rows["3"].parameters, s.parameters) == (57, 245, 302)
-    assert rows["0"].forward == 2 * (2 * 3 * 9) * (2 * 4 * 4) and rows["0"].backward == 2 * rows["0"].forward
+    assert rows["0"].forward == 2 * (2 * 3 * 9) * (2 * 4 * 4) and rows["0"].backward == rows["0"].forward  # of the input no gradient is wanted
     assert rows["1"].forward == 96 and rows["2"].forward == 0
     assert rows["3"].forward == 2 * 2 * 48 * 5 + 10
     assert rows["1"].kept == 96 * 4
@@ -148,3 +150,42 @@ def test_shared_modules_are_counted_by_call():
     s = torch.summary(nn.Sequential(layer, layer), torch.zeros(2, 4))
     row = next(r for r in s.rows if r.path == "0")
     assert row.calls == 2 and row.forward == 2 * 2 * 2 * 16 and s.parameters == 16
+
+
+def test_operations_by_hand():
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            return F.scaled_dot_product_attention(q, k, v)
+
+    zeros = torch.zeros
+    assert torch.summary(nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), zeros(2, 4, 9, 9)).forward == 2 * (2 * 8 * 25) * (2 * 9)
+    assert torch.summary(nn.ConvTranspose2d(4, 8, 3, stride=2), zeros(2, 4, 5, 5)).forward == 2 * (2 * 4 * 25) * (8 * 9)
+    weights = 2 * 4 * 6 * 7
+    s = torch.summary(Attention(), *[zeros(2, 4, n, d).requires_grad_() for n, d in ((6, 8), (7, 8), (7, 5))])
+    assert s.forward == weights * (2 * 8 + 1 + 2 * 5) and s.backward == 2 * s.forward
+    for layer, gates in ((nn.LSTM(3, 4), 4), (nn.GRU(3, 4), 3), (nn.RNN(3, 4), 1)):
+        rows, width = 6 * 2, 4 * gates
+        exactly = 2 * rows * width * (3 + 4) + rows * width + rows * width  # the products, the bias, the gates
+        assert exactly <= torch.summary(layer, zeros(6, 2, 3)).forward <= exactly + 2 * width
+
+
+def test_what_training_computes_no_gradient_for():
+    net = nn.Sequential(nn.Linear(5, 7), nn.Linear(7, 2))
+    first, second = 2 * 3 * 35 + 21, 2 * 3 * 14 + 6
+    assert torch.summary(net, torch.zeros(3, 5)).backward == first + 2 * second
+    assert torch.summary(net, torch.zeros(3, 5, requires_grad=True)).backward == 2 * first + 2 * second
+    net[0].requires_grad_(False)
+    s = torch.summary(net, torch.zeros(3, 5))
+    assert (s.forward, s.backward) == (first + second, second) and not net[0].weight.requires_grad and net[1].weight.requires_grad
+
+
+def test_what_lies_behind_a_detach_is_counted():
+    class Cut(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(3, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.b(self.a(x).detach())
+
+    assert torch.summary(Cut(), torch.zeros(2, 3)).forward == 2 * 2 * 12 + 8 + 2 * 2 * 8 + 4

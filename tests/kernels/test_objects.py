@@ -26,8 +26,15 @@ pytest.importorskip("llvmlite")
 from pullback.kernels import objects, operators  # noqa: E402
 
 RECORDING = objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.OURS, graph.made_here)
-OPERATORS = {name: operators.method(REGISTRY[name], RECORDING, PLAIN, graph.LEAF, modes, storage.mark) for name in operators.METHODS}
+GIVEN = RECORDING, PLAIN, graph.LEAF, modes, storage.mark
+OPERATORS = {name: operators.method(name, REGISTRY[op], *GIVEN) for name, (op, _) in operators.METHODS.items()}
 recorded, bare = RECORDING.recorded(), RECORDING.bare()
+
+
+def pythons(name: str) -> Callable:
+    """The operator in Python."""
+    op, reflected = operators.METHODS[name]
+    return REGISTRY[op].reflected if reflected else REGISTRY[op].operator
 
 
 def described(t: Any) -> Any:
@@ -63,7 +70,7 @@ def inside_a_function() -> Iterator[None]:
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, torch.inference_mode, inside_a_function])
 @pytest.mark.parametrize("name", operators.METHODS)
 def test_an_operator_gives_what_it_gives_in_python(name: str, where: Any) -> None:
-    fast, slow, given = OPERATORS[name], REGISTRY[name].operator, operands()
+    fast, slow, given = OPERATORS[name], pythons(name), operands()
     with where():
         _compare(name, fast, slow, given)
 
@@ -87,7 +94,7 @@ def _compare(name: str, fast: Callable, slow: Callable, given: dict[str, Any]) -
 
 
 def test_what_is_unusual_is_left_to_python() -> None:
-    mul = OPERATORS["mul"]
+    mul = OPERATORS["__mul__"]
     x = torch.ones(2, requires_grad=True)
     with torch.no_grad():
         assert mul(x, x)._fn is None
@@ -113,7 +120,7 @@ def test_derivatives_through_operators() -> None:
     y = torch.tensor([0.5, -3.0], dtype=torch.float64, requires_grad=True)
 
     def f(x: Any, y: Any) -> Any:
-        add, sub, mul, div = (OPERATORS[name] for name in ("add", "sub", "mul", "div"))
+        add, sub, mul, div = (OPERATORS[name] for name in ("__add__", "__sub__", "__mul__", "__truediv__"))
         return div(mul(add(x, y), sub(x, 2.5)), mul(y, y))
 
     assert torch.autograd.gradcheck(f, (x, y)) and torch.autograd.gradgradcheck(f, (x, y))
@@ -145,7 +152,7 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
 def test_a_line_of_the_users() -> None:
     x = torch.ones(2, requires_grad=True)
     line = sys._getframe().f_lineno + 1
-    y = OPERATORS["mul"](x, x)
+    y = OPERATORS["__mul__"](x, x)
     assert y.grad_fn.location == (__file__, line)
 
 

@@ -13,6 +13,8 @@ from pullback import kernels
 
 pytest.importorskip("llvmlite")
 
+from pullback.kernels import table  # noqa: E402
+
 from . import using  # noqa: E402
 
 F = torch.nn.functional
@@ -184,7 +186,7 @@ def test_convolution_of_permuted_input() -> None:
                                      {"kernel_size": 2, "dilation": 2}, {"kernel_size": 3, "ceil_mode": True}, {"kernel_size": 2, "stride": 3}],
                          ids=str)  # fmt: skip
 def test_max_pool(options: dict[str, Any], dtype: Any) -> None:
-    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima pool.place")
+    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima windows.place")
     compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="pool.maxima")
     compare(lambda x: F.max_pool3d(x, **options), (1, 2, 7, 8, 9), dtype=dtype, uses="pool.maxima")
 
@@ -235,24 +237,6 @@ def test_attention_twice_differentiable() -> None:
         assert torch.autograd.gradcheck(f, tuple(x)) and torch.autograd.gradgradcheck(f, tuple(x))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("steps, batch, size", [(5, 1, 3), (3, 9, 21), (2, 6, 32)])
-@pytest.mark.parametrize("both_ways", (False, True))
-def test_lstm(steps: int, batch: int, size: int, both_ways: bool, dtype: Any) -> None:
-    torch.manual_seed(0)
-    layer = torch.nn.LSTM(5, size, bidirectional=both_ways).to(dtype)
-    compare(lambda x: layer(x)[0], (steps, batch, 5), dtype=dtype, uses="recurrent.lstm recurrent.lstm_backward")
-    grads = []
-    for mode in ("off", "always"):
-        with using(mode):
-            layer.zero_grad()
-            out, (h, c) = layer(torch.linspace(-1, 1, steps * batch * 5, dtype=dtype).reshape(steps, batch, 5))
-            (out.sum() + (h * c).sum()).backward()
-            grads.append([p.grad.numpy().copy() for p in layer.parameters()])
-    for a, b in zip(*grads):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 if dtype is torch.float32 else 1e-11)
-
-
 @pytest.mark.parametrize("name, options", [("Adam", {}), ("AdamW", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
                                            ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
                                            ("SGD", {"momentum": 0.5, "dampening": 0.1})], ids=str)  # fmt: skip
@@ -271,3 +255,17 @@ def test_optimizer_steps_are_the_same_to_the_last_bit(name: str, options: dict[s
             results.append([p.detach().numpy() for p in params])
     for a, b in zip(*results):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("rows", "columns", "count"), [(1, 1, 1), (9, 3, 4), (70, 16, 5), (33, 65, 100), (20, 130, 2)])
+def test_rows_added_at_row_numbers(rows: int, columns: int, count: int, dtype: Any) -> None:
+    """As NumPy adds them, one after the other; not at numbers beyond the last row."""
+    rng = np.random.default_rng(0)
+    x, at = rng.normal(size=(rows, 2 * columns)).astype(dtype)[:, ::2], rng.integers(0, count, 2 * rows)[::2]
+    x[0, 0] = np.nan
+    expected = np.zeros((count, columns), dtype)
+    np.add.at(expected, at, x)
+    np.testing.assert_array_equal(table.add_rows(x, at, count), expected)
+    for wrong in (count, -1, 1 << 40):
+        assert table.add_rows(x, np.where(np.arange(rows) == rows - 1, wrong, at), count) is None

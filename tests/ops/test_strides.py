@@ -46,6 +46,65 @@ AS_THE_INPUT = {
     "dropout": F.dropout,
 }
 
+IMAGES = {  # what is computed from images whose channels are innermost: True where so are the result's
+    "conv2d": (lambda x: F.conv2d(x, W), True),
+    "conv2d of one channel": (lambda x: F.conv2d(x[:, :1], W[:, :1]), True),
+    "conv2d, the weight": (lambda x: F.conv2d(x.contiguous(), as_images(W)), True),
+    "conv2d of a part": (lambda x: F.conv2d(x[:, :, 1:5, ::2], W), True),
+    "conv2d of one image": (lambda x: F.conv2d(x[0], W), False),
+    "conv_transpose2d": (lambda x: F.conv_transpose2d(x, W.transpose(0, 1), stride=2), True),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), True),
+    "its indices": (lambda x: F.max_pool2d(x, 2, return_indices=True)[1], True),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), True),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 2), True),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (2, 3)), True),
+    "max_unpool2d": (lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), True),
+    "nearest": (lambda x: F.interpolate(x, scale_factor=2), True),
+    "bicubic": (lambda x: F.interpolate(x, size=(3, 5), mode="bicubic"), True),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), True),
+    "batch_norm in evaluation": (lambda x: F.batch_norm(x, torch.zeros(4), torch.ones(4)), True),
+    "group_norm": (lambda x: F.group_norm(x, 2), True),
+    "instance_norm": (lambda x: F.instance_norm(x), False),
+    "layer_norm": (lambda x: F.layer_norm(x, (8,)), False),
+    "rms_norm": (lambda x: F.rms_norm(x, (8,)), True),
+    "constant padding": (lambda x: F.pad(x, (1, 0, 2, 1)), True),
+    "reflection": (lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"), True),
+    "replication": (lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate"), True),
+    "going round": (lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"), False),
+    "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), True),
+    "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 2), True),
+    "channel_shuffle": (lambda x: F.channel_shuffle(x, 2), True),
+    "cat": (lambda x: torch.cat([x, x], 1), True),
+    "cat with others": (lambda x: torch.cat([x, x.contiguous()], 1), False),
+    "roll": (lambda x: x.roll(1, 2), True),
+}
+VOLUMES = {
+    "conv3d": (lambda x: F.conv3d(x, W[..., None]), True),
+    "conv3d of float64": (lambda x: F.conv3d(x.double(), W[..., None].double()), False),
+    "max_pool3d": (lambda x: F.max_pool3d(x, 2), True),
+    "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, 2), False),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), False),
+    "trilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"), True),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), True),
+    "group_norm": (lambda x: F.group_norm(x, 2), True),
+    "instance_norm": (lambda x: F.instance_norm(x), False),
+    "padding": (lambda x: F.pad(x, (1, 1)), True),
+}
+SEQUENCES = {  # of transposed ones
+    "conv1d": (lambda x: F.conv1d(x, W[..., 0]), False),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 2, return_indices=True)[0], True),
+    "avg_pool1d": (lambda x: F.avg_pool1d(x, 2), True),
+    "linear": (lambda x: F.interpolate(x, scale_factor=2, mode="linear"), False),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), False),
+    "batch_norm in evaluation": (lambda x: F.batch_norm(x, torch.zeros(4), torch.ones(4)), False),
+    "cdist": (lambda x: torch.cdist(x, x), False),
+}
+W = torch.arange(72.0).reshape(2, 4, 3, 3) / 72
+
+
+def as_images(x):
+    return x.movedim(1, -1).clone(memory_format=torch.contiguous_format).movedim(-1, 1)
+
 
 def swapped():
     return torch.arange(24.0).reshape(2, 4, 3).transpose(1, 2)
@@ -66,6 +125,39 @@ def test_results_that_lie_as_their_input(name):
 @pytest.mark.parametrize("name", ["full_like", "flip", "clone"])
 def test_lying_otherwise_changes_no_value(name):
     assert torch.equal(AS_THE_INPUT[name](swapped()), AS_THE_INPUT[name](swapped().contiguous()))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ("images", "volumes", "sequences") for name in globals()[kind.upper()]])
+def test_channels_stay_innermost(kind, name):
+    f, innermost = globals()[kind.upper()][name]
+    x = torch.randn({"images": (2, 4, 6, 8), "volumes": (2, 4, 6, 8, 6), "sequences": (2, 4, 7)}[kind])
+    result, plain = f(as_images(x)), f(x)
+    assert result.movedim(1, -1).is_contiguous() if innermost else result.is_contiguous()
+    assert result.stride(1) == 1 or not innermost
+    assert torch.allclose(result, plain, atol=1e-5)
+
+
+def test_what_counts_as_images():
+    counts = lambda x: F.max_pool2d(x, 1).stride(1) == 1  # noqa: E731
+    assert not counts(torch.zeros(2, 3, 4, 5)) and counts(as_images(torch.zeros(2, 3, 4, 5)))
+    assert counts(as_images(torch.zeros(2, 1, 4, 5))) and not counts(torch.zeros(2, 1, 4, 5))
+    assert not counts(as_images(torch.zeros(2, 3, 4, 5)).transpose(2, 3)) and not counts(torch.zeros(1, 3, 4, 5).expand(2, 3, 4, 5))
+    assert F.conv2d(torch.zeros(2, 3, 1, 1), torch.zeros(4, 3, 1, 1)).stride() == (4, 1, 1, 1)
+    assert F.conv2d(as_images(torch.zeros(2, 3, 1, 1)), torch.zeros(4, 3, 1, 1)).stride() == (4, 1, 4, 4)
+    assert F.conv2d(as_images(torch.zeros(0, 3, 4, 5)), torch.zeros(4, 3, 1, 1)).shape == (0, 4, 4, 5)
+
+
+def test_heads_side_by_side():
+    q = torch.randn(2, 3, 5, 4)
+    out = F.scaled_dot_product_attention(q, q, q)
+    assert out.transpose(1, 2).view(2, 5, 12).shape == (2, 5, 12)
+    assert F.scaled_dot_product_attention(q[0], q[0], q[0]).is_contiguous()
+
+
+def test_gradients_through_images():
+    x = as_images(torch.randn(2, 4, 6, 6, dtype=torch.float64)).requires_grad_()
+    layers = torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3), torch.nn.GroupNorm(2, 4), torch.nn.BatchNorm2d(4), torch.nn.MaxPool2d(2)).double()
+    assert torch.autograd.gradcheck(lambda x: F.pixel_shuffle(layers(F.pad(x, (1, 1, 1, 1), mode="reflect")), 2), x)
 
 
 def test_random_numbers_fill_memory_in_its_order():
@@ -96,6 +188,23 @@ def test_dropout_and_layouts_as_in_pytorch(p):
         theirs, ours = f(reference), f(torch)
         assert ours.stride() == theirs.stride()
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("net", [
+    lambda t: [t.nn.GroupNorm(2, 4), t.nn.Conv2d(4, 4, 3), t.nn.Dropout(0.3), t.nn.Upsample(scale_factor=2), t.nn.Dropout(0.5)],
+    lambda t: [t.nn.BatchNorm2d(4), t.nn.MaxPool2d(2), t.nn.Dropout(0.3), t.nn.Conv2d(4, 4, 1), t.nn.Dropout(0.5)],
+    lambda t: [t.nn.InstanceNorm2d(4), t.nn.AvgPool2d(2), t.nn.Dropout(0.3), t.nn.ZeroPad2d(1), t.nn.Dropout(0.5)],
+])
+def test_dropout_behind_layers_of_images_as_in_pytorch(net):
+    reference = pytest.importorskip("torch")
+    results = []
+    for t in (reference, torch):
+        t.manual_seed(3)
+        results.append(t.nn.Sequential(*net(t))(t.randn(2, 6, 8, 4).permute(0, 3, 1, 2)))
+    theirs, ours = results
+    assert ours.stride() == theirs.stride()
+    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_legacy_name_of_the_type():

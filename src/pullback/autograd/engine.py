@@ -252,7 +252,7 @@ def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict
     slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
 
 
-def arrive(r: ndarray, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any], leaves: dict[Any, Any],
+def arrive(r: Any, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any], leaves: dict[Any, Any],
            borrowed: set[int]) -> None:  # fmt: skip
     """Let a node's result arrive at an edge, whatever that is."""
     r = fitted(r, e, False, node)

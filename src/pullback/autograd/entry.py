@@ -13,7 +13,7 @@ import numpy as np
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64
 from ..outcome import wrap
-from ..storage import edge_of
+from ..storage import edge_of, owner_of
 from ..tensor import Tensor
 from . import modes
 from .engine import as_tensor, keep, run, zeros
@@ -118,24 +118,37 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         grads = run(roots, retain=retain, create=False, wanted=wanted, accumulate=False)
     results: list[Any] = []
     for i, (t, g) in enumerate(zip(ins, grads)):
-        if g is None and materialize_grads:
+        if g is not None:
+            g = as_tensor(g)
+        elif materialize_grads:
             if isinstance(t, GradientEdge):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            g = zeros(t._array.shape, t._array.dtype, create_graph)
+            g = as_tensor(zeros(t._array.shape, t._array.dtype, create_graph))
             if create_graph:
                 g.requires_grad = True
-        elif g is None and not allow_unused and not materialize_grads:
+        elif not allow_unused:
             raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                      "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
-        results.append(g if g is None else as_tensor(g))
-    if not create_graph:  # results of one call must not share memory with each other or with the seeds
-        held = {id(s._array) for s in seeds if s is not None}
+        results.append(g)
+    if not create_graph:  # results of one call must not share memory with each other, with the seeds, or within themselves
+        held = {id(owner_of(s._array)) for s in seeds if s is not None}
         for i, r in enumerate(results):
             if r is not None:
-                if id(r._array) in held or r._array.base is not None:
-                    results[i] = as_tensor(r._array.copy())
-                held.add(id(r._array))
+                memory = id(owner_of(r._array))
+                if memory in held or shares(r._array):
+                    a = r._array  # the copy is laid out likewise, where that is without gaps
+                    results[i] = r = as_tensor(a.copy("C" if 0 in a.strides else "K") if a.__class__ is np.ndarray else a.copy())
+                    memory = id(r._array)
+                held.add(memory)
     return tuple(results)
+
+
+def shares(a: Any) -> bool:
+    """Whether an array may hold one element in two places, or must not be written into."""
+    base = a.base
+    if base is None:
+        return False
+    return base.__class__ is not np.ndarray or 0 in a.strides or a.size > base.size or not a.flags.writeable
 
 
 def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, unused: Any, materialize: bool) -> tuple:
@@ -167,9 +180,11 @@ def _outside() -> int:
 
 
 def _as_tuple(given: Any, length: int = 1) -> tuple:
+    if given.__class__ is tuple:
+        return given
     if given is None:
         return (None,) * length
-    if isinstance(given, GradientEdge):
+    if given.__class__ is Tensor or isinstance(given, GradientEdge):
         return (given,)
     return tuple(given) if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence) else (given,)
 

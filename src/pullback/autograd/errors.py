@@ -89,7 +89,8 @@ def check_shape_kept(node: Node, leaf: Any) -> None:
     Raises:
         RuntimeError: naming the shape that it has now.
     """
-    if leaf.__dict__.get("_reshaped", 0) > node._seq:
+    shape = next((shape for until, shape in leaf.__dict__.get("_reshaped", ()) if until > node._seq), leaf._array.shape)
+    if shape != leaf._array.shape:
         raise noted(RuntimeError(f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} was made"),
                     f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
                     "Run backward before giving it another shape.")  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..outcome import wrap
+from ..storage import edge_of
 from ..tensor import Tensor
 from .entry import grad
 from .modes import enable_grad
@@ -204,34 +205,78 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
     return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
 
 
+def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
+    parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
+    return tuple([part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape)) for part, x in zip(parts, tensors)])
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """:func:`basis_of`, with the parts flat: ``(sum(tensor_numels), numel)`` for each tensor."""
+    total, start, parts = sum(tensor_numels), 0, []
+    for x, n in zip(tensors, tensor_numels):
+        part = np.zeros((total, n), x._array.dtype)
+        part[np.arange(start, start + n), np.arange(n)] = 1
+        parts.append(wrap(part))
+        start += n
+    return tuple(parts)
+
+
 def _rows_at_once(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
     """What :func:`_jacobian_of` gives, by one backward with a batch of seeds."""
     a = o._array
     if o.requires_grad and a.size:
-        seeds = wrap(np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape))
-        found = grad([o], xs, [seeds], create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True)
+        found: Any = _usual_rows(o, xs, create_graph)
+        if found is None:
+            seeds = wrap(np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape))
+            found = grad([o], xs, [seeds], create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True)
     else:
         found = (None,) * len(xs)
     return tuple([wrap(np.zeros((*a.shape, *x._array.shape), x._array.dtype)) if g is None else g.reshape((*a.shape, *x._array.shape))
                   for g, x in zip(found, xs)])  # fmt: skip
 
 
+def _usual_rows(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> list[Any] | None:
+    """For each input the gradients of all elements, one a row (or None); None if each has to be computed by itself."""
+    from . import rows
+
+    a, e = o._array, edge_of(o)
+    if e is None or not isinstance(a, np.ndarray) or a.size < 2:
+        return None
+    seeds = np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape)
+    found = rows.pulled([(e, wrap(seeds) if create_graph else seeds)], [edge_of(x) for x in xs], create_graph)
+    return found if found is None or create_graph else [None if g is None else wrap(g) for g in found]
+
+
+def _check_row(g: Any, number: int, j: int, create_graph: bool, strict: bool) -> None:
+    """Refuse, in strict mode, what does not depend on the inputs."""
+    if strict and g is None:
+        raise RuntimeError(f"Output {number} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
+    if strict and create_graph and not g.requires_grad:
+        raise RuntimeError("The jacobian of the user-provided function is independent of "
+                           f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
+
+
 def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
     from ..ops.join import stack
 
+    found = _usual_rows(o, xs, create_graph)
+    if found is not None:
+        shaped: list[Any] = []
+        for j, (g, x) in enumerate(zip(found, xs)):
+            _check_row(g, number, j, create_graph, strict)
+            shape = o._array.shape + x._array.shape
+            shaped.append(wrap(np.zeros(shape, x._array.dtype)) if g is None else g.reshape(shape))
+        return tuple(shaped)
     columns: list[list[Any]] = [[] for _ in xs]
     for k in range(o._array.size):
         unit = np.zeros(o._array.size, o._array.dtype)
         unit[k] = 1
         grads = _pull([o], xs, [wrap(unit.reshape(o._array.shape))], create_graph)
         for j, (g, x) in enumerate(zip(grads, xs)):
-            if strict and g is None:
-                raise RuntimeError(f"Output {number} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
-            if strict and create_graph and not g.requires_grad:
-                raise RuntimeError("The jacobian of the user-provided function is independent of "
-                                   f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
+            _check_row(g, number, j, create_graph, strict)
             columns[j].append(wrap(np.zeros(x._array.shape, x._array.dtype)) if g is None else g)
-    shaped: list[Any] = []
+    shaped = []
     for c, x in zip(columns, xs):
         shape = o._array.shape + x._array.shape
         matrix: Any = stack(c).reshape(shape) if c else wrap(np.zeros(shape, x._array.dtype))

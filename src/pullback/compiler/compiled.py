@@ -380,7 +380,8 @@ class Version:
         for name, _, _ in trace.advances:
             lines.append(f"{name}_taken()")
         if self.writes:
-            lines.append(f"written({', '.join(variables[source.number] for _, source in self.writes)})")
+            records = [constant(storage.counter(fixed[i.number])) if i.number in fixed else variables[i.number] for _, i in self.writes]
+            lines.append(f"written({', '.join(records)})")
 
         def tensor(target: str, place: int) -> list[str]:
             return [f"{target} = new(Tensor)", f"{target}._array = o{place}",

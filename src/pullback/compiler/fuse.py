@@ -8,7 +8,7 @@ memory only if something outside of its loop needs it. Views cost nothing: they 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,116 +16,14 @@ import numpy as np
 from ..kernels.builder import F32, F64, I1, Type
 from ..kernels.scalar import OPERATIONS, Scalar, cast, traced
 from ..ops.part import Window
+from . import images, whole  # noqa: F401  (images adds to what stays whole)
 from .ir import Instruction, Program, Ref, Value, refs
+from .steps import OF, Call, Check, Kernel, Loop, Memory, Product
 
 ndarray = np.ndarray
-OF: dict[np.dtype, Type] = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool_): I1}
 MOST = 240  # operations in one loop
-
-
-class Memory:
-    """Where a value's elements are: an array of the same geometry stands for it.
-
-    Attributes:
-        root: the number of the value whose memory it is.
-        like: an array with the strides.
-        offset: in bytes, from the root's first element.
-    """
-
-    __slots__ = ("root", "like", "offset")
-
-    def __init__(self, root: int, like: ndarray, offset: int) -> None:
-        self.root, self.like, self.offset = root, like, offset
-
-    def over(self, shape: tuple[int, ...]) -> Memory:
-        return self if self.like.shape == shape else Memory(self.root, np.broadcast_to(self.like, shape), self.offset)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        strides = tuple([0 if n == 1 else s for s, n in zip(self.like.strides, self.like.shape)])
-        return self.root, self.offset, strides
-
-
-class Loop:
-    """Elementwise operations on one shape, and sums over it.
-
-    Attributes:
-        values: the expressions of what it computes, by number.
-        loads: what it reads.
-        numbers: the number inputs that it takes, after the loads.
-        stores: pairs of an expression and where it goes.
-        sums: triples of an expression, where its sum goes, over the loop's shape, and which dimensions are summed.
-        clears: roots to be set to zero before.
-    """
-
-    def __init__(self, shape: tuple[int, ...], kind: Type) -> None:
-        self.shape, self.kind = shape, kind
-        self.values: dict[int, Scalar] = {}
-        self.loads: dict[tuple[Any, ...], tuple[int, Memory]] = {}
-        self.numbers: dict[int, int] = {}
-        self.stores: list[tuple[Scalar, Memory]] = []
-        self.sums: list[tuple[Scalar, Memory]] = []
-        self.clears: list[int] = []
-        self.arguments = 0
-
-    def reads(self) -> set[int]:
-        return {m.root for _, m in self.loads.values()}
-
-    def writes(self) -> set[int]:
-        return {m.root for _, m in self.stores} | {m.root for _, m in self.sums} | set(self.clears)
-
-    def load(self, memory: Memory) -> Scalar:
-        """The expression of an element from memory."""
-        memory = memory.over(self.shape)
-        if memory.key not in self.loads:
-            self.loads[memory.key] = self.arguments, memory
-            self.arguments += 1
-        index, memory = self.loads[memory.key]
-        return Scalar.argument(index, OF[memory.like.dtype])
-
-    def number(self, n: int) -> Scalar:
-        if n not in self.numbers:
-            self.numbers[n] = self.arguments
-            self.arguments += 1
-        return Scalar.argument(self.numbers[n], self.kind, True)
-
-    def __str__(self) -> str:
-        parts = [f"loop {list(self.shape)} {self.kind.name}: {len(self.values)} operations, {len(self.loads)} loads"]
-        parts += [f"stores %{m.root}" for _, m in self.stores] + [f"sums %{m.root}" for _, m in self.sums]
-        return ", ".join(parts)
-
-
-class Product:
-    """``out = a @ b`` for each of the leading (batch) dimensions."""
-
-    def __init__(self, a: Memory, b: Memory, out: Memory) -> None:
-        self.a, self.b, self.out = a, b, out
-
-    def reads(self) -> set[int]:
-        return {self.a.root, self.b.root}
-
-    def writes(self) -> set[int]:
-        return {self.out.root}
-
-    def __str__(self) -> str:
-        shapes = (list(m.like.shape) for m in (self.a, self.b))
-        return f"product %{self.a.root} @ %{self.b.root}: {' @ '.join(map(str, shapes))} to %{self.out.root}"
-
-
-class Call:
-    """An operation computed by its own function, in Python."""
-
-    def __init__(self, step: Instruction, read: set[int]) -> None:
-        self.step, self._read = step, read
-
-    def reads(self) -> set[int]:
-        return self._read
-
-    def writes(self) -> set[int]:
-        return set(self.step.outs)
-
-    def __str__(self) -> str:
-        return f"call {self.step.op.name}({', '.join(f'%{n}' for n in refs(self.step.args))}) to {', '.join(f'%{n}' for n in self.step.outs)}"
+REPEATED = 4  # operations that a loop rather does once more than it stores and another one loads what they give
+SIMPLE = {"abs", "add", "and", "cast", "eq", "ge", "gt", "le", "lt", "mul", "ne", "neg", "or", "select", "sub", "xor"}
 
 
 class Fusion:
@@ -142,9 +40,11 @@ class Fusion:
         self.memory: dict[int, Memory] = {}
         self.home: dict[int, int] = {}
         self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
-        self.stored: set[int] = set()
+        self.simple: dict[int, tuple[Any, Sequence[Any], Type]] = {}  # of values that are cheap to compute: function, arguments, type
         self.numbers = {i.number for i in program.inputs if i.kind == "number"}
         self.random = {i.number for i in program.inputs if i.kind == "random"}
+        self.checks: set[tuple[Any, ...]] = set()
+        self.constants = {i.number: i.what for i in program.inputs if i.kind == "constant"}
         for i in program.inputs:
             v = program.values[i.number]
             like = fixed.get(i.number)
@@ -183,6 +83,67 @@ class Fusion:
             return self.home[self.memory[number].root] + 1
         return self.inside[number] + 1
 
+    def in_memory_if(self, suits: Callable[[ndarray], bool], x: Ref) -> Memory:
+        """Where a value is, or a copy of it in rows, if it does not lie as something demands."""
+        memory = self.in_memory(x.number)
+        if suits(memory.like):
+            return memory
+        v = self.program.values[x.number]
+        copy, like = self._fresh(v.shape, v.dtype), np.empty(v.shape, v.dtype)
+        memory = Memory(copy, like, 0)
+        self._own(copy, like, self.copy_into(x.number, memory))
+        return memory
+
+    def in_rows(self, x: Ref) -> Memory:
+        """Where a value is, without gaps and its last dimension the innermost."""
+        return self.in_memory_if(lambda like: like.flags.c_contiguous, x)
+
+    def value(self, x: Ref | None) -> Any:
+        """What is known of a value."""
+        return None if x is None else self.program.values[x.number]
+
+    def is_zero(self, x: Ref) -> bool:
+        """Whether a value is known to be 0."""
+        return x.number in self.constants and not self.constants[x.number].any()
+
+    def result(self, number: int, like: ndarray | None = None) -> Memory:
+        """Memory for a value that the next step computes."""
+        v = self.program.values[number]
+        return self._own(number, np.empty(v.shape, v.dtype) if like is None else like, len(self.steps))
+
+    def room(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> Memory:
+        """Memory for something that the next step computes besides."""
+        return self.result(self._fresh(shape, dtype), like)
+
+    def filled(self, number: int, value: float) -> Memory:
+        """Memory in which a loop puts a number."""
+        v = self.program.values[number]
+        at = self.inside[number] = self.loop_for(v.shape, OF[v.dtype], [])
+        self.steps[at].values[number] = Scalar("number", (value,), OF[v.dtype])
+        return self.in_memory(number)
+
+    def column(self, x: Ref) -> Ref:
+        """A row as a column."""
+        memory, v = self.in_memory(x.number), self.program.values[x.number]
+        number = self._fresh((*v.shape, 1), v.dtype)
+        self.memory[number] = Memory(memory.root, memory.like[:, None], memory.offset)
+        return Ref(number)
+
+    def checked(self, function: Callable[..., None], x: Ref, *options: Any) -> None:
+        """Let a function look at a value in each run, and raise if something is wrong, unless it did so already."""
+        key = function, x.number, options
+        if x.number in self.constants:
+            function(self.constants[x.number], *options)
+        elif key not in self.checks:
+            self.steps.append(Check(function, self.in_memory(x.number), *options))
+        self.checks.add(key)
+
+    def is_checked(self, function: Callable[..., None], x: Ref, *options: Any) -> bool:
+        return (function, x.number, options) in self.checks
+
+    def kernel(self, name: str, function: Callable, given: Sequence[Any], written: Sequence[Memory]) -> None:
+        self.steps.append(Kernel(name, function, given, written))
+
     def _call(self, step: Instruction) -> None:
         read = {self.in_memory(n).root for n in refs(step.args) if n not in self.numbers}
         for n in step.outs:
@@ -215,9 +176,36 @@ class Fusion:
         loop = self.steps[at]
         if number in self.numbers:
             return loop.number(number)
-        if self.inside.get(number) == at:
+        if number in loop.values:
             return loop.values[number]
+        if number not in self.memory and self._repeats(at, number):
+            return self._computed(at, number, *self.simple[number][:2])
         return loop.load(self.in_memory(number))
+
+    def _computed(self, at: int, number: int, function: Any, args: Sequence[Any]) -> Scalar:
+        """Let a loop compute a value, which is known to be possible."""
+        x = traced(function, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
+        assert x is not None
+        x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
+        return x
+
+    def _repeats(self, at: int, number: int) -> bool:
+        """Whether a loop should compute what an earlier one has: if that takes few operations and one load at most."""
+        loop, loads, count = self.steps[at], set(), 0
+        todo = [number]
+        while todo and count <= REPEATED:
+            n = todo.pop()
+            if n in self.numbers or n in loop.values:
+                continue
+            if n in self.memory:
+                loads.add(self.memory[n].over(loop.shape).key)
+                continue
+            made = self.simple.get(n)
+            if made is None or made[2] != loop.kind or self.program.values[n].shape != loop.shape:
+                return False
+            count += 1
+            todo += refs(list(made[1]))
+        return count <= REPEATED and len(loads - loop.loads.keys()) <= 1
 
     def kind_of(self, numbers: Sequence[int]) -> Type | None:
         """The type to compute in; None if there are no loops for these types."""
@@ -236,14 +224,15 @@ class Fusion:
             return False
         trial = [Scalar.argument(i, kind if a.number in self.numbers else OF[self.program.values[a.number].dtype], a.number in self.numbers)
                  if a.__class__ is Ref else a for i, a in enumerate(args)]  # fmt: skip
-        if traced(lambda *given: function(*_cast(given, compute)), trial) is None:
+        casting = lambda *given: function(*_cast(given, compute))  # noqa: E731
+        x = traced(casting, trial)
+        if x is None:
             return False
         at = self.loop_for(v.shape, kind, operands)
-        given = [self.element(at, a.number) if a.__class__ is Ref else a for a in args]
-        x = traced(lambda *given: function(*_cast(given, compute)), given)
-        assert x is not None
-        self.steps[at].values[out] = cast(x, v.dtype)
+        self._computed(at, out, casting, args)
         self.inside[out] = at
+        if _operations(x) <= REPEATED:
+            self.simple[out] = casting, args, kind
         return True
 
     def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
@@ -274,6 +263,11 @@ class Fusion:
             return len(step.outs) == 1 and self.elementwise(OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self))
         if op.kind == "view":
             return self._view(step)
+        if op.kind == "rule":
+            outs = iter(step.outs)
+            return op.of is not None and whole.rule(self, op.of, [next(outs) if given else None for given in op.gives], *args)
+        if op.name in whole.FORWARD:
+            return whole.FORWARD[op.name](self, step.outs, *args)
         special = getattr(self, f"_{op.name}", None) if op.kind == "general" else None
         return special is not None and bool(special(out, *args))
 
@@ -423,15 +417,14 @@ class Fusion:
         a, b, v = values[x.number], values[y.number], values[out]
         if self.kind_of([x.number]) is None or a.dtype != b.dtype or OF[a.dtype] == I1 or 0 in a.shape or 0 in b.shape:
             return False
-        left, right = self.in_memory(x.number), self.in_memory(y.number)
+        at_once = len(a.shape) > 2 >= len(b.shape)  # one product of all rows
+        left, right = self.in_rows(x) if at_once else self.in_memory(x.number), self.in_memory(y.number)
         p, q = left.like, right.like
         if p.ndim == 1:
             p = p[None]
         if q.ndim == 1:
             q = q[:, None]
-        if q.ndim == 2 < p.ndim:
-            if not p.flags.c_contiguous:
-                return False
+        if at_once:
             p = p.reshape(-1, p.shape[-1])
         batch = np.broadcast_shapes(p.shape[:-2], q.shape[:-2])
         p, q = np.broadcast_to(p, batch + p.shape[-2:]), np.broadcast_to(q, batch + q.shape[-2:])
@@ -457,6 +450,13 @@ def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
     if dtype is None:
         return list(values)
     return [cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values]
+
+
+def _operations(x: Scalar) -> float:
+    """How many simple operations an expression is made of; infinity if others are among them."""
+    if x.op in ("argument", "number"):
+        return 0
+    return 1 + sum(map(_operations, x.operands)) if x.op in SIMPLE else math.inf
 
 
 def _compute(op: Any, args: Sequence[Any], fusion: Fusion) -> np.dtype | None:

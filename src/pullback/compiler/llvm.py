@@ -1,4 +1,4 @@
-"""Native code for steps: loops and products, with all sizes and strides written into them.
+"""Native code for loops, with all sizes and strides written into them.
 
 Every step is a function of one table, in which the addresses of all memory stand, and numbers as doubles. The innermost
 dimension of a loop is done a vector at a time, its rest under a mask; sums keep a vector of partial sums there.
@@ -6,7 +6,6 @@ dimension of a loop is done a vector at a time, its rest under a mask; sums keep
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..kernels import native
-from ..kernels.builder import F32, F64, I1, I8, I32, I64, PTR, Function, Type, Value
+from ..kernels.builder import F32, F64, I1, I8, I64, PTR, Function, Type, Value
 from ..kernels.elementwise import load, store
 from ..kernels.scalar import lowered
-from .fuse import OF, Loop, Memory, Product
+from .steps import OF, Loop, Memory
 
 RUN = 32  # vectors that are added up before their sum is added, with what rounding took from it, to that of all
-BLAS_FROM = 1 << 15  # multiplications from which the BLAS is called
 
 
 class Table:
@@ -155,7 +153,7 @@ def loop(name: str, step: Loop, table: Table, sizes: dict[int, int]) -> Function
             value = p.get() + totals[k][0].get() if totals else p.get()
             f.store(f.load(pointers[k], types[k]) + f.sum_lanes(value), pointers[k])
 
-    _nested(f, above, base, inside)
+    nested(f, above, base, inside)
     return f
 
 
@@ -163,14 +161,14 @@ def _size(type: Type) -> int:
     return 1 if type == I1 else type.bits // 8
 
 
-def _nested(f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]) -> None:
+def nested(f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]) -> None:
     """Loops around something, which is told where everything then is."""
     if not dims:
         inside(pointers)
         return
     (size, strides), *rest = dims
     with f.loop(0, size) as i:
-        _nested(f, rest, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], inside)
+        nested(f, rest, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], inside)
 
 
 def _gathered(f: Function, pointer: Value, stride: int, type: Type, lanes: int, count: int) -> Value:
@@ -187,127 +185,6 @@ def _scattered(f: Function, value: Value, pointer: Value, stride: int, type: Typ
         value = f.convert("zext", value, I8.of(value.type.lanes))
     for i in range(count):
         f.store(f.lane(value, i), f.at(pointer, i * stride, I8))
-
-
-# --- products ---------------------------------------------------------------------------------------------------
-
-_blas: dict[Type, str] = {}
-
-
-def blas(type: Type) -> str:
-    """The name of the matrix product of SciPy's BLAS, made known to the native code."""
-    if type not in _blas:
-        from scipy.linalg import cython_blas
-
-        capsule = cython_blas.__pyx_capi__["sgemm" if type == F32 else "dgemm"]
-        get_name, get = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-        get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        _blas[type] = "pullback_sgemm" if type == F32 else "pullback_dgemm"
-        native.provide(_blas[type], get(capsule, get_name(capsule)))
-    return _blas[type]
-
-
-def product(name: str, step: Product, table: Table, scratch: int) -> Function:
-    """The function of a product. Root ``scratch`` has room for a copy of either factor."""
-    f = Function(name, [("table", PTR)], internal=True)
-    a, b, out = step.a, step.b, step.out
-    *batch, m, k = a.like.shape
-    n = b.like.shape[-1]
-    type = OF[out.like.dtype]
-    size = type.bits // 8
-    room = table.pointer(f, Memory(scratch, np.empty(0), 0))
-    dims = [(count, [x.like.strides[d] for x in (a, b, out)]) for d, count in enumerate(batch)]
-    strides = [x.like.strides[-2:] for x in (a, b, out)]
-
-    def one(pointers: list[Value]) -> None:
-        p, q, r = pointers
-        if m * n * k >= BLAS_FROM:
-            _by_blas(f, type, (m, n, k), pointers, strides, room)
-            return
-        (ai, ak), (bk, bj), (oi, _) = strides
-        if bj != size and n > 1:  # rows of b must lie in a piece
-            with f.loop(0, k) as i, f.loop(0, n) as j:
-                f.store(f.load(f.at(f.at(q, i * bk, I8), j * bj, I8), type), f.at(room, i * n + j, type))
-            q, bk = room, n * size
-        _small(f, type, (m, n, k), (p, ai, ak), (q, bk), (r, oi))
-
-    _nested(f, dims, [table.pointer(f, x) for x in (a, b, out)], one)
-    return f
-
-
-def _small(f: Function, type: Type, sizes: tuple[int, int, int], a: tuple[Value, int, int], b: tuple[Value, int], out: tuple[Value, int]) -> None:
-    """A product row by row: a few rows of a at a time, times vectors of b."""
-    m, n, k = sizes
-    (p, ai, ak), (q, bk), (r, oi) = a, b, out
-    size = type.bits // 8
-    lanes = native.WIDTH * 8 // type.bits
-    if n == 1 and ak == size and bk == size:  # rows times a vector
-        with f.loop(0, m) as i:
-            row, total = f.at(p, i * ai, I8), f.variable(f.constant(0.0, type.of(lanes)))
-            vector = type.of(lanes)
-            with f.loop(0, k // lanes * lanes, lanes) as at:
-                total.set(f.fma(f.load(f.at(row, at, type), vector), f.load(f.at(q, at, type), vector), total.get()))
-            if k % lanes:
-                mask = f.mask_of([x < k % lanes for x in range(lanes)])
-                at = f.constant(k // lanes * lanes, I64)
-                total.set(f.fma(f.load(f.at(row, at, type), vector, mask), f.load(f.at(q, at, type), vector, mask), total.get()))
-            f.store(f.sum_lanes(total.get()), f.at(r, i * oi, I8))
-        return
-
-    def rows(i: Value, count: int) -> None:
-        for first in range(0, n, 4 * lanes):
-            widths = [min(lanes, n - j) for j in range(first, min(n, first + 4 * lanes), lanes)]
-            masks = [None if w == lanes else f.mask_of([x < w for x in range(lanes)]) for w in widths]
-            sums = [[f.variable(f.constant(0.0, type.of(lanes))) for _ in widths] for _ in range(count)]
-            with f.loop(0, k) as at:
-                right = f.at(f.at(q, at * bk, I8), first, type)
-                vectors = [f.load(f.at(right, j * lanes, type), type.of(lanes), mask) for j, mask in enumerate(masks)]
-                for c in range(count):
-                    left = f.splat(f.load(f.at(f.at(p, (i + c) * ai, I8), at * ak, I8), type), lanes)
-                    for j, vector in enumerate(vectors):
-                        sums[c][j].set(f.fma(left, vector, sums[c][j].get()))
-            for c in range(count):
-                for j, mask in enumerate(masks):
-                    f.store(sums[c][j].get(), f.at(f.at(r, (i + c) * oi, I8), first + j * lanes, type), mask)
-
-    four = m // 4 * 4
-    if four:
-        with f.loop(0, four, 4) as i:
-            rows(i, 4)
-    if m % 4:
-        rows(f.constant(four, I64), m % 4)
-
-
-def _by_blas(f: Function, type: Type, sizes: tuple[int, int, int], pointers: list[Value], strides: Sequence[Any], room: Value) -> None:
-    """``out' = b' a'``, for the BLAS thinks in columns."""
-    m, n, k = sizes
-    size = type.bits // 8
-    (p, q, r), ((ai, ak), (bk, bj), (oi, _)) = pointers, strides
-
-    def turned(x: Value, rows: int, columns: int, over: int, along: int) -> tuple[Value, bool, int]:
-        """A factor, whether it is to be transposed, and its leading dimension."""
-        if along == size and over >= columns * size and over % size == 0:
-            return x, False, over // size
-        if over == size and along >= rows * size and along % size == 0:
-            return x, True, along // size
-        with f.loop(0, rows) as i, f.loop(0, columns) as j:
-            f.store(f.load(f.at(f.at(x, i * over, I8), j * along, I8), type), f.at(room, i * columns + j, type))
-        return room, False, columns
-
-    x, tx, lx = turned(p, m, k, ai if m > 1 else k * size, ak if k > 1 else size)
-    y, ty, ly = turned(q, k, n, bk if k > 1 else n * size, bj if n > 1 else size)
-    places = f.room(16, I64)
-
-    def by_reference(i: int, value: Any, kind: Type) -> Value:
-        at = f.at(places, i, I64)
-        f.store(f.constant(value, kind), at)
-        return at
-
-    letters = [by_reference(i, ord("T" if t else "N"), I8) for i, t in enumerate((ty, tx))]
-    numbers = [by_reference(i, v, I32) for i, v in ((2, n), (3, m), (4, k), (5, ly), (6, lx), (7, max(n, oi // size if m > 1 else n)))]
-    one, zero = by_reference(8, 1.0, type), by_reference(9, 0.0, type)
-    f.call(blas(type), letters[0], letters[1], *numbers[:3], one, y, numbers[3], x, numbers[4], zero, r, numbers[5], outside=True)
 
 
 # --- the function that Python calls -----------------------------------------------------------------------------

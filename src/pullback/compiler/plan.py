@@ -25,7 +25,8 @@ class Plan:
     """
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray]) -> None:
-        self.program, self.sinks, self.fixed = simplified(program), sinks, fixed
+        self.program, self.sinks, self.fixed = simplified(program, caller), sinks, fixed
+        fixed.update({i.number: i.what for i in self.program.inputs if i.kind == "constant"})
         used = set(self.program.wanted)
         for step in self.program.instructions:
             used.update(refs(step.args))

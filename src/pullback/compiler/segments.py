@@ -13,9 +13,11 @@ import numpy as np
 
 from ..kernels import native
 from ..kernels.builder import Function, Value, module
-from .fuse import OF, Call, Fusion, Loop, Memory, Product
+from .fuse import Fusion
 from .ir import Input, Program, refs
-from .llvm import BLAS_FROM, Table, entry, loop, product
+from .llvm import Table, entry, loop
+from .product import product, room
+from .steps import OF, Call, Check, Kernel, Loop, Memory, Product
 
 ndarray = np.ndarray
 ALIGNED = 64
@@ -37,7 +39,7 @@ class Segments:
         self.homes: dict[int, Any] = {}  # roots that are not in the block: the number of an input, or ("out", place)
         self.moves: list[tuple[str, Any]] = []  # lines for what Python has to copy at the end: (target, number)
         self.outs: dict[int, int] = {}  # places of wanted values that are arrays of their own -> their root
-        self.calls = [i for i, s in enumerate(fusion.steps) if s.__class__ is Call]
+        self.calls = [i for i, s in enumerate(fusion.steps) if s.__class__ in (Call, Check)]
         memories = [fusion.in_memory(n) for n in program.wanted]
         self.given = {i.number: i for i in program.inputs if i.number in used and i.kind != "number"}
         targets = {source.number for source in sinks.values()}
@@ -87,6 +89,8 @@ class Segments:
         step = fusion.steps[at]
         if step.__class__ is Product:
             return target not in step.reads()
+        if step.__class__ is Kernel:
+            return False
         own = next((w for _, w in step.stores if w.root == number), None)
         return own is not None and all((k[1], k[2]) == (0, own.key[2]) for k, (_, r) in step.loads.items() if r.root == target)
 
@@ -140,9 +144,8 @@ class Segments:
                     free.append((offset + size, hole[1] - size))
             self.offsets[r] = offset
             living.append((final[r], offset, size))
-        room = max((_room(s) for s in steps if s.__class__ is Product), default=0)
         self.offsets["room"] = end
-        self.bytes = end + room
+        self.bytes = end + max((room(s) for s in steps if s.__class__ is Product), default=0)
         raw = np.zeros(self.bytes + 2 * ALIGNED, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNED
         self.block = raw[skip : skip + self.bytes + ALIGNED]
@@ -158,7 +161,7 @@ class Segments:
         sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
         runs: list[list[int]] = []
         for i, step in enumerate(steps):
-            if step.__class__ is Call:
+            if step.__class__ in (Call, Check, Kernel):
                 continue
             if runs and runs[-1][-1] == i - 1:
                 runs[-1].append(i)
@@ -262,6 +265,11 @@ class Segments:
                     lines.append(f"v{n} = own(v{n}, ({''.join(g + ', ' for g in given)}))")
                     if n in reached:
                         lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
+            elif step.__class__ is Check:
+                lines.append(f"{constant(step.function)}({', '.join([array(step.given), *map(repr, step.options)])})")
+            elif step.__class__ is Kernel:
+                given = [array(x) if x.__class__ is Memory else repr(x) for x in step.given]
+                lines.append(f"{constant(step.function)}({', '.join(given)})")
             elif i in self.functions:
                 function, what = self.functions[i]
                 given = [variable(home) if home[0] != "number" else variables[home[1]] for home in what]
@@ -270,14 +278,6 @@ class Segments:
             source = array(m)
             lines.append(f"{target} = {source}.copy()" if target[0] == "o" else f"{variables[int(target[1:])]}[...] = {source}")
         return lines
-
-
-def _room(step: Product) -> int:
-    """Bytes that a product may need for a copy of a factor."""
-    *_, m, k = step.a.like.shape
-    n = step.b.like.shape[-1]
-    size = step.out.like.itemsize
-    return size * (max(m * k, k * n) if m * n * k >= BLAS_FROM else k * n)
 
 
 def _joined(free: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,16 +1,25 @@
-"""Less to do: instructions whose results nobody wants, or that are there already."""
+"""Less to do: instructions whose results nobody wants, that are there already, or that are the same at every call."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .ir import Instruction, Program, Ref, refs, replaced
+from .ir import Input, Instruction, Program, Ref, refs, replaced
+
+LARGE = 1 << 20  # bytes, beyond which results are not kept but computed anew
 
 
-def simplified(program: Program) -> Program:
-    """The same program with fewer instructions."""
+def simplified(program: Program, caller: Callable[[Instruction, Program], Callable[..., Any]]) -> Program:
+    """The same program with fewer instructions, and what they would always give among its inputs.
+
+    Args:
+        caller: makes an instruction a function of the arrays that it takes.
+    """
+    constants = {i.number: i.what for i in program.inputs if i.kind == "constant"}
     same: dict[int, int] = {}  # a value's number -> that of an equal one
     known: dict[Any, tuple[int, ...]] = {}
     kept: list[Instruction] = []
@@ -25,7 +34,16 @@ def simplified(program: Program) -> Program:
             same.update(zip(step.outs, known[key]))
             continue
         known[key] = step.outs
-        kept.append(Instruction(step.op, args, step.outs, step.line))
+        step = Instruction(step.op, args, step.outs, step.line)
+        if not _is_constant(step, program, constants):
+            kept.append(step)
+            continue
+        found = caller(step, program)(*[constants[n] for n in dict.fromkeys(refs(args))])
+        constants.update(zip(step.outs, found if len(step.outs) > 1 else [found]))
+        if step.op.kind == "view":  # which costs nothing, and takes no memory
+            kept.append(step)
+        else:
+            program.inputs += [Input(n, "constant", constants[n], "constant") for n in step.outs]
     wanted = [same.get(n, n) for n in program.wanted]
     needed = set(wanted)
     alive = []
@@ -34,6 +52,13 @@ def simplified(program: Program) -> Program:
             needed.update(refs(step.args))
             alive.append(step)
     return Program(program.values, program.inputs, alive[::-1], wanted)
+
+
+def _is_constant(step: Instruction, program: Program, constants: dict[int, Any]) -> bool:
+    """Whether an instruction gives the same at every call, and not too much."""
+    taken = list(refs(step.args))
+    large = step.op.kind != "view" and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
+    return step.op.kind != "rule" and len(taken) > 0 and all([n in constants for n in taken]) and not large
 
 
 def _key(arg: Any) -> Any:

@@ -184,16 +184,22 @@ for _name, _sign in {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=
 
 
 # Operations whose rules are kernels of their own, on arrays.
-WITH_KERNELS = {"cross_entropy", "gru", "flash_attention", "lstm", "rnn", "scaled_dot_product_attention", "standardize"}
+WITH_KERNELS = {"cross_entropy", "elman", "flash_attention", "gru", "log_softmax", "lstm", "scaled_dot_product_attention", "softmax",
+                "standardize"}  # fmt: skip
 
 
 class Rule:
-    """A derivative rule as an operation."""
+    """A derivative rule as an operation.
+
+    Attributes:
+        of: the operation whose rule it is, if one's.
+        gives: for each gradient that the rule is about, whether there is one.
+    """
 
     kind, listed = "rule", False
 
-    def __init__(self, name: str, impl: Callable) -> None:
-        self.name, self.impl = name, impl
+    def __init__(self, name: str, impl: Callable, of: Any, gives: Sequence[bool]) -> None:
+        self.name, self.impl, self.of, self.gives = name, impl, of, gives
 
 
 def values_of(x: Any) -> Any:
@@ -384,9 +390,34 @@ class Trace(Level):
             found = pull(node, *concrete, edges)
             arrays = [np.asarray(r._array if isinstance(r, Tensor) else r) for r in found if r is not None]
         outs = tuple([self.program.new(a) for a in arrays])
-        self.write_down(Rule(f"{node.name()}", lambda g, saved: on_arrays(tuple(g) if several else g, tuple(saved))), self.operand(args), outs)
+        rule = Rule(node.name(), lambda g, saved: on_arrays(tuple(g) if several else g, tuple(saved)), node._op, [r is not None for r in found])
+        self.write_down(rule, self.operand(args), outs)
         results = iter([held(Traced(self, a.copy("K"), n)) for a, n in zip(arrays, outs)])
         return [None if r is None else next(results) for r in found]
+
+    def derive(self, function: Callable, arrays: Sequence[Any]) -> Any:
+        """Write down, as one instruction, a function of arrays."""
+        out = function(*self.concrete(list(arrays)))
+        found = list(out) if out.__class__ in (list, tuple) else [out]
+        outs = tuple([self.program.new(a) for a in found])
+        self.write_down(Rule(function.__name__, function, None, [True] * len(outs)), self.operand(tuple(arrays)), outs)
+        results = [Traced(self, a.copy("K"), n) for a, n in zip(found, outs)]
+        return out.__class__(results) if out.__class__ in (list, tuple) else results[0]
+
+    def change(self, name: str, change: Callable, written: Sequence[Tensor], *given: Any) -> None:
+        """Write down, as one instruction, a function that changes some arrays, by others and numbers."""
+
+        def changed(before: Sequence[ndarray], given: Sequence[Any]) -> list[ndarray]:
+            arrays = [a.copy("K") for a in before]
+            change(*arrays, *given)
+            return arrays
+
+        args = ([t._array for t in written], values_of(list(given)))
+        after = changed(*self.concrete(args))
+        outs = tuple([self.program.new(a) for a in after])
+        self.write_down(Rule(name, changed, None, [True] * len(outs)), self.operand(args), outs)
+        for t, array, number in zip(written, after, outs):
+            self.overwrite(t._array, Traced(self, array, number))
 
     # --- writes -------------------------------------------------------------------------------------------------
 

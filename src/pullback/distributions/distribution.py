@@ -11,6 +11,7 @@ broadcast are handed to :meth:`Distribution._take`; from ``arg_constraints`` the
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -93,7 +94,7 @@ class Distribution:
             batch_shape: the new one.
             _instance: what to make the new distribution of, for subclasses with an ``__init__`` of their own.
         """
-        own = next(c for c in type(self).__mro__ if c.__module__.startswith(__package__))
+        own = next(c for c in type(self).__mro__ if getattr(sys.modules.get(c.__module__), "__package__", None) == __package__)
         new = self._get_checked_instance(own, _instance)
         batch_shape, dims = Size(batch_shape), len(self._batch_shape)
         parameters = self.arg_constraints

@@ -1,6 +1,6 @@
 """The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
 
-Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow.
+Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow; thousands of modules, in runs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation
 
 MOST = 60  # boxes in a picture
+FEW = 6  # and with fewer groups than this it says little
 LONG = 28  # characters in a line of a box
 
 
@@ -90,15 +91,32 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
 
 
 def grouping(steps: list[Step]) -> list[int | str]:
-    """For each step its number, or the name of the group that it is drawn in."""
+    """For each step its number, or the name of the group that it is drawn in: a module, or a run of modules where those are too many."""
     if len(steps) <= MOST:
         return [s.number for s in steps]
-    depth = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
-    while True:
-        keys: list[int | str] = [".".join(s.module.split(".")[:depth]) if s.module and depth else f"line {s.line}" for s in steps]
-        if depth <= 1 or len(set(keys)) <= MOST:
-            return keys
-        depth -= 1
+    deepest = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
+    for depth in range(deepest, 0, -1):
+        keys = names_at(steps, depth)
+        if len(set(keys)) <= MOST:
+            break
+    else:
+        return in_runs(names_at(steps, 1))
+    finer = names_at(steps, depth + 1)
+    return in_runs(finer) if len(set(keys)) < FEW < len(set(finer)) else [*keys]
+
+
+def names_at(steps: list[Step], depth: int) -> list[str]:
+    """The module of each step, to so many levels; its line, where it is in none."""
+    return [".".join(s.module.split(".")[:depth]) if s.module else f"line {s.line}" for s in steps]
+
+
+def in_runs(keys: list[str]) -> list[int | str]:
+    """Modules put together, in the order in which they come, until a picture holds them."""
+    order = [key for key in dict.fromkeys(keys) if not key.startswith("line ")]
+    size = max(1, -(-len(order) // (MOST // 2)))
+    runs = [order[k : k + size] for k in range(0, len(order), size)]
+    name = {key: run[0] if len(run) == 1 else f"{run[-1]} to {run[0]}" for run in runs for key in run}
+    return [name.get(key, key) for key in keys]
 
 
 def short(text: str, most: int = LONG) -> str:

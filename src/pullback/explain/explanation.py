@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import json
-import linecache
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
-from ..autograd.engine import capture_key
-from ..autograd.graph import GradientEdge
 from ..complaint import noted
-from ..storage import edge_of
-from ..tensor import Tensor
 from . import formulas
-from .names import Names
+from .parts import Parts
 from .paths import Path, Paths, paths_to
-from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values, name_of, plain
-from .recorder import Pass, Recorder, Turn
-from .replay import Key, key_of
+from .record import Finding, Leaf, Root, Step, plain
+from .recorder import Pass, Recorder
+from .replay import dense
 from .seed import Effect, effect
 
 FORMAT = 1  # the version of what `to_dict` gives; see schema.json
+FORMS = {".html": "to_html", ".htm": "to_html", ".svg": "to_svg", ".json": "to_json", ".dot": "to_dot", ".gv": "to_dot", ".mmd": "to_mermaid",
+         ".txt": "__str__"}  # fmt: skip
+
+
+def form_of(path: FilePath) -> str:
+    """The method that makes what a file of this name is to hold.
+
+    Raises:
+        ValueError: its ending tells none.
+    """
+    if path.suffix not in FORMS:
+        raise ValueError(f"can't tell a format from {path.suffix!r}; there are: {', '.join(FORMS)}")
+    return FORMS[path.suffix]
 
 
 class Explanation:
@@ -72,8 +80,8 @@ class Explanation:
 
     @property
     def passes(self) -> list[Explanation]:
-        """One explanation for each backward pass seen, the newest 16 of them."""
-        return [Explanation(self._recorder, p) for p in self._recorder.passes]
+        """One explanation for each backward pass seen, the newest 16 of them, each followed by those that ran inside of it."""
+        return [Explanation(self._recorder, p) for outer in self._recorder.passes for p in (outer, *outer.inside)]
 
     @property
     def number(self) -> int:
@@ -132,7 +140,7 @@ class Explanation:
         """
         key = self._parts.key(where)
         leaf = self._parts.leaf_at.get(key)
-        return self._parts.arrived(key) if leaf is None else self.recorded.leaves[leaf][0]
+        return dense(self._parts.arrived(key) if leaf is None else self.recorded.leaves[leaf][0])
 
     def paths(self, x: Any, limit: int = 100, by: str = "path") -> Paths:
         """What the paths through the graph contribute to a gradient, the largest first. They add up to it.
@@ -212,11 +220,7 @@ class Explanation:
         The page is one file that needs no network.
         """
         path = FilePath(path)
-        forms = {".html": self.to_html, ".htm": self.to_html, ".svg": self.to_svg, ".json": self.to_json, ".dot": self.to_dot,
-                 ".gv": self.to_dot, ".mmd": self.to_mermaid, ".txt": self.__str__}  # fmt: skip
-        if path.suffix not in forms:
-            raise ValueError(f"can't tell a format from {path.suffix!r}; there are: {', '.join(forms)}")
-        path.write_text(forms[path.suffix](), encoding="utf-8")
+        path.write_text(getattr(self, form_of(path))(), encoding="utf-8")
 
     def to_html(self) -> str:
         """The interactive page."""
@@ -247,7 +251,7 @@ class Explanation:
 
         Args:
             console: a ``rich`` console; by default one on standard output.
-            steps: how many steps to show.
+            steps: how many steps, and leaves, to show.
         """
         from rich.console import Console
 
@@ -258,10 +262,15 @@ class Explanation:
     def __str__(self) -> str:
         from .text import explanation_text, rendered
 
-        return rendered(explanation_text(self))
+        return rendered(explanation_text(self)) if self._any else repr(self)
+
+    @property
+    def _any(self) -> bool:
+        """Whether there is a pass to show."""
+        return self._fixed is not None or bool(self._recorder.passes)
 
     def __repr__(self) -> str:
-        if self._fixed is None and not self._recorder.passes:
+        if not self._any:
             return "<Explanation: nothing seen yet>"
         return f"<Explanation of backward pass {self.number}: {len(self.steps)} steps, {len(self.leaves)} leaves, {len(self.findings)} findings>"
 
@@ -269,7 +278,7 @@ class Explanation:
         """In Jupyter: the page, in a frame of its own."""
         from .page import framed
 
-        return framed(self)
+        return framed(self) if self._any else escape(repr(self))
 
     def _mime_(self) -> tuple[str, str]:
         """In marimo: likewise."""
@@ -277,160 +286,3 @@ class Explanation:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": self._repr_html_()}
-
-
-class Parts:
-    """A recorded pass, worked out: made once, when first asked for."""
-
-    def __init__(self, recorded: Pass, recorder: Recorder) -> None:
-        self.pass_, self.recorder, self.turns = recorded, recorder, recorded.turns
-        self.limited = recorded.limited  # whether only some of the gradients were asked for
-        self.names = Names(recorded, recorder.calls)
-        self.position: dict[int, int] = {t.node._seq: i for i, t in enumerate(recorded.turns)}
-        self.leaf_at = {key_of(leaf): leaf for leaf in recorded.leaves}
-        self._measured: dict[int, Values] = {}
-
-    def measured(self, array: Any) -> Values | None:
-        """An array's numbers, worked out once: what one step hands on is what the next receives."""
-        if not isinstance(array, np.ndarray):
-            return None
-        found = self._measured.get(id(array))
-        if found is None:
-            found = self._measured[id(array)] = Values.of(array)
-        return found
-
-    # --- finding things
-
-    def key(self, where: Any) -> Key:
-        """Where in the graph a tensor is, or what a variable of that name held."""
-        if isinstance(where, str):
-            for leaf in self.pass_.leaves:
-                if self.names.leaf(leaf) == where:
-                    return key_of(leaf)
-            value = self.pass_.variables.get(where)
-            if not isinstance(value, Tensor):
-                raise KeyError(f"the program has no variable {where!r} that a gradient could reach")
-            where = value
-        edge = where.edge if isinstance(where, GradientEdge) else edge_of(where)
-        if edge is None:
-            raise KeyError("this tensor does not require grad: no gradient can reach it")
-        return key_of(edge)
-
-    def name(self, where: Any) -> str:
-        if isinstance(where, str):
-            return where
-        key = self.key(where)
-        leaf = self.leaf_at.get(key)
-        return (self.names.leaf(leaf) if leaf is not None else self.names.value(key)) or "the tensor"
-
-    def arrived(self, key: Key) -> np.ndarray | None:
-        """The gradient that reached an inner place of the graph."""
-        position = self.position.get(-key[0])
-        if position is not None:
-            return self.turns[position].received[max(key[1], 0)]
-        total = None
-        for turn in self.turns:
-            for e, r in zip(turn.node._edges, turn.handed):
-                if e is not None and r is not None and capture_key(e) == key:
-                    total = r if total is None else total + r
-        return total
-
-    def describe(self, number: int) -> str:
-        """A step in few words: its operation and where it is."""
-        step = self.steps[number - 1]
-        where = step.module + (f" (call {step.call})" if step.call and step.call > 1 else "") if step.module else ""
-        return f"#{number} {step.title}" + (f" {where}" if where else f" line {step.line}" if step.line else "")
-
-    # --- the plain data
-
-    @cached_property
-    def steps(self) -> list[Step]:
-        return [self._step(i, turn) for i, turn in enumerate(self.turns)]
-
-    def _step(self, i: int, turn: Turn) -> Step:
-        node = turn.node
-        file, line = node.location or (None, None)
-        module, call = self.names.module(node)
-        several = node._shape.__class__ is list
-        seq = -node._seq
-        names = [self.names.value((seq, k if several else -1)) for k in range(len(turn.received))]
-        return Step(
-            number=i + 1,
-            op=node.name().rpartition("::")[2],
-            name=next((n for n in names if n is not None), None),
-            module=module,
-            call=call,
-            file=file,
-            line=line,
-            code=linecache.getline(file, line).strip() if file and line else "",
-            shape=list(node._shape) if several else node._shape,
-            dtype=[name_of(d) for d in node._dtype] if several else name_of(node._dtype),
-            upstream=[self.measured(g) for g in turn.received],
-            downstream=[self._handed(turn, k, e, r) for k, (e, r) in enumerate(zip(node._edges, turn.handed)) if e is not None],
-            kept=kept(turn),
-            hooks=hooks_of(node),
-        )
-
-    def _handed(self, turn: Turn, slot: int, e: Any, r: Any) -> Handed:
-        leaf = e._seq == 0
-        target = getattr(e, "node", e)
-        return Handed(
-            argument=formulas.argument(turn.node, slot),
-            step=None if leaf or target._seq not in self.position else self.position[target._seq] + 1,
-            output=getattr(e, "index", 0),
-            leaf=self.names.leaf(e) if leaf else None,
-            rule=formulas.formula(turn.node, slot, turn.saved, turn.received),
-            gradient=self.measured(r),
-        )
-
-    @cached_property
-    def leaves(self) -> list[Leaf]:
-        uses: dict[int, list[Use]] = {}
-        for i, turn in enumerate(self.turns):
-            for slot, (e, r) in enumerate(zip(turn.node._edges, turn.handed)):
-                if e is not None and e._seq == 0 and isinstance(r, np.ndarray):
-                    measured = self.measured(r)
-                    uses.setdefault(id(e), []).append(Use(i + 1, formulas.argument(turn.node, slot), measured))  # type: ignore[arg-type]
-        made = []
-        for leaf, (g, before) in self.pass_.leaves.items():
-            array = leaf._array
-            made.append(Leaf(self.names.leaf(leaf), array.shape, name_of(array.dtype), self.measured(g), before, uses.get(id(leaf), [])))  # type: ignore[arg-type]
-        return made
-
-    @cached_property
-    def roots(self) -> list[Root]:
-        made = []
-        for e, seed in self.pass_.roots:
-            key = key_of(e)
-            position = self.position.get(-key[0])
-            name = self.names.leaf(e) if e._seq == 0 else self.names.value(key)
-            given = not (isinstance(seed, np.ndarray) and seed.size == 1 and seed.reshape(-1)[0] == 1)
-            made.append(Root(name, None if position is None else position + 1, max(key[1], 0), self.measured(seed), given))  # type: ignore[arg-type]
-        return made
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        from .findings import findings
-
-        return findings(self)
-
-
-def kept(turn: Turn) -> list[Kept]:
-    """The arrays that a node kept for its rule."""
-    op = turn.node._op
-    found = []
-    for i, value in enumerate(turn.saved):
-        name = op.saved_names[i] if op is not None and i < len(op.saved_names) else f"saved_tensors[{i}]"
-        for a in value if value.__class__ in (list, tuple) else (value,):
-            if isinstance(a, np.ndarray):
-                found.append(Kept(name, a.shape, name_of(a.dtype), a.nbytes))
-    return found
-
-
-def hooks_of(node: Any) -> list[str]:
-    """The names of the hooks on a node and on its results."""
-    hooks = node._hooks
-    if hooks is None:
-        return []
-    groups: Sequence[Any] = [*hooks.tensor.values(), hooks.pre, hooks.post]
-    return [getattr(fn, "__name__", type(fn).__name__) for group in groups for fn in list(group.values())]

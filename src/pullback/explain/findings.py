@@ -7,19 +7,22 @@ forward pass was watched, on which modules ran and where ``detach()`` was called
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..autograd.engine import capture_key, reachable
 from ..autograd.errors import at
+from ..autograd.graph import Node
 from ..storage import write_since
+from .measure import all_finite
 from .record import Finding, Step
-from .recorder import Turn
+from .recorder import Turn, array_of
+from .replay import dense
 
 if TYPE_CHECKING:
-    from .explanation import Parts
+    from .parts import Parts
 
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
@@ -27,6 +30,7 @@ DEAD = 0.25  # the share of units of a ReLU that have to be 0 for a whole batch,
 BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
+SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: out * (1 - out), "tanh": lambda out: 1 - out * out}
 LISTED = 6  # how many names a finding lists
 
 Check = Callable[["Parts"], Iterator[Finding]]
@@ -77,40 +81,57 @@ def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
 
 
 def dead_relus(parts: Parts) -> Iterator[Finding]:
-    """ReLUs with units that are 0 for every row of the batch. Units lie along dimension 1, or the last of ``(rows, ..., units)``."""
-    for step, turn in zip(parts.steps, parts.turns):
-        out = saved(turn, "out") if named(turn, "relu") else None
+    """ReLUs with units that are 0 for every row of the batch: the channels of a convolution, or the last of ``(rows, ..., units)``."""
+    for step, turn in of_operation(parts, "relu"):
+        out = saved(turn, "out")
         if out is None or out.ndim < 2 or not out.size:
             continue
-        axis = 1 if out.ndim == 4 else out.ndim - 1
+        axis = 1 if out.ndim == 4 or of_channels(turn) else out.ndim - 1
         rest = tuple(i for i in range(out.ndim) if i != axis)
         rows = out.size // out.shape[axis]
+        if rows < BATCH:
+            continue
         dead = int((~np.any(out > 0, axis=rest)).sum())
-        if rows >= BATCH and dead >= DEAD * out.shape[axis]:
-            units = "channels" if out.ndim == 4 else "units"
-            text = (f"{dead} of {out.shape[axis]} {units} are 0 for all {rows} {'positions' if out.ndim == 4 else 'rows'} after "
+        if dead >= DEAD * out.shape[axis]:
+            units, places = ("channels", "positions") if axis == 1 and out.ndim > 2 else ("units", "rows")
+            text = (f"{dead} of {out.shape[axis]} {units} are 0 for all {rows} {places} after "
                     f"{whose(step)}: no gradient passes them.")  # fmt: skip
             yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
 
 
+def of_channels(turn: Turn) -> bool:
+    """Whether a value comes from a convolution, perhaps by way of a few other operations."""
+    node: Any = turn.node
+    for _ in range(4):
+        node = getattr(node._edges[0], "node", node._edges[0]) if node._edges else None
+        if not isinstance(node, Node):
+            return False
+        if node._op is not None and node._op.name == "convolution":
+            return True
+    return False
+
+
 def saturated(parts: Parts) -> Iterator[Finding]:
     """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes."""
-    for step, turn in zip(parts.steps, parts.turns):
-        out = saved(turn, "out")
-        if out is None or not out.size or out.dtype.kind != "f":
+    for name, slope in SLOPES.items():
+        found = [(step, out) for step, turn in of_operation(parts, name)
+                 if (out := saved(turn, "out")) is not None and out.size and out.dtype.kind == "f"]  # fmt: skip
+        if found:  # all at once: there may be many small ones
+            sizes = [out.size for _, out in found]
+            flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT
+            counts = np.add.reduceat(flat.astype(np.int64), np.cumsum([0, *sizes[:-1]])).tolist()
+            for (step, _), size, count in zip(found, sizes, counts):
+                if count >= SATURATED * size:
+                    text = f"{count / size:.0%} of the {size} values of {whose(step)} are saturated: their slope is below {FLAT:g}."
+                    yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
+    for step, turn in of_operation(parts, "softmax"):
+        rows, dim = saved(turn, "out"), saved_value(turn, "dim")
+        if rows is None or not rows.size or not rows.ndim or rows.shape[dim] < 2:
             continue
-        if named(turn, "sigmoid", "tanh"):
-            slope = out * (1 - out) if named(turn, "sigmoid") else 1 - out * out
-            share = float((slope < FLAT).mean())
-            what = f"{share:.0%} of the {out.size} values of {whose(step)} are saturated: their slope is below {FLAT:g}"
-        elif named(turn, "softmax"):
-            dim = saved_value(turn, "dim")
-            share = float((out.max(axis=dim) > 1 - FLAT).mean()) if out.ndim and out.shape[dim] > 1 else 0.0
-            what = f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: the rest gets no gradient"
-        else:
-            continue
+        share = float((rows.max(axis=dim) > 1 - FLAT).mean())
         if share >= SATURATED:
-            yield Finding("saturated", what + ".", steps=[step.number], file=step.file, line=step.line)
+            text = f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: the rest gets no gradient."
+            yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
 
 
 # --- parameters that no gradient reaches ----------------------------------------------------------------------------
@@ -120,10 +141,10 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
     """Parameters of the program's modules that want a gradient and got none, and why, where that was seen."""
     recorded, names = parts.pass_, parts.names
     calls = [c for c in parts.recorder.calls if c.start < recorded.start]
-    if parts.limited or not parts.turns:
+    missing = [(name, p) for name, p in names.parameters if p._fn is not None and p not in recorded.leaves]
+    if not missing or not parts.turns or recorded.limited:
         return
-    missing = [(f"{root}.{path}", p) for root, module in names.roots.items() for path, p in module.named_parameters()
-               if p._fn is not None and p not in recorded.behind]  # fmt: skip
+    missing = [(name, p) for name, p in missing if p not in recorded.behind]
     used = {id(m) for root in names.roots.values() if any(p in recorded.behind for p in root.parameters()) for m in root.modules()}
     groups: dict[tuple[str, Any], list[str]] = {}
     for name, p in missing:
@@ -155,28 +176,57 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
 
 
 def origin_of_nan(parts: Parts) -> Iterator[Finding]:
-    """The first NaN or infinity: in the forward pass, as far as nodes kept their operands, else in the backward pass."""
+    """The first NaN or infinity: in the forward pass, as far as nodes kept their operands, else in the backward pass.
+
+    Infinities of the forward pass may be meant (a mask before a softmax): they count only if gradients are not finite.
+    """
     bad = lambda v: v is not None and (v.nan or v.inf)  # noqa: E731
-    forward = first_in_forward(parts)
-    if forward is not None:
-        yield forward
-        return
-    for step, turn in zip(parts.steps, parts.turns):
+    broken = any(map(bad, parts.measured.values())) or not all_finite(outputs(parts))
+    if broken or not all_finite(v for turn in parts.turns for v in turn.saved):
+        forward = first_in_forward(parts, np.isfinite if broken else lambda v: ~np.isnan(v))
+        if forward is not None:
+            yield forward
+            return
+    for step, turn in zip(parts.steps, parts.turns) if broken else ():
         wrong = [d for d in step.downstream if bad(d.gradient)]
         if not wrong or any(bad(v) for v in step.upstream):
             continue
         d = wrong[0]
-        slot = next(k for k, r in enumerate(turn.handed) if isinstance(r, np.ndarray) and not np.isfinite(r).all())
-        r = turn.handed[slot]
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(r))[0])
+        r = dense(next(r for r in turn.handed if bad(parts.measured.get(id(r)))))
+        index = first_not(np.isfinite, r)
         text = (f"The backward pass makes {r[index]} first in {whose(step)}, at element {index} of the gradient for "
                 f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}.")  # fmt: skip
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
         return
 
 
-def first_in_forward(parts: Parts) -> Finding | None:
-    """The earliest node whose result is not finite while its operands are."""
+def outputs(parts: Parts) -> Iterator[Any]:
+    """The values of the outputs, where they were given or variables hold them."""
+    yield from parts.pass_.outputs
+    for name, value in parts.pass_.variables.items():
+        if any(root.name == name for root in parts.roots):
+            yield array_of(value)
+
+
+def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:
+    """An elementwise operation's result, from what its node kept, where those are all its arguments."""
+    op = node._op
+    if op.kind != "elementwise" or node._packs or any(name not in op.saved_names for name in op.params):
+        return None
+    arguments = [values[op.saved_names.index(name)] for name in op.params]
+    if any(arguments[i] is None for i in op.tensors):
+        return None
+    with np.errstate(all="ignore"):
+        return np.asarray(op.impl(*arguments))
+
+
+def first_not(sound: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> tuple[int, ...]:
+    """The place of the first element that is not sound."""
+    return tuple(int(i) for i in np.argwhere(~sound(a))[0])
+
+
+def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) -> Finding | None:
+    """The earliest node whose result is not all sound while its operands are."""
     nodes = reachable([e for e, _ in parts.pass_.roots])
     kept: dict[int, Any] = {t.node._seq: t.saved for t in parts.turns}
     results: dict[tuple[int, int], np.ndarray] = {}
@@ -196,11 +246,13 @@ def first_in_forward(parts: Parts) -> Finding | None:
                     results[capture_key(e)] = value
             elif kind == "out" and not several:
                 results[-node._seq, -1] = value
+        if (-node._seq, -1) not in results and not several and (out := computed(node, values)) is not None:
+            results[-node._seq, -1] = out
     for node in nodes:
         several = node._shape.__class__ is list
         for k in range(len(node._shape)) if several else (-1,):
             out = results.get((-node._seq, k))
-            if out is None or np.isfinite(out).all():
+            if out is None or sound(out).all():
                 continue
             known = dict(operands_of.get(node._seq, ()))
             names = [node._op.params[i] for i in node._op.tensors] if node._op is not None else []
@@ -209,9 +261,9 @@ def first_in_forward(parts: Parts) -> Finding | None:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
                     if value is not None and (e._seq != 0 or write_since(value, node._seq) is None):
                         known[names[slot]] = value
-            if any(not np.isfinite(v).all() for v in known.values()):
+            if any(not sound(v).all() for v in known.values()):
                 continue
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
+            index = first_not(sound, out)
             step = parts.steps[parts.position[node._seq]]
             said = ", ".join(element(n, v, index, out.shape) for n, v in known.items())
             text = f"The forward pass makes {out[index]} first in {whose(step)}, at element {index}" + (f": {said}." if said else ".")
@@ -239,28 +291,45 @@ def element(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...
 
 
 def broadcast(parts: Parts) -> Iterator[Finding]:
-    """Two operands of which each was stretched by the other: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
+    """Operands that were stretched for lack of a dimension: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
     for step, turn in zip(parts.steps, parts.turns):
         op, node = turn.node._op, turn.node
+        for e in node._edges:  # a loss that stretches its argument itself, in the same instruction of the program
+            together = isinstance(e, Node) and (e._code, e._lasti) == (node._code, node._lasti)
+            if together and e.name() == "ExpandBackward0" and e._seq in parts.position:
+                inner = operand_shape(parts.turns[parts.position[e._seq]], 0)
+                if inner is not None and (n := stretched_by(inner, e._shape)):
+                    yield from_stretching(step, inner, e._shape, n)
         if op is None or op.kind != "elementwise" or len(op.tensors) != 2 or node._shape.__class__ is list:
             continue
         shapes = [operand_shape(turn, slot) for slot in (0, 1)]
         out = node._shape
         stretched = [s is not None and s != () and math.prod(s) > 1 and math.prod(s) < math.prod(out) for s in shapes]
+        ranks = [0 if s is None else len(s) for s in shapes]
+        higher = node._edges[ranks.index(max(ranks))]
+        if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith("Unsqueeze"):
+            continue  # dimensions of size 1 that were written down are meant
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
             text = (f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum over all "
                     "those that it met.")  # fmt: skip
+            yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
         elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
             shape = next(s for s, wide in zip(shapes, stretched) if wide and s is not None)
-            n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)
-            if n < 2 or math.prod(shape) != n or 1 not in shape:
-                continue
-            text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "
-                    "terms. If that was not meant, the other operand lacks a dimension.")  # fmt: skip
-        else:
-            continue
-        yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
+            if n := stretched_by(shape, out):
+                yield from_stretching(step, shape, out, n)
+
+
+def stretched_by(shape: tuple[int, ...], out: tuple[int, ...]) -> int:
+    """How often each element of an ``(n, 1)`` occurs in an ``(n, n)``; 0 for other shapes."""
+    n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)
+    return n if n > 1 and math.prod(shape) == n and 1 in shape else 0
+
+
+def from_stretching(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n: int) -> Finding:
+    text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "
+            "terms. If that was not meant, the other operand lacks a dimension.")  # fmt: skip
+    return Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
 
 
 def operand_shape(turn: Turn, slot: int) -> tuple[int, ...] | None:
@@ -303,8 +372,10 @@ def stepped_between(leaf: Any, start: int, end: int) -> bool:
 # --- reading nodes --------------------------------------------------------------------------------------------------
 
 
-def named(turn: Turn, *names: str) -> bool:
-    return turn.node._op is not None and turn.node._op.name in names
+def of_operation(parts: Parts, name: str) -> Iterator[tuple[Step, Turn]]:
+    """The steps of one operation."""
+    for i in parts.by_operation.get(name, ()):
+        yield parts.steps[i], parts.turns[i]
 
 
 def saved_value(turn: Turn, name: str) -> Any:

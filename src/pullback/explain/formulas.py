@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
+from ..autograd.saved import SavedTensor
+from ..lift import Crossing
 from ..outcome import wrap
 from ..tensor import Tensor
 
@@ -49,9 +51,6 @@ COMPARISONS: dict[type, str] = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.Gt
 ATOM = 9  # binds tighter than every operator
 
 
-_read: dict[Any, str] = {}  # formulas that depend on nothing but the operation, its options and shapes
-
-
 class Unreadable(Exception):
     """A rule that is not a formula."""
 
@@ -61,48 +60,55 @@ def symbols_of(op: Any) -> dict[str, str]:
     return PAIR if "other" in op.params else SYMBOLS
 
 
-def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> str:
-    """The rule by which a node's gradient for one of its inputs follows from ``g``.
+def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[str], bool]:
+    """The rules by which a node's gradients for its inputs follow from ``g``.
 
     Args:
         node: the node.
-        slot: the number of the edge.
         saved: what the node kept.
         g: the gradients that reached it, one a result.
+
+    Returns:
+        a formula for each edge ("" where it is None), and whether they hold for every node of the same :func:`kind`.
     """
-    key = node.__class__, slot, len(node._edges), tuple(map(identity, saved)), tuple(map(identity, g))
-    if key in _read:
-        return _read[key]
-    text, lasting = read(node, slot, saved, g)
-    if lasting and len(_read) < 10_000:
-        _read[key] = text
-    return text
+    read = [("", True) if e is None else formula(node, slot, saved, g) for slot, e in enumerate(node._edges)]
+    return [text for text, _ in read], all(lasting for _, lasting in read)
+
+
+def kind(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
+    """What formulas depend on: the operation, its options, and the shapes and types of what it kept."""
+    return node.__class__, *[e is None for e in node._edges], *map(identity, saved), *map(identity, g)
 
 
 def identity(value: Any) -> Any:
     """What of a value a formula may depend on: of arrays, their shapes."""
-    if isinstance(value, np.ndarray):
+    cls = value.__class__
+    if cls is np.ndarray:
         return value.shape, value.dtype
-    if value.__class__ in (int, float, bool, str, tuple) or value is None:
-        return repr(value)
-    return value.__class__
+    if value is None or cls is bool or cls is str or cls is int and value > 1:
+        return value
+    if cls is tuple or cls is list:
+        return cls, *map(identity, value)
+    return repr(value) if cls is int or cls is float or isinstance(value, np.generic) else cls
 
 
-def read(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
+def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
     """The formula, and whether it holds for other values of the same shapes."""
     name = argument(node, slot)
     if node._op is None:
-        return f"d{name} = {of_function(node, slot)}", True
+        function = getattr(node, "_function", None)
+        rule = of_function(function, node, slot) if function is not None else "g" if isinstance(node, Crossing) else f"{node.name()}(g)"
+        return f"d{name} = {rule}", True
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
     rule, together = op.shared, True
     if rule is None:
-        rule, together = rule_of(op.pulls[slot]), False
+        rule, together = op.rules.get(op.params[op.tensors[slot]]), False
     if rule is None:
         return f"{lhs}: no rule", True
     try:
-        values = {n: saved[op.saved_names.index(n)] for n in asked(rule) if n in op.saved_names}
+        values = {n: at_hand(node, saved, op.saved_names.index(n)) for n in asked(rule) if n in op.saved_names}
         values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
         # Tensors: handed arrays, some rules turn to kernels made for them, and are no formulas then.
         values = {n: as_tensors(v) for n, v in values.items()}
@@ -116,6 +122,16 @@ def read(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[
         lasting = True
         text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in asked(rule))])})"
     return f"{lhs} = {text}", lasting
+
+
+def at_hand(node: Any, saved: Sequence[Any], i: int) -> Any:
+    """What a node kept; in the place of what is packed (a checkpoint would have to be computed again) zeros of its shape."""
+    if saved[i].__class__ is not SavedTensor:
+        return saved[i]
+    op, (kept, position, _) = node._op, node._op.getters[i]
+    e = node if kept == "out" else node._edges[op.tensors.index(position)]
+    shape = () if e is None else e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
+    return np.broadcast_to(np.zeros((), np.float32), shape)
 
 
 def as_tensors(value: Any) -> Any:
@@ -133,6 +149,8 @@ def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
 def argument(node: Any, slot: int) -> str:
     """What the operation calls the input behind an edge."""
     op = node._op
+    if op is None and getattr(node, "_function", None) is None:
+        return f"input{slot}" if len(node._edges) > 1 else "input"
     if op is None:
         position = position_of(node, slot)
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
@@ -149,10 +167,10 @@ def position_of(node: Any, slot: int) -> int:
     return slot if node._where is None else node._where.index(slot)
 
 
-def rule_of(pull: Callable | None) -> Any:
-    """The rule that an operation wraps for the engine."""
-    names = () if pull is None else pull.__code__.co_freevars
-    return pull.__closure__[names.index("rule")].cell_contents if pull is not None and "rule" in names else None  # type: ignore[index]
+def held_by(function: Any, name: str) -> Any:
+    """What a function that wraps another holds under a name."""
+    names = function.__code__.co_freevars if isinstance(function, FunctionType) else ()
+    return function.__closure__[names.index(name)].cell_contents if name in names else None
 
 
 def asked(rule: Callable) -> list[str]:
@@ -444,7 +462,9 @@ class Reader:
 
     def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
         """What a plain function that only does arithmetic returns, in terms of the arguments."""
-        called = self.values.get(function.id) if isinstance(function, ast.Name) else None
+        called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
+        if hasattr(called, "op") and called.op.kind == "elementwise" and called.op.name.startswith("of_"):
+            called = held_by(called.op.impl, "compute") or called.op.impl  # an operation that is the derivative of another
         if not isinstance(called, FunctionType) or hasattr(called, "op") or not called.__module__.startswith("pullback.ops"):
             return None
         body = definition(called.__code__).body
@@ -517,9 +537,8 @@ def written(value: Any) -> str | None:
 # --- custom Functions -------------------------------------------------------------------------------------------
 
 
-def of_function(node: Any, slot: int) -> str:
+def of_function(function: Any, node: Any, slot: int) -> str:
     """The backward of a custom Function, where it is plain assignments and a return; else its name."""
-    function = node._function
     backward = function.__dict__.get("backward") or getattr(function, "backward", None)
     code = getattr(getattr(backward, "__func__", backward), "__code__", None)
     try:

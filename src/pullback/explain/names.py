@@ -19,6 +19,7 @@ class Names:
     Attributes:
         modules: the path of each module, such as ``net.encoder.0``, by its id.
         roots: the modules at the top of these paths, by name.
+        parameters: pairs of a name and a parameter, of all these modules.
     """
 
     def __init__(self, recorded: Pass, calls: Sequence[Call] = ()) -> None:
@@ -27,13 +28,15 @@ class Names:
         variables = recorded.variables
         self.modules: dict[int, str] = {}
         self.roots: dict[str, Any] = {}
+        self.parameters: list[tuple[str, Any]] = []
         self._leaves: dict[int, str] = {}
         self._values: dict[tuple[int, int], str] = {}
         by_id = {id(value): name for name, value in reversed(variables.items()) if isinstance(value, Module) and name != "self"}
         called = {id(c.module): c.module for c in calls if c.outer is None}
         known = {id(v): v for v in variables.values() if isinstance(v, Module)}
         every = called | {k: v for k, v in known.items() if k not in called}
-        for key, module in sorted(every.items(), key=lambda entry: -sum(1 for _ in entry[1].modules())):
+        sizes = {key: sum(1 for _ in module.modules()) if len(every) > 1 else 1 for key, module in every.items()}
+        for key, module in sorted(every.items(), key=lambda entry: -sizes[entry[0]]):
             if key not in self.modules:
                 self._name_module(by_id.get(key) or self._unused(type(module).__name__), module)
         for name, value in variables.items():
@@ -52,10 +55,16 @@ class Names:
 
     def _name_module(self, name: str, root: Any) -> None:
         self.roots[name] = root
-        for path, module in root.named_modules():
-            self.modules.setdefault(id(module), f"{name}.{path}" if path else name)
-        for path, parameter in root.named_parameters():
-            self._leaves.setdefault(id(parameter), f"{name}.{path}")
+        todo = [(name, root)]
+        while todo:
+            path, module = todo.pop()
+            if id(module) not in self.modules:
+                self.modules[id(module)] = path
+                for key, parameter in module._parameters.items():
+                    if parameter is not None and id(parameter) not in self._leaves:
+                        self._leaves[id(parameter)] = f"{path}.{key}"
+                        self.parameters.append((f"{path}.{key}", parameter))
+                todo += [(f"{path}.{key}", child) for key, child in reversed(module._modules.items()) if child is not None]
 
     def leaf(self, leaf: Any) -> str:
         """A leaf's name; leaves that no variable holds are counted."""

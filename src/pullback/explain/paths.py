@@ -18,7 +18,7 @@ import numpy as np
 from ..autograd.engine import plus
 from .record import Values
 from .recorder import Pass
-from .replay import Key, key_of, pull
+from .replay import Key, dense, key_of, pull
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Paths(Sequence[Path]):
         return rendered(paths_text(self))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} contributions to the gradient of {self.name}>"
+        return str(self)
 
 
 class _Group:
@@ -96,12 +96,12 @@ class Search:
         self.arrivals: dict[Key, list[tuple[int, int, np.ndarray]]] = {}  # what came where: (turn or -1, edge, gradient)
         self.counts: list[int] = []
         for e, seed in recorded.roots:
-            self.arrivals.setdefault(key_of(e), []).append((-1, 0, seed))
+            self.arrivals.setdefault(key_of(e), []).append((-1, 0, dense(seed)))
         for position, turn in enumerate(self.turns):
             self.counts.append(sum(self._count(key) for key in self.keys(position)))
             for slot, (e, r) in enumerate(zip(turn.node._edges, turn.handed)):
                 if e is not None and r is not None:
-                    self.arrivals.setdefault(key_of(e), []).append((position, slot, r))
+                    self.arrivals.setdefault(key_of(e), []).append((position, slot, dense(r)))
 
     def keys(self, position: int) -> list[Key]:
         """The places at which gradients arrive for a node."""
@@ -161,7 +161,7 @@ class Search:
             e: Any = edges[slot]
             if r is None:
                 r = np.zeros(e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index])
-            g, index = r, 0 if e._seq >= 0 else e.index
+            g, index = dense(r), 0 if e._seq >= 0 else e.index
         return g
 
     def count(self, group: _Group) -> int:

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
-SMALL = 64  # arrays of so many elements are given in full
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Values:
     """The numbers in an array, in short.
 
@@ -26,7 +22,8 @@ class Values:
         mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
         zeros: the share of elements that are exactly 0, from 0 to 1.
         nan, inf: how many elements are.
-        values: all of them, as nested lists, if there are no more than 64; else None.
+        stored: of a sparse array, how many elements it stores, the others being 0; else None.
+        elements: the array, or a list of what is in it, if there are no more than 64; see :attr:`values`.
     """
 
     shape: tuple[int, ...]
@@ -38,10 +35,11 @@ class Values:
     zeros: float
     nan: int
     inf: int
-    values: Any
+    elements: Any = field(default=None, repr=False, compare=False)
+    stored: int | None = None
 
     @classmethod
-    def of(cls, array: np.ndarray) -> Values:
+    def of(cls, array: Any) -> Values:
         """Measure an array.
 
         >>> import numpy as np
@@ -49,27 +47,14 @@ class Values:
         >>> v.norm, v.mean, v.min, v.max, v.zeros
         (5.0, -0.25, -4.0, 3.0, 0.5)
         """
-        shape, name, size = array.shape, name_of(array.dtype), array.size
-        values = array.tolist() if size <= SMALL else None
-        if not size:
-            return cls(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, values)
-        a = array.reshape(-1)
-        if a.dtype.kind == "c":
-            a = np.abs(a)
-        elif a.dtype.itemsize < 4:
-            a = a.astype(np.float32)
-        if size == 1:
-            x = float(a[0])
-            return cls(shape, name, abs(x), x, x, x, float(x == 0), int(math.isnan(x)), int(math.isinf(x)), values)
-        square = float(np.einsum("i,i->", a, a))  # BLAS's dot would wake its threads for it
-        if math.isfinite(square) and square > 1e-30:
-            norm = math.sqrt(square)
-            nan = inf = 0
-        else:  # not finite, or squares that leave the range of the type
-            nan, inf = int(np.isnan(a).sum()), int(np.isinf(a).sum())
-            norm = float(np.linalg.norm(a.astype(np.float64)))
-        zeros = int(np.count_nonzero(a == 0)) / size
-        return cls(shape, name, norm, float(a.mean()), float(a.min()), float(a.max()), zeros, nan, inf, values)
+        from .measure import measured
+
+        return measured([array])[id(array)]
+
+    @property
+    def values(self) -> Any:
+        """All elements, as nested lists, if there are no more than 64; else None."""
+        return self.elements.tolist() if isinstance(self.elements, np.ndarray) else self.elements
 
     @property
     def size(self) -> int:
@@ -81,7 +66,7 @@ class Values:
         return self.norm / math.sqrt(self.size) if self.size else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Handed:
     """What a step hands to one of the operation's inputs.
 
@@ -102,7 +87,7 @@ class Handed:
     gradient: Values | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
     """An array that a node kept in memory for its rule."""
 
@@ -112,7 +97,7 @@ class Kept:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """One node's turn in the backward pass.
 
@@ -156,7 +141,7 @@ class Step:
         return self.op.partition("Backward")[0] or self.op
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Use:
     """One place where a leaf was used, and what that adds to its gradient."""
 
@@ -165,7 +150,7 @@ class Use:
     gradient: Values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leaf:
     """The end of the way: a tensor whose ``.grad`` accumulates.
 
@@ -185,7 +170,7 @@ class Leaf:
     uses: list[Use]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Root:
     """Where gradients enter: an output, and its seed.
 
@@ -204,7 +189,7 @@ class Root:
     given: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finding:
     """Something to look at, and what it rests on.
 
@@ -252,3 +237,4 @@ def plain(value: Any) -> Any:
 
 
 NAMES: dict[type, tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Step, Use, Leaf, Root, Finding)}
+NAMES[Values] = tuple("values" if name == "elements" else name for name in NAMES[Values])

@@ -1,9 +1,11 @@
 """Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut off.
 
 Nothing is installed before :meth:`Recorder.watching` is entered, and nothing is left after. While it watches, the
-engine hands over each node with its gradients, which are held and not copied; ``Module.__call__`` and
-``Tensor.detach`` are replaced by versions that note the clock, which numbers nodes, so that a node's number tells
-which call it was made in.
+engine hands over each node with its gradients; modules tell of their calls by global hooks, and ``Tensor.detach`` is
+replaced by a version that notes the clock, which numbers nodes, so that a node's number tells which call it was made in.
+
+Arrays are held and not copied, but for those that the program can write into: what an optimizer will update, what hooks
+and custom Functions were shown, and what ``autograd.grad`` returned.
 """
 
 from __future__ import annotations
@@ -11,23 +13,26 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import wraps
-from types import FrameType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache, reduce, wraps
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..autograd import modes
-from ..autograd.engine import observe, reachable
+from ..autograd import graph, modes
+from ..autograd.engine import number_of, observe, plus, reachable
 from ..autograd.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
+from ..coo import Coo
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor
 
 Place = tuple[str, int] | None
 FRAMES = 8  # how many frames of the program are searched for variables
 ITEMS = 64  # and how many elements of a list or a dict
+# Of such are no tensors, and most variables of a program are of such.
+PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType})
 
 
 class Turn:
@@ -40,14 +45,19 @@ class Turn:
 
 
 class Call:
-    """One call of a module: the numbers on the clock between which it ran."""
+    """One call of a module: the numbers on the clock between which it ran, and the instruction that made it."""
 
-    __slots__ = ("module", "start", "end", "outer", "recording", "place")
+    __slots__ = ("module", "start", "end", "outer", "recording", "_code", "_lasti")
 
-    def __init__(self, module: Any, outer: Call | None, place: Place) -> None:
-        self.module, self.outer, self.place = module, outer, place
+    def __init__(self, module: Any, outer: Call | None, frame: FrameType | None) -> None:
+        self.module, self.outer = module, outer
+        self._code, self._lasti = instruction(frame)
         self.recording = modes.is_grad_enabled()
         self.start = self.end = clock()
+
+    @property
+    def place(self) -> Place:
+        return line_of(self._code, self._lasti)
 
 
 class Cut:
@@ -55,8 +65,14 @@ class Cut:
 
     __slots__ = ("place", "leaves", "seq")
 
-    def __init__(self, edge: Any, place: Place) -> None:
-        self.place, self.leaves, self.seq = place, leaves_behind([edge]), clock()
+    def __init__(self, edge: Any, frame: FrameType | None) -> None:
+        self.place, self.leaves, self.seq = line_of(*instruction(frame)), leaves_behind([edge]), clock()
+
+
+def instruction(frame: FrameType | None) -> tuple[CodeType | None, int]:
+    """The program's instruction that is running, in this frame or outside of it."""
+    frame = user_frame(frame)
+    return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
 class Pass:
@@ -67,69 +83,139 @@ class Pass:
         roots: pairs of an edge and the seed that entered there.
         turns: in the order visited.
         leaves: for each leaf its gradient of this pass, and the norm of what ``.grad`` held before.
-        behind: every leaf that the roots depend on.
         variables: what the program's variables held when it began, by name.
-        place: the line that called backward.
-        start: the clock when it began.
+        start, end: the clock when it began and ended.
         complete: whether it ran to its end.
-        limited: whether only some of the gradients were asked for.
+        shown: whether the program gets to see what is computed.
+        outputs: the values of the roots, where those are known.
+        inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
 
-    def __init__(self, number: int, roots: Sequence[tuple[Any, Any]], frame: FrameType | None) -> None:
-        self.number = number
+    def __init__(self, number: int, roots: Sequence[tuple[Any, Any]], frame: FrameType | None, limited: bool = False, shown: bool = True) -> None:
+        self.number, self.shown = number, shown
         self.roots = [(e, array_of(g)) for e, g in roots]
         self.turns: list[Turn] = []
         self.leaves: dict[Any, tuple[Any, float]] = {}
-        self.behind = leaves_behind([e for e, _ in roots])
+        self.inside: list[Pass] = []
+        self.outputs: list[Any] = []
         frame = user_frame(frame)
-        self.place: Place = None if frame is None else line_of(frame.f_code, frame.f_lasti)
+        self._code, self._lasti = instruction(frame)
         self.variables = variables_in(frame)
-        self.start = clock()
-        self.complete = False
-        self.limited = False
-        self._memory = {id(owner_of(leaf._array)) for leaf in self.behind if isinstance(leaf._array, np.ndarray)}
-        self._copies: dict[tuple, np.ndarray] = {}
-        self._arrived: dict[Any, Any] = {e: None for e, _ in roots if e._seq == 0}
+        self.complete, self._limited = False, limited
+        self._noted: dict[Any, tuple[Any, float]] = {}
+        self.start = self.end = clock()
+
+    @property
+    def place(self) -> Place:
+        """The line that called backward."""
+        return line_of(self._code, self._lasti)
+
+    @cached_property
+    def behind(self) -> dict[Any, None]:
+        """Every leaf that the roots depend on, as the keys of a dict."""
+        return leaves_behind([e for e, _ in self.roots])
+
+    @property
+    def limited(self) -> bool:
+        """Whether only some of the gradients were asked for."""
+        return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.behind)
 
     def note(self, node: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
         """What the engine reports after each node, and for each leaf."""
         if node.__class__ is AccumulateGrad:
-            leaf, (g,) = node.variable, received
-            before = 0.0
-            if g.__class__ is np.ndarray and leaf._grad is not None and leaf._grad._array.shape == g.shape:
-                before = norm_of_finite(leaf._grad._array - g) if leaf._grad._array is not g else 0.0
-            # A sum of several gradients may itself have become .grad, which the program will change.
-            self.leaves[leaf] = (g if self._arrived.get(leaf) is g else g.copy(), before)
+            self._note_leaf(node.variable, received[0])
             return
-        for e, r in zip(node._edges, handed):
-            if r is not None and e is not None and e._seq == 0:
-                self._arrived[e] = None if e in self._arrived else r
-        self.turns.append(Turn(node, self._safe(node._saved), received, handed))
+        saved = node._saved
+        if self.shown:
+            if node._hooks is not None or node._op is None:
+                received, handed = tuple(map(copied, received)), tuple(map(copied, handed))
+            else:
+                for e in node._edges:
+                    if e is not None and shows(e):
+                        handed = tuple(map(copied, handed))
+                        break
+            if graph.hooked_leaves:  # a hook may run the optimizer any time now
+                saved = self._early.of(saved)
+        self.turns.append(Turn(node, saved, received, handed))
 
-    def _safe(self, saved: Sequence[Any]) -> Sequence[Any]:
-        """Saved values that the program may overwrite, which are those of leaves (an optimizer will), as copies."""
-        if any(isinstance(v, np.ndarray) and id(owner_of(v)) in self._memory for v in saved):
-            return tuple(self._copy(v) if isinstance(v, np.ndarray) and id(owner_of(v)) in self._memory else v for v in saved)
-        return saved
+    @cached_property
+    def _early(self) -> Copies:
+        return Copies(leaf._array for leaf in self.behind)
 
-    def _copy(self, array: np.ndarray) -> np.ndarray:
-        key = array.ctypes.data, array.shape, array.strides
-        if key not in self._copies:
-            self._copies[key] = array.copy()
-        return self._copies[key]
+    def _note_leaf(self, leaf: Any, g: Any) -> None:
+        before, grad = 0.0, leaf._grad
+        if g.__class__ is np.ndarray and grad is not None and grad._array is not g and grad._array.shape == g.shape:
+            before = norm_of_finite(grad._array - g)
+        self._noted[leaf] = copied(g) if graph.hooked_leaves else g, before
 
     def finish(self) -> None:
-        """Totals of leaves that accumulated nothing, because ``autograd.grad`` or ``inputs=`` asked for gradients."""
-        self.complete = True
-        sums: dict[Any, Any] = {e: g for e, g in self.roots if e._seq == 0 and e not in self.leaves}
+        """The pass is over, and the program goes on: what it may write into is copied now."""
+        self.complete, self.end = True, clock()
+        arrived: dict[Any, list[Any]] = {}
+        for e, g in self.roots:
+            if e._seq == 0:
+                arrived.setdefault(e, []).append(g)
         for turn in self.turns:
             for e, r in zip(turn.node._edges, turn.handed):
-                if r is not None and e is not None and e._seq == 0 and e not in self.leaves:
-                    sums[e] = sums[e] + r if e in sums else r
-        for leaf, g in sums.items():
-            if g.__class__ is np.ndarray or isinstance(g, np.generic):
-                self.leaves[leaf] = np.asarray(g), 0.0
-        self.limited = self.limited or any(leaf not in self.leaves for leaf in self.behind)
+                if r is not None and e is not None and e._seq == 0:
+                    arrived.setdefault(e, []).append(r)
+        for leaf, (g, before) in self._noted.items():
+            parts = arrived.pop(leaf, ())
+            if len(parts) == 1 and leaf._hooks is None and parts[0].dtype == g.dtype:
+                g = parts[0]  # the same numbers, in an array that nobody else has
+            elif not graph.hooked_leaves:
+                g = copied(g)  # what is noted may be .grad itself
+            self.leaves[leaf] = g, before
+        returned = [part for parts in arrived.values() for part in parts]
+        for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
+            self.leaves[leaf] = reduce(plus, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
+        if self.shown:
+            self._keep(returned)
+
+    def _keep(self, returned: list[Any]) -> None:
+        """Copies in the place of what the program has in its hands: leaves, seeds, and gradients that were returned."""
+        ran = {turn.node._seq for turn in self.turns}
+        for turn in self.turns:
+            for e, r in zip(turn.node._edges, turn.handed):
+                if r is not None and e is not None and e._seq != 0 and number_of(e) not in ran:
+                    returned.append(r)
+        copies = Copies([*(leaf._array for leaf in self.leaves), *(g for _, g in self.roots), *returned])
+        self.roots = [(e, g) for (e, _), g in zip(self.roots, copies.of([g for _, g in self.roots]))]
+        for turn in self.turns:
+            turn.saved, turn.received, turn.handed = copies.of(turn.saved), copies.of(turn.received), copies.of(turn.handed)
+
+
+class Copies:
+    """Copies of arrays that lie in certain memory, each made once."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        self._memory = {id(owner_of(a)) for a in arrays if isinstance(a, np.ndarray)}
+        self._made: dict[tuple, np.ndarray] = {}
+
+    def of(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The values, with copies in the place of arrays in that memory."""
+        for v in values:
+            if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
+                return tuple([self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values])
+        return values
+
+    def _copy(self, array: np.ndarray) -> np.ndarray:
+        key = array.__array_interface__["data"][0], array.shape, array.strides
+        if key not in self._made:
+            self._made[key] = array.copy("K")
+        return self._made[key]
+
+
+def shows(e: Any) -> bool:
+    """Whether the program is shown what arrives at an edge: by a hook, or because a custom Function is there."""
+    target = e if e._seq >= 0 else e.node
+    return target._hooks is not None or target._seq != 0 and target._op is None
+
+
+def copied(g: Any) -> Any:
+    if g.__class__ is np.ndarray:
+        return g.copy("K")
+    return g.holding(g.value.copy()) if isinstance(g, Coo) else g
 
 
 def array_of(g: Any) -> Any:
@@ -159,33 +245,37 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
     from ..nn import Module
 
     found: dict[str, Any] = {}
-    wanted = (Tensor, Module)
 
     def take(name: str, value: Any) -> None:
-        if isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
+        if isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module):
             found.setdefault(name, value)
 
-    spaces, seen = [], 0
+    spaces: dict[int, Any] = {}
+    seen = 0
     while frame is not None and seen < FRAMES:
         if is_users(frame.f_code.co_filename):
-            spaces.append(frame.f_locals)
             seen += 1
+            names = frame.f_locals
+            spaces[id(names)] = names
             if frame.f_back is None or frame.f_back.f_globals is not frame.f_globals:
-                spaces.append(frame.f_globals)
+                spaces[id(frame.f_globals)] = frame.f_globals
         frame = frame.f_back
-    for space in spaces:
-        for name, value in list(space.items()):
-            if isinstance(value, wanted):
-                take(name, value)
-            elif value.__class__ in (list, tuple) and len(value) <= ITEMS:
-                for i, item in enumerate(value):
-                    take(f"{name}[{i}]", item)
-            elif value.__class__ is dict and len(value) <= ITEMS and not name.startswith("__"):
-                for key, item in value.items():
-                    take(f"{name}[{key!r}]", item)
-            elif name == "self":
+    for space in spaces.values():
+        for name, value in [entry for entry in space.copy().items() if entry[1].__class__ not in PLAIN]:
+            kind = value.__class__
+            if kind is list or kind is tuple:
+                if len(value) <= ITEMS:
+                    for i, item in enumerate(value):
+                        take(f"{name}[{i}]", item)
+            elif kind is dict:
+                if len(value) <= ITEMS and not name.startswith("__"):
+                    for key, item in value.items():
+                        take(f"{name}[{key!r}]", item)
+            elif name == "self" and not isinstance(value, (Tensor, Module)):
                 for key, item in list(getattr(value, "__dict__", {}).items()):
                     take(f"self.{key}", item)
+            else:
+                take(name, value)
     return found
 
 
@@ -203,6 +293,7 @@ class Recorder:
         self.only = only
         self.calls: list[Call] = []
         self.cuts: list[Cut] = []
+        self._begun: deque[int] = deque(maxlen=2)
         self._running = threading.local()
 
     @contextmanager
@@ -212,105 +303,112 @@ class Recorder:
             yield
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> Callable[[], None]:
-        self.seen += 1
+        running = self._at_this_depth()
+        if not running:
+            self.seen += 1
+            self._begun.append(clock())
         now: Pass | None = None
         if self.only is None or self.only == self.seen:
             now = Pass(self.seen, roots, sys._getframe(2))
-            self.passes.append(now)
-        stack = self._running.__dict__.setdefault("stack", [])
-        stack.append(now)
+            outermost = running[0][1] if running else None
+            (self.passes if outermost is None else outermost.inside).append(now)
+        running.append((modes._local.nested, now))
 
         def end() -> None:
-            while stack and stack.pop() is not now:  # what lies above failed without an end
-                pass
+            self._at_this_depth(1).pop()
             if now is not None:
                 now.finish()
+            if self.seen > len(self.passes):
+                self._forget()
 
         return end
 
     def _note(self, node: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
-        stack = self._running.__dict__.get("stack")
-        if stack and stack[-1] is not None:
-            stack[-1].note(node, received, handed)
+        running = self._at_this_depth(1)
+        if running and running[-1][1] is not None:
+            running[-1][1].note(node, received, handed)
 
-    def enter(self, module: Any, place: Place) -> Call:
+    def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
+        """The passes of this thread that are running, each with how deep inside of others; those that failed are dropped."""
+        running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
+        while running and running[-1][0] >= modes._local.nested + more:
+            running.pop()
+        return running
+
+    def _forget(self) -> None:
+        """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next one."""
+        first = min([*self._begun, *(p.turns[-1].node._seq for p in self.passes if p.turns)])
+        if self.calls and self.calls[0].end < first or self.cuts and self.cuts[0].seq < first:
+            self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
+            self.cuts = [c for c in self.cuts if c.seq >= first]
+
+    def enter(self, module: Any, frame: FrameType | None) -> None:
         """A module's call begins; :meth:`leave` ends it."""
         local = self._running.__dict__
-        call = Call(module, local.get("call"), place)
+        local["call"] = call = Call(module, local.get("call"), frame)
         self.calls.append(call)
-        local["call"] = call
-        return call
 
-    def leave(self, call: Call) -> None:
-        self._running.__dict__["call"] = call.outer
-        call.end = clock()
+    def leave(self, module: Any) -> None:
+        local = self._running.__dict__
+        call = local.get("call")
+        while call is not None and call.module is not module:  # calls inside that were broken off
+            call = call.outer
+        if call is not None:
+            local["call"], call.end = call.outer, clock()
 
 
 # --- the forward pass -----------------------------------------------------------------------------------------------
 
 _listening: list[Recorder] = []
 _lock = threading.Lock()
-_undo = ExitStack()
+_undo: list[Callable[[], None]] = []
 
 
 @contextmanager
 def listening(recorder: Recorder) -> Iterator[None]:
     """Tell a recorder of every call of a module and every ``detach()``. Blocks may overlap in any order, in several threads."""
-    from ..nn import Module
-
     with _lock:
         if not _listening:
-            _undo.enter_context(replaced(Module, "__call__", noting_calls(Module.__call__)))
-            _undo.enter_context(replaced(Tensor, "detach", noting_cuts(Tensor.detach)))
+            _undo.extend(listen())
         _listening.append(recorder)
     try:
         yield
     finally:
         with _lock:
             _listening.remove(recorder)
-            if not _listening:
-                _undo.close()
+            while not _listening and _undo:
+                _undo.pop()()
 
 
-def noting_calls(original: Callable) -> Callable:
-    @wraps(original)
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-        place = line_here(sys._getframe(1))
-        open_calls = [(recorder, recorder.enter(module, place)) for recorder in tuple(_listening)]
-        try:
-            return original(module, *args, **kwargs)
-        finally:
-            for recorder, call in open_calls:
-                recorder.leave(call)
+def listen() -> list[Callable[[], None]]:
+    """Hear of calls and cuts from now on; the functions that end it."""
+    from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 
-    return __call__
+    detach = Tensor.detach
+    handles = register_module_forward_pre_hook(enter_call), register_module_forward_hook(leave_call, always_call=True)
+    Tensor.detach = noting_cuts(detach)  # type: ignore[method-assign]
+    return [*(handle.remove for handle in handles), lambda: setattr(Tensor, "detach", detach)]
 
 
+def enter_call(module: Any, args: Any) -> None:
+    for recorder in tuple(_listening):
+        recorder.enter(module, sys._getframe(1))
+
+
+def leave_call(module: Any, args: Any, result: Any) -> None:
+    for recorder in tuple(_listening):
+        recorder.leave(module)
+
+
+@lru_cache(1)
 def noting_cuts(original: Callable) -> Callable:
     @wraps(original)
     def detach(tensor: Tensor) -> Tensor:
         edge = edge_of(tensor)
         if edge is not None:
-            cut = Cut(edge, line_here(sys._getframe(1)))
+            cut = Cut(edge, sys._getframe(1))
             for recorder in tuple(_listening):
                 recorder.cuts.append(cut)
         return original(tensor)
 
     return detach
-
-
-def line_here(frame: FrameType | None) -> Place:
-    """The program's line that a frame belongs to."""
-    frame = user_frame(frame)
-    return None if frame is None else line_of(frame.f_code, frame.f_lasti)
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute in the place of a class's own, for a while."""
-    before = owner.__dict__[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.engine import capture_key, fitted, plus
+from ..autograd.engine import capture_key, fit_all, plus
 from ..autograd.errors import at
 from ..complaint import noted
+from ..coo import Coo
+from ..lift import Lifted
 from ..storage import write_since
 from .recorder import Pass, Turn
 
@@ -22,6 +24,20 @@ Key = tuple[int, int]  # identifies where a gradient arrives: see engine.capture
 
 def key_of(e: Any) -> Key:
     return capture_key(e)
+
+
+def dense(g: Any) -> Any:
+    """A gradient as an array: a sparse one with its zeros.
+
+    Raises:
+        RuntimeError: it is of a batch, or of dual numbers: rules cannot be asked again outside of those.
+    """
+    if not isinstance(g, Lifted):
+        return g
+    if not isinstance(g, Coo):
+        raise noted(RuntimeError("gradients inside of vmap or forward mode can be looked at, but not taken apart"),
+                    "Explain a single backward pass, of one example.")  # fmt: skip
+    return g.dense()
 
 
 def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
@@ -54,7 +70,7 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
         results = node._pull(g, turn.saved, edges)
     finally:
         node._saved = now
-    return [None if e is None or r is None else fitted(r, e, False, node) for e, r in zip(edges, results)]
+    return fit_all(results, edges, False, node)
 
 
 def took_part(turn: Turn) -> list[Any]:
@@ -70,8 +86,8 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
     """
     waiting: dict[Key, Any] = {}
 
-    def deliver(e: Any, g: np.ndarray) -> None:
-        key = key_of(e)
+    def deliver(e: Any, g: Any) -> None:
+        key, g = key_of(e), dense(g)
         waiting[key] = plus(waiting[key], g) if key in waiting else g
 
     for (e, _), seed in zip(recorded.roots, seeds):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from .. import run
-from .explanation import Explanation
+from .explanation import Explanation, form_of
 from .recorder import Recorder
 
 
@@ -21,6 +22,12 @@ def explained(program: Sequence[str], out: str | None = None, number: int | None
     Raises:
         SystemExit: the program made no such backward pass.
     """
+    if out is not None:
+        try:
+            form_of(Path(out))
+        except ValueError as error:  # before the program runs, which may take long
+            print(f"pullback explain: {error}", file=sys.stderr)
+            sys.exit(2)
     e = Explanation(Recorder(last=1, only=number))
     try:
         with e:

@@ -18,7 +18,7 @@ from .replay import Key, replay
 ROWS = 256  # outputs of more elements are refused: each takes one pass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Effect:
     """The effect of a seed on one tensor's gradient.
 
@@ -50,6 +50,9 @@ class Effect:
         from .text import effect_text, rendered
 
         return rendered(effect_text(self))
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def effect(recorded: Pass, target: Key, shape: tuple[int, ...], dtype: Any, name: str, outputs: list[str | None]) -> Effect:

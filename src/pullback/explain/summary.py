@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from ..autograd.engine import reachable
+from ..autograd.engine import number_of, reachable
 from ..autograd.graph import Node, clock
 from ..autograd.modes import enable_grad
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor
-from .recorder import replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,10 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     """Run a model's forward pass once and tell what it consists of. The model is left as it was.
 
     Operations are counted as usual: a product of matrices takes 2 n m k, a convolution two for each weight and output position,
-    an elementwise operation or a reduction one an element, a view none. Backward counts each operation once for each input that
-    takes part. A module's figures are those of the operations outside of the modules in it.
+    a recurrent layer its products and one a gate, attention its two products and one a weight, an elementwise operation or a reduction
+    one an element, a view none. Backward counts each operation once for each input whose gradient training would compute: of
+    parameters that are not frozen, of what depends on them, and of inputs that require grad. A module's figures are those of
+    the operations outside of the modules in it. What runs under ``no_grad()`` is not seen.
 
     Args:
         model: an ``nn.Module``.
@@ -104,6 +106,16 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     seen: dict[int, _Seen] = {id(m): _Seen() for m in model.modules()}
     spans: list[tuple[int, int, Any]] = []  # innermost calls end first
     buffers = [(b, b._array.copy()) for b in model.buffers()]
+    ps = list(model.parameters())
+    frozen = [p for p in ps if p._fn is None and p.is_floating_point()]
+    made: dict[int, Tensor] = {}  # inputs that are asked for their gradients, so that every operation is recorded
+    cut: list[Any] = []  # where the model itself detached something
+
+    def asking(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
+            value = copy.copy(value.detach()).requires_grad_()
+            made[id(value)] = value
+        return value
 
     def noting(original: Callable) -> Callable:
         @wraps(original)
@@ -118,21 +130,38 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
 
         return __call__
 
+    def noting_cuts(original: Callable) -> Callable:
+        @wraps(original)
+        def detach(tensor: Tensor) -> Tensor:
+            cut.append(edge_of(tensor))
+            return original(tensor)
+
+        return detach
+
+    given = [*map(asking, inputs)], {k: asking(v) for k, v in options.items()}
+    for p in frozen:
+        p.requires_grad_()
     try:
-        with enable_grad(), replaced(Module, "__call__", noting(Module.__call__)):
-            result = model(*map(asking, inputs), **{k: asking(v) for k, v in options.items()})
+        with enable_grad(), replaced(Module, "__call__", noting(Module.__call__)), replaced(Tensor, "detach", noting_cuts(Tensor.detach)):
+            result = model(*given[0], **given[1])
     finally:
+        for p in frozen:
+            p.requires_grad_(False)
         for buffer, before in buffers:  # running averages of batch norm
             buffer._array[...] = before
-    own = {id(owner_of(p._array)) for p in model.parameters()}
+    own = {id(owner_of(p._array)) for p in ps}
+    still = {*made, *map(id, frozen)}  # leaves that training computes no gradient for
+    trained: set[int] = set()  # the numbers of nodes that training runs
     counted: set[int] = set()
-    for node in reachable([e for t in tensors_in(result) if (e := edge_of(t)) is not None]):
+    for node in reachable([*map(edge_of, tensors_in(result)), *cut]):
         module = next((m for start, end, m in spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
         operations = forward_operations(node)
         entry.forward += operations
-        taking_part = sum(e is not None for e in node._edges)
-        entry.backward += operations * min(taking_part, 2 if node._op is not None and node._op.name in PRODUCTS else 64)
+        wanted = [slot for slot, e in enumerate(node._edges) if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)]
+        if wanted:
+            trained.add(node._seq)
+        entry.backward += operations * times_backward(node, wanted)
         for value in node._saved:
             for a in value if value.__class__ in (list, tuple) else (value,):
                 if isinstance(a, np.ndarray) and id(owner_of(a)) not in own | counted:
@@ -141,19 +170,22 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     rows = []
     for path, module in model.named_modules():
         entry = seen[id(module)]
-        ps = [p for p in module._parameters.values() if p is not None]
-        rows.append(Row(path, type(module).__name__, path.count(".") + 1 if path else 0, entry.outputs, sum(p.numel() for p in ps),
-                        sum(p.numel() for p in ps if p._fn is not None), entry.forward, entry.backward, entry.kept, entry.calls))  # fmt: skip
-    ps = list(model.parameters())
+        mine = [p for p in module._parameters.values() if p is not None]
+        rows.append(Row(path, type(module).__name__, path.count(".") + 1 if path else 0, entry.outputs, sum(p.numel() for p in mine),
+                        sum(p.numel() for p in mine if p._fn is not None), entry.forward, entry.backward, entry.kept, entry.calls))  # fmt: skip
     return Summary(rows, sum(p.numel() for p in ps), sum(p.numel() for p in ps if p._fn is not None), sum(r.forward for r in rows),
                    sum(r.backward for r in rows), sum(r.kept for r in rows))  # fmt: skip
 
 
-def asking(value: Any) -> Any:
-    """An input that asks for its gradient, so that every operation is recorded; frozen models are, too."""
-    if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
-        return copy.copy(value.detach()).requires_grad_()
-    return value
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another attribute in the place of a class's own, for a while."""
+    before = owner.__dict__[name]
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -165,30 +197,45 @@ def tensors_in(value: Any) -> list[Tensor]:
     return [t for v in value for t in tensors_in(v)] if isinstance(value, list | tuple) else []
 
 
-PRODUCTS = {"linear", "convolution", "elman", "gru", "lstm", "matmul", "addmm", "addmv", "addbmm", "baddbmm"}  # a bias costs next to nothing
+RECURRENT = {"elman", "gru", "lstm"}
+PRODUCTS = {"linear", "convolution", *RECURRENT, "matmul", "addmm", "addmv", "addbmm", "baddbmm"}
+
+
+def times_backward(node: Node, wanted: Sequence[int]) -> int:
+    """How often a node's operations are done in backward, for the gradients along these edges."""
+    op = node._op
+    if op is None or op.name not in PRODUCTS and op.name != "scaled_dot_product_attention":
+        return len(wanted)
+    added = {"bias", "b_ih", "b_hh", "input" if "add" in op.name else ""}  # what is only added costs next to nothing
+    return min(2, sum(op.params[op.tensors[slot]] not in added for slot in wanted))
 
 
 def forward_operations(node: Node) -> int:
     """How many floating-point operations a node's forward took."""
     op = node._op
     shapes = node._shape if node._shape.__class__ is list else [node._shape]
-    out = sum(math.prod(s) for s in shapes)
+    out = sum(map(math.prod, shapes))
     if op is None:
         return out
-    if op.kind == "view" or op.name in ("clone", "cast", "cat", "stack", "index", "embedding", "identity"):
-        return 0
     name = op.name
-    if name in ("linear", "convolution", "elman", "gru", "lstm"):
-        weight = operand(node, "weight")
-        if weight is None:
-            return out
-        if name == "linear":
-            return out * 2 * weight[-1] + (out if node._edges[-1] is not None else 0)
-        if name == "convolution":
-            return out // max(1, shapes[0][1]) * 2 * math.prod(weight)
-        rows = operand(node, "hidden") or (1, weight[-1])
-        return out // rows[-1] * 2 * math.prod(weight)
-    if name in ("matmul", "addmm", "addmv", "addbmm", "baddbmm"):
+    if op.kind == "view" or name in ("clone", "cast", "cat", "stack", "index", "embedding", "identity"):
+        return 0
+    weight = operand(node, "weight")
+    if name == "linear" and weight:
+        return out * 2 * weight[-1] + (out if node._edges[-1] is not None else 0)
+    if name == "convolution" and weight:
+        positions = operand(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
+        return math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0
+    if name in RECURRENT:
+        matrices = [shape for n in ("w_hh", "w_ih", "projection") if (shape := operand(node, n))]
+        each = 2 if operand(node, "b_ih") else 1  # the gates, and adding a bias to each
+        return math.prod(shapes[0][:-1]) * (sum(2 * math.prod(shape) for shape in matrices) + each * matrices[0][0])
+    if name == "scaled_dot_product_attention":
+        query, key, value = (operand(node, n) for n in ("query", "key", "value"))
+        if query and key and value:
+            weights = math.prod(query[:-1]) * key[-2]
+            return weights * (2 * query[-1] + 1 + 2 * value[-1])
+    if name in PRODUCTS:
         inner = operand(node, op.params[op.tensors[-2]])
         return out * 2 * (inner[-1] if inner else 1)
     first = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None

@@ -33,7 +33,7 @@ UP, DOWN = "magenta", "cyan"  # what arrives and what goes out
 
 def rendered(content: RenderableType, width: int = WIDTH) -> str:
     """As plain text, without colours."""
-    console = Console(width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False)
+    console = Console(width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False, force_jupyter=False)
     console.print(content)
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
@@ -59,9 +59,11 @@ def brief(v: Values | None) -> str:
     """An array in a few words: its elements if they are few, else its shape, norm and what is unusual."""
     if v is None:
         return "none"
-    if v.values is not None and v.size <= FEW:
+    if v.size <= FEW and v.elements is not None:
         return nested(v.values)
     words = [size(v.shape), f"norm {number(v.norm)}"]
+    if v.stored is not None:
+        words.append(f"sparse, {v.stored} stored")
     if v.zeros >= 0.005:
         words.append(f"{v.zeros:.0%} zeros")
     words += [f"{count} {word}" for count, word in ((v.nan, "nan"), (v.inf, "inf")) if count]
@@ -105,7 +107,9 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
     if hidden > 0:
         parts.append(Text(f"... and {hidden} more steps", style="dim"))
     parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
-    parts.append(leaves_table(e.leaves))
+    parts.append(leaves_table(e.leaves[:limit]))
+    if len(e.leaves) > limit:
+        parts.append(Text(f"... and {len(e.leaves) - limit} more leaves", style="dim"))
     return Group(*parts)
 
 

@@ -1,7 +1,7 @@
 """``watch(module)``: gradients and updates of every layer over training, in a twentieth of the time it takes.
 
-Nothing is done to the backward pass. Around each ``optimizer.step()`` the norms of the parameters' gradients, of the
-parameters and of their change are taken; how often is decided by what that costs.
+Nothing is done to the backward pass. Around an ``optimizer.step()`` the norms of the parameters' gradients, of the
+parameters and of their change are taken; at which steps is decided by what that costs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
+from ..coo import Coo
+from ..lift import Lifted
 from .record import Finding, plain
 
-BUDGET = 0.04  # the share of the time that recording may take
+BUDGET = 0.02  # the share of the time that recording may take; the step after it is slower, too, for what is lost from caches
 FACTOR = 100  # how much larger than usual a gradient is when it explodes
 USUAL = 10  # after so many records there is a "usual"
 ROW = 10  # so many records in a row make a finding out of what may happen once
@@ -47,7 +50,7 @@ class Watch:
     """
 
     def __init__(self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None) -> None:
-        from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        from ..optim.optimizer import register_optimizer_step_pre_hook
 
         self.records: list[Record] = []
         self.findings: list[Finding] = []
@@ -60,16 +63,17 @@ class Watch:
         self._ours: dict[int, bool] = {}
         self._started = perf_counter()
         self._spent = 0.0
-        self._before: dict[int, np.ndarray] | None = None
+        self._before: dict[int, np.ndarray] = {}  # the parameters before a step that is recorded
         self._gradients: dict[str, float] = {}
         self._bad: dict[tuple[str, str], int] = defaultdict(int)
-        self._handles = [register_optimizer_step_pre_hook(self._before_step), register_optimizer_step_post_hook(self._after_step)]
+        self._handle = register_optimizer_step_pre_hook(self._before_step)
+        self._after: Any = None
 
     def close(self) -> None:
         """Stop watching."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        self._handle.remove()
+        if self._after is not None:
+            self._after.remove()
 
     def __enter__(self) -> Watch:
         return self
@@ -90,18 +94,28 @@ class Watch:
         due = self._spent <= BUDGET * (now - self._started) or not self.records if self._every is None else (self.steps - 1) % self._every == 0
         if not due:
             return
-        self._gradients = {name: together([p._grad._array for p in ps if p._grad is not None]) for name, ps in self._layers.items()}
-        self._before = {id(p): p._array.copy() for ps in self._layers.values() for p in ps}
+        from ..optim.optimizer import register_optimizer_step_post_hook
+
+        self._gradients = {name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None)) for name, ps in self._layers.items()}
+        for ps in self._layers.values():
+            for p in ps:
+                room = self._before.get(id(p))
+                if room is None or room.shape != p._array.shape or room.dtype != p._array.dtype:
+                    self._before[id(p)] = p._array.copy()
+                else:
+                    room[...] = p._array
+        self._after = register_optimizer_step_post_hook(self._after_step)
         self._spent += perf_counter() - now
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        before = self._before
-        if before is None or not self._ours.get(id(optimizer)):
+        if not self._ours.get(id(optimizer)):
             return
-        self._before = None
         now = perf_counter()
-        updates = {name: together([p._array - before[id(p)] for p in ps]) for name, ps in self._layers.items()}
-        values = {name: together([before[id(p)] for p in ps]) for name, ps in self._layers.items()}
+        self._after.remove()
+        self._after, updates, values = None, {}, {}
+        for name, ps in self._layers.items():
+            both = [squares(p._array, self._before[id(p)]) for p in ps]
+            updates[name], values[name] = (math.sqrt(sum(part)) for part in zip(*both))
         record = Record(self.steps, self._gradients, updates, values)
         self.records.append(record)
         self._check(record)
@@ -183,15 +197,24 @@ class Watch:
         return f"<Watch: {len(self.records)} of {self.steps} steps recorded, {len(self.findings)} findings>"
 
 
-def together(arrays: list[np.ndarray]) -> float:
-    """The norm of all elements of several arrays."""
-    total = 0.0
-    for a in arrays:
-        flat = a.reshape(-1)
-        if flat.dtype.itemsize < 4:
-            flat = flat.astype(np.float32)
-        total += float(np.vdot(flat, flat).real)
-    return math.sqrt(total) if total >= 0 else math.nan
+def square_of(a: Any) -> float:
+    """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too large."""
+    if isinstance(a, Lifted):
+        a = a.coalesce().value if isinstance(a, Coo) else a.value
+    numbers = kernels.run("statistics", "describe", a.size, a)
+    if numbers is not None:
+        return numbers[1] if math.isfinite(numbers[1]) else math.inf
+    flat = a.reshape(-1)
+    flat = flat.astype(np.complex128 if flat.dtype.kind == "c" else np.float64, copy=False)
+    total = float(np.vdot(flat, flat).real)
+    return total if math.isfinite(total) else math.inf
+
+
+def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """The sums of the squares of ``a - b`` and of ``b``."""
+    found = kernels.run("statistics", "squares", a.size, a, b)
+    found = [square_of(a - b), square_of(b)] if found is None else found
+    return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 
 
 def watch(module: Any, every: int | None = None, writer: Any = None, on_finding: Callable[[Finding], Any] | None = None) -> Watch:

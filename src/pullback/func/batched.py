@@ -17,7 +17,7 @@ from ..complaint import explained
 from ..lift import Level, Lifted, crossing, entered, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..tensor import Tensor
-from . import batching
+from . import batching, plain
 
 
 class Batched(Lifted):
@@ -103,6 +103,9 @@ class Batch(Level):
                     return Batched(self, np.asarray(op.impl(*arrays)), outer)
                 except ValueError as error:
                     raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+        out = plain.computed(self, op, values)
+        if out is not None:
+            return Batched(self, out, outer) if out.__class__ is np.ndarray else [Batched(self, o, outer) for o in out]
         refused = batching.REFUSED.get(op.name)
         if refused is not None:
             raise RuntimeError(refused)
@@ -191,8 +194,11 @@ class Batch(Level):
             return [stack(column) for column in zip(*rows)]
         return stack(rows)
 
-    def lifted(self, value: Any) -> Batched:
-        return Batched(self, value)
+    def lifted(self, value: Any, outer: bool = False) -> Batched:
+        return Batched(self, value, outer)
+
+    def pull_values(self, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        return plain.pulled(self, node, g, saved, edges)
 
     def detached(self, value: Any) -> Any:
         inside = value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import storage
-from ..autograd import engine, modes
+from ..autograd import engine, modes, rows
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
+from ..autograd.functional import basis_of
 from ..autograd.graph import Output, clock
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, crossing, entered, held, live
+from ..lift import Lifted, crossing, entered, held, live, nowhere, straight
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .batched import Batch
@@ -34,7 +35,8 @@ def fresh(x: Any) -> Any:
     if OF_NUMPY[x._array.dtype].category < FLOATING:
         raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
-    return entered(crossing(x._array, (_NOWHERE if e is None else e,), lambda g: (None if e is None else g,)), clock(), (x, closed))
+    step = crossing(x._array, (_NOWHERE,), nowhere) if e is None else crossing(x._array, (e,), straight)
+    return entered(step, clock(), (x, closed))
 
 
 class transforming:
@@ -70,17 +72,20 @@ _NOWHERE: Any = held(np.zeros(()))  # a leaf of nobody's, which receives nothing
 
 def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
     """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
-    roots, wanted = [], inputs.edges
-    for y, seed in zip(outputs, seeds):
-        e = storage.edge_of(y)
-        if e is not None:
-            roots.append((e, seed))
-    create = modes.is_grad_enabled() and (any([s._fn is not None for _, s in roots]) or _open(roots, wanted))
-    if not create:
-        roots = [(e, s._array) for e, s in roots]
-    with modes.set_grad_enabled(create):
-        found = engine.run(roots, retain=retain or create, create=create, wanted=wanted, accumulate=False) if roots else [None] * len(wanted)
+    roots, create = _roots(outputs, seeds, inputs)
+    found = [None] * len(inputs.edges)
+    if roots:
+        with modes.set_grad_enabled(create):
+            found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
     return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
+
+
+def _roots(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool]:
+    """Where gradients enter the graph, and whether their way is to be recorded."""
+    edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
+    roots = [(e, seed) for e, seed in edges if e is not None]
+    create = modes.is_grad_enabled() and (any([s._fn is not None for _, s in roots]) or _open(roots, inputs.edges))
+    return roots if create else [(e, s._array) for e, s in roots], create
 
 
 def _open(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
@@ -192,14 +197,8 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     return wrapper
 
 
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``func`` and a function that pulls cotangents of it back to cotangents of ``primals``.
-
-    >>> import pullback as torch
-    >>> y, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
-    >>> pull(torch.tensor([1.0, 2.0]))
-    (tensor([1.0000, 1.0806]),)
-    """
+def _recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
+    """A call of ``func``: its inputs, its output, that flat and its structure, and what else it returned."""
     with modes.enable_grad(), transforming():
         inputs = Inputs(primals)
         output = func(*inputs.given)
@@ -208,11 +207,23 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
             if not (isinstance(output, tuple) and len(output) == 2):
                 raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
             output, aux = output
-    flat_outputs, out_spec = tree_flatten(output)
-    _check_not_empty(flat_outputs, "vjp(f, *primals)")
-    for y in flat_outputs:
+    flat, spec = tree_flatten(output)
+    _check_not_empty(flat, "vjp(f, *primals)")
+    for y in flat:
         if not isinstance(y, Tensor):
             raise RuntimeError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+    return inputs, output, flat, spec, aux
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``func`` and a function that pulls cotangents of it back to cotangents of ``primals``.
+
+    >>> import pullback as torch
+    >>> y, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
+    >>> pull(torch.tensor([1.0, 2.0]))
+    (tensor([1.0000, 1.0806]),)
+    """
+    inputs, output, flat_outputs, out_spec, aux = _recorded(func, primals, has_aux)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, seed_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 and not isinstance(output, (tuple, list)) else
@@ -439,18 +450,6 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
 # --- Jacobians --------------------------------------------------------------------------------------------------
 
 
-def _basis(flat: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
-    sizes = [x._array.size for x in flat]
-    total, start, parts = sum(sizes), 0, []
-    for x, n in zip(flat, sizes):
-        part = np.zeros((total, n), x._array.dtype)
-        part[np.arange(start, start + n), np.arange(n)] = 1
-        parts.append(held(part.reshape((total, *x._array.shape))))
-        start += n
-    return parts
-
-
 def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable:  # fmt: skip
     """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
@@ -463,6 +462,12 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
 
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return _jacrev(func, argnums, has_aux, chunk_size)
+
+
+def _jacrev(func: Callable, argnums: int | tuple[int, ...], has_aux: bool = False, chunk_size: int | None = None,
+            usual: bool = False) -> Callable:  # fmt: skip
+    """:func:`jacrev`; ``usual`` asks for None where only ``vmap`` can tell."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -474,33 +479,45 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
                 given[i] = p
             return func(*given, **kwargs)
 
-        made = vjp(of_chosen, *[args[i] for i in chosen], has_aux=has_aux)
-        output, pull = made[0], made[1]
-        flat_out, out_spec = tree_flatten(output)
-
-        def pull_flat(*seeds: Tensor) -> Any:
-            return pull(tree_unflatten(list(seeds), out_spec))
-
-        seeds = _basis(flat_out)
-        if len(seeds[0]) == 1:  # one row needs no batch
-            rows = tree_map(lambda g: g.unsqueeze(0), pull_flat(*[s[0] for s in seeds]))
-        else:
-            rows = vmap(pull_flat, chunk_size=chunk_size)(*seeds)
-        per_input, in_spec = tree_flatten(rows if not isinstance(argnums, int) else rows[0])
+        inputs, _, outputs, out_spec, aux = _recorded(of_chosen, [args[i] for i in chosen], has_aux)
+        with modes.enable_grad():
+            by_input = _rows(outputs, inputs, chunk_size, usual)
+        if by_input is None:
+            return None
         start, results = 0, []
-        for y in flat_out:
+        for y in outputs:
             n = y._array.size
-            blocks = [r.narrow(0, start, n).reshape((*y._array.shape, *r._array.shape[1:])) for r in per_input]
-            results.append(tree_unflatten(blocks, in_spec))
+            blocks = inputs.nests([_block(r, start, n, y._array.shape) for r in by_input])
+            results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
             start += n
-        jacobian = _nested(results, out_spec)
-        return (jacobian, made[2]) if has_aux else jacobian
+        jacobian = tree_unflatten(results, out_spec)
+        return (jacobian, tree_map(closed, aux)) if has_aux else jacobian
 
     return wrapper
 
 
-def _nested(results: list[Any], spec: Any) -> Any:
-    return tree_unflatten(results, spec)
+def _block(rows: Tensor, start: int, count: int, shape: tuple[int, ...]) -> Tensor:
+    """Those of the rows that belong to an output of this shape."""
+    given = rows._array.shape
+    part = rows if count == given[0] else rows.narrow(0, start, count)
+    return part if shape == given[:1] else part.reshape((*shape, *given[1:]))
+
+
+def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usual: bool) -> Sequence[Tensor] | None:
+    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this is not."""
+    seeds = basis_of(outputs)
+    count = len(seeds[0]._array)
+    if count == 1:  # one row needs no batch
+        return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
+    if chunk_size is None and not modes.special:
+        roots, create = _roots(outputs, seeds, inputs)
+        with modes.set_grad_enabled(create):
+            found = rows.pulled(roots, inputs.edges, create)
+        if found is not None:
+            return [held(np.zeros((count, *shape), dtype)) if g is None else held(g) for g, (shape, dtype) in zip(found, inputs.types)]
+    if usual:
+        return None
+    return vmap(lambda *seeds: tuple(pulled(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
 
 
 def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
@@ -529,7 +546,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
             return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
 
         out_dims: Any = (0, None) if has_aux else (0,)
-        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*_basis(flat))
+        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
         flat_out, out_spec = tree_flatten(pushed[0])
         columns = []
         for y in flat_out:  # [inputs, *output] to [*output, *each input]
@@ -541,21 +558,29 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
                 start += n
             nest = tree_unflatten(blocks, in_spec)
             columns.append(nest[0] if isinstance(argnums, int) else nest)
-        jacobian = _nested(columns, out_spec)
+        jacobian = tree_unflatten(columns, out_spec)
         return (jacobian, pushed[1]) if has_aux else jacobian
 
     return wrapper
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """The Hessian of ``func``: forward mode over reverse mode.
+    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at once.
 
     >>> import pullback as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    gradient = jacrev(func, argnums)
+    by_rows, by_columns = _jacrev(gradient, argnums, usual=True), jacfwd(gradient, argnums)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found = None if modes.special else by_rows(*args, **kwargs)
+        return by_columns(*args, **kwargs) if found is None else found
+
+    return wrapper
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:

@@ -27,8 +27,9 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "recurrent": 1024,
-         "attention": 1024, "matmul": 1 << 18, "optimizer": 2048}  # fmt: skip
+SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
+         "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1024, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
+         "table": 1024}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -106,7 +107,7 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_pl
 
 def product(a: Any, b: Any, bias: Any = None) -> Any:
     """``a @ b + bias`` of two matrices."""
-    if LARGE != NEVER and a.size * b.shape[1] >= (SIZES["matmul"] if MODE == "on" else 1):
+    if LARGE != NEVER and (a.size * b.shape[1] >= SIZES["matmul"] and len(a) > 1 < b.shape[1] or MODE == "always"):
         out = run("matmul", "product", NEVER - 1, a, b, bias)
         if out is not None:
             return out

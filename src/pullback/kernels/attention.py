@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
+from ..strides import side_by_side
 from . import native
 from .builder import I64, Value
 from .rows import TYPES, Kernel
@@ -54,7 +56,6 @@ class Heads(Kernel):
     def scores(self, rows: Sequence[Value], depth: int, columns: Value, end: Value, room: Value) -> None:
         """Products of rows with columns up to ``end``, into the room: (rows, padded)."""
         f, lanes = self.f, self.lanes
-        vectors = 4
 
         def tile(j: Value, vectors: int) -> None:
             sums = [[f.variable(0.0, self.vector) for _ in range(vectors)] for _ in rows]
@@ -69,11 +70,25 @@ class Heads(Kernel):
                 for v in range(vectors):
                     f.store(own[v].get(), f.at(room, self.padded * r + j + v * lanes, self.type))
 
-        whole = end // (lanes * vectors) * (lanes * vectors)
-        with f.loop(0, whole, lanes * vectors) as j:
-            tile(j, vectors)
-        with f.loop(whole, end, lanes) as j:
-            tile(j, 1)
+        done: Value | int = 0
+        for vectors in (4, 2, 1):
+            step = lanes * vectors
+            until = end if vectors == 1 else (end - done) // step * step + done
+            with f.loop(done, until, step) as j:
+                tile(j, vectors)
+            done = until
+
+    def along(self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]) -> None:
+        """``body(at, masks)`` for vectors of weights of some queries up to ``end``, with masks of what each may see.
+
+        All see what is below ``clear``, where there are no masks. Going through the queries' rows side by side, loops run
+        equally long most of the time, which branch prediction needs, and what one waits for does not hold up the others.
+        """
+        f, lanes = self.f, self.lanes
+        with f.loop(0, clear, lanes) as at:
+            body(at, [None] * len(limits))
+        with f.loop(clear, end, lanes) as at:
+            body(at, [f.mask_below(limit - at, lanes) for limit in limits])
 
     def weighted(self, weights: Value, rows: int, end: Value, operand: str, base: Value, width: int,
                  finish: Callable[[int, int, Value, Value | None], None]) -> None:  # fmt: skip
@@ -108,44 +123,52 @@ class Heads(Kernel):
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
     k = Heads("attention", d, depth, width, ["q", "k", "v", "out"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    room, size = k.room(k.padded * (depth + ROWS))
+    room, size = k.room(k.padded * (depth + ROWS) + n)
     weights = f.at(room, k.padded * depth, k.type)
+    rows = [f.at(weights, k.padded * r, k.type) for r in range(ROWS)]
+    maxima = f.at(weights, k.padded * ROWS, k.type)
+    scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out = (k.head(o, item) for o in ("q", "k", "v", "out"))
+        totals = f.at(k["logsum"], item * n, k.type)
         k.across("k", keys, depth, room)
         with f.loop(0, n, ROWS) as first:
             places = [f.smaller(first + r, n - 1) for r in range(ROWS)]
-            end = f.smaller(first + ROWS, m) if causal else m
-            k.scores([k.line("q", q, p) for p in places], depth, room, end, weights)
-            with f.loop(0, ROWS) as r:
-                i = f.smaller(first + r, n - 1)
-                seen = f.smaller(i + 1, m) if causal else m
-                row = f.at(weights, k.padded * r, k.type)
-                (tops,) = k.sums(1, -math.inf)
-                k.sweep(seen, lambda at, mask, u: tops[u].set(f.select(f.compare("ugt", k.load(row, at, mask, -math.inf), tops[u].get()),
-                        k.load(row, at, mask, -math.inf), tops[u].get())))  # fmt: skip
-                a, b, c, e = (t.get() for t in tops)
-                larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
-                highest = f.fold_lanes(larger(larger(a, b), larger(c, e)), larger)
-                scale, top = k.splat(k["scale"]), k.splat(highest)
-                (sums,) = k.sums()
+            limits = [f.smaller(place + 1, m) if causal else m for place in places]
+            k.scores([k.line("q", q, p) for p in places], depth, room, limits[-1], weights)
+            tops = [f.variable(-math.inf, k.vector) for _ in range(ROWS)]
+            sums = [f.variable(0.0, k.vector) for _ in range(ROWS)]
+            larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
 
-                def add(at: Value, mask: Value | None, u: int) -> None:
-                    w = k.kept(k.math.exp((k.load(row, at, mask) - top) * scale), mask)
-                    k.store(w, row, at, None)  # zeros behind the last key that is seen
-                    sums[u].set(sums[u].get() + w)
+            def compare(at: Value, masks: list[Value | None]) -> None:
+                for row, top, mask in zip(rows, tops, masks):
+                    score = k.load(row, at, None)
+                    if mask is not None:
+                        score = f.select(mask, score, f.constant(-math.inf, k.vector))
+                    top.set(larger(score, top.get()))
 
-                k.sweep(seen, add)
-                total = k.total(sums)
-                k.put(highest * k["scale"] + k.of_one(k.math.log, total), k["logsum"], item * n + i)
-                by = k.splat(1 / total)
-                whole = (seen + (k.lanes - 1)) // k.lanes * k.lanes
-                with f.loop(0, whole, k.lanes) as at:
-                    k.store(k.load(row, at, None) * by, row, at, None)
-                with f.loop(whole, end, k.lanes) as at:  # later queries of the block see more
-                    k.store(f.constant(0.0, k.vector), row, at, None)
+            clear = limits[0] // k.lanes * k.lanes
+            k.along(limits, clear, limits[-1], compare)
+            highest = [f.fold_lanes(top.get(), larger) for top in tops]
+            below = [k.splat(h) for h in highest]
+
+            def weigh(at: Value, masks: list[Value | None]) -> None:
+                for row, top, sum, mask in zip(rows, below, sums, masks):
+                    w = k.kept(k.math.exp(k.kept((k.load(row, at, None) - top) * scale, mask)), mask)
+                    k.store(w, row, at, None)
+                    sum.set(sum.get() + w)
+
+            k.along(limits, clear, limits[-1], weigh)
+            shares = []
+            for place, top, sum in zip(places, highest, sums):
+                total = f.sum_lanes(sum.get())
+                k.put(total, totals, place)
+                k.put(top, maxima, place)
+                shares.append(k.splat(1 / total))
             lines = [k.line("out", out, p) for p in places]
-            k.weighted(weights, ROWS, end, "v", v, width, lambda r, at, x, mask: k.store(x, lines[r], f.constant(at, I64), mask))
+            k.weighted(weights, ROWS, limits[-1], "v", v, width,
+                       lambda r, at, x, mask: k.store(x * shares[r], lines[r], f.constant(at, I64), mask))  # fmt: skip
+        k.sweep(n, lambda at, mask, u: k.store(f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask))
     k.give_back(room, size)
     return k.done()
 
@@ -158,6 +181,7 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
     values = f.at(room, k.padded * depth, k.type)
     weights = f.at(values, k.padded * width, k.type)
     slopes = f.at(weights, k.padded * ROWS, k.type)
+    scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out, g, dq, dk, dv = (k.head(o, item) for o in ("q", "k", "v", "out", "g", "dq", "dk", "dv"))
         k.across("k", keys, depth, room)
@@ -167,47 +191,42 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
                 f.clear(k.line(operand, base, j), count * k.type.bits // 8)
         with f.loop(0, n, ROWS) as first:
             places = [f.smaller(first + r, n - 1) for r in range(ROWS)]
-            end = f.smaller(first + ROWS, m) if causal else m
+            limits = [f.smaller(place + 1, m) if causal else m for place in places]
+            clear, end = f.select(first + ROWS <= n, limits[0] // k.lanes * k.lanes, 0), limits[-1]
+            limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
             k.scores([k.line("q", q, p) for p in places], depth, room, end, weights)
             k.scores([k.line("g", g, p) for p in places], width, values, end, slopes)
-            with f.loop(0, ROWS) as r:
-                i = f.smaller(first + r, n - 1)
-                seen = f.smaller(i + 1, m) if causal else m
-                seen = f.select(first + r < n, seen, 0)  # a query must not count twice
-                row, slope = f.at(weights, k.padded * r, k.type), f.at(slopes, k.padded * r, k.type)
-                line_g, line_out = k.line("g", g, i), k.line("out", out, i)
-                along = None
-                for start, mask in k.blocks(width):
-                    product = k.load(line_g, f.constant(start, I64), mask) * k.load(line_out, f.constant(start, I64), mask)
-                    along = product if along is None else along + product
-                assert along is not None
-                mean = k.splat(f.sum_lanes(along))
-                scale, logsum = k.splat(k["scale"]), k.splat(k.number(k["logsum"], item * n + i))
+            means = []
+            for p in places:
+                line_g, line_out = k.line("g", g, p), k.line("out", out, p)
+                products = [k.load(line_g, f.constant(at, I64), mask) * k.load(line_out, f.constant(at, I64), mask) for at, mask in k.blocks(width)]
+                means.append(k.splat(f.sum_lanes(reduce(add, products))))
+            logsums = [k.splat(k.number(k["logsum"], item * n + p)) for p in places]
 
-                def one(at: Value, mask: Value | None, u: int) -> None:
-                    w = k.kept(k.math.exp(k.load(row, at, mask) * scale - logsum), mask)
+            def one(at: Value, masks: list[Value | None]) -> None:
+                for r, mask in enumerate(masks):
+                    row, slope = (f.at(p, k.padded * r, k.type) for p in (weights, slopes))
+                    w = k.kept(k.math.exp(k.kept(k.load(row, at, None) * scale - logsums[r], mask)), mask)
                     k.store(w, row, at, None)
-                    k.store(w * (k.load(slope, at, None) - mean) * scale, slope, at, None)
+                    k.store(k.kept(w * (k.load(slope, at, None) - means[r]) * scale, mask), slope, at, None)
 
-                k.sweep(seen, one)
-                whole = (seen + (k.lanes - 1)) // k.lanes * k.lanes
-                with f.loop(whole, end, k.lanes) as at:
-                    for p in (row, slope):
-                        k.store(f.constant(0.0, k.vector), p, at, None)
+            k.along(limits, clear, end, one)
             lines = [k.line("dq", dq, p) for p in places]
             _store_rows(k, slopes, end, keys, lines, first)
             for operand, base, count, factors, source, rows in (("dk", dk, depth, slopes, "q", q), ("dv", dv, width, weights, "g", g)):
                 sources = [k.line(source, rows, p) for p in places]
-                for start, mask in k.blocks(count):
-                    column = f.constant(start, I64)
-                    by = [k.load(s, column, mask) for s in sources]
+                blocks = [(f.constant(start, I64), mask) for start, mask in k.blocks(count)]
+                for low in range(0, len(blocks), 2):
+                    some = blocks[low : low + 2]
+                    by = [[k.load(s, column, mask) for s in sources] for column, mask in some]
                     with f.loop(0, end) as j:
+                        shares = [f.splat(f.load(f.at(factors, k.padded * slot + j, k.type), k.type), k.lanes) for slot in range(ROWS)]
                         target = k.line(operand, base, j)
-                        total = k.load(target, column, mask)
-                        for slot, vector in enumerate(by):
-                            factor = f.splat(f.load(f.at(factors, k.padded * slot + j, k.type), k.type), k.lanes)
-                            total = f.fma(factor, vector, total)
-                        k.store(total, target, column, mask)
+                        for (column, mask), vectors in zip(some, by):
+                            total = k.load(target, column, mask)
+                            for share, vector in zip(shares, vectors):
+                                total = f.fma(share, vector, total)
+                            k.store(total, target, column, mask)
     k.give_back(room, size)
     return k.done()
 
@@ -233,37 +252,32 @@ def suits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
                     and max(q.shape[-1], v.shape[-1]) <= 256) else None  # fmt: skip
 
 
-def _strides(x: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """The array, with elements of rows together, and its strides from batch to row, in elements."""
-    size = x.itemsize
-    if x.strides[-1] != size or any(s % size or s < 0 for s in x.strides):
-        x = np.ascontiguousarray(x)
-    return x, [0] * (4 - x.ndim) + [s // size for s in x.strides[:-1]]
+def lies_well(x: np.ndarray) -> bool:
+    """Whether the elements of rows lie together, and nothing lies backwards."""
+    return x.strides[-1] == x.itemsize and all(s % x.itemsize == 0 <= s for s in x.strides)
 
 
-def _like(shape: Sequence[int], d: np.dtype) -> np.ndarray:
-    """Room whose heads lie side by side, as what comes next wants them."""
-    if len(shape) < 4:
-        return np.empty(shape, d)
-    return np.empty((shape[0], shape[2], shape[1], shape[3]), d).transpose(0, 2, 1, 3)
+def kernel(q: np.ndarray, k: np.ndarray, v: np.ndarray, others: Sequence[np.ndarray], causal: bool) -> tuple[Callable, list[int]]:
+    """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie well."""
+    (*lead, n, depth), m, width = q.shape, k.shape[-2], v.shape[-1]
+    strides = [[0] * (4 - x.ndim) + [s // x.itemsize for s in x.strides[:-1]] for x in (q, k, v, *others)]
+    call = (_forward if len(others) == 1 else _backward)(q.dtype, depth, width, causal)
+    return call, [math.prod(lead), lead[-1] if lead else 1, n, m, *[s for own in strides for s in own]]
 
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float) -> Any:
     """The result, and logarithms of the sums of exponentials."""
-    (*lead, n, depth), m, width = q.shape, k.shape[-2], v.shape[-1]
-    out, logsum = _like((*lead, n, width), q.dtype), np.empty((*lead, n), q.dtype)
-    arrays, strides = zip(*map(_strides, (q, k, v, out)))
-    heads = lead[-1] if lead else 1
-    _forward(q.dtype, depth, width, causal)(math.prod(lead), heads, n, m, *[s for own in strides for s in own], scale, *arrays, logsum)
+    q, k, v = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v))
+    out, logsum = side_by_side((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
+    call, integers = kernel(q, k, v, [out], causal)
+    call(*integers, scale, q, k, v, out, logsum)
     return out, logsum
 
 
 def attend_backward(g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float, out: np.ndarray,
                     logsum: np.ndarray) -> Any:  # fmt: skip
-    (*lead, n, depth), m, width = q.shape, k.shape[-2], v.shape[-1]
-    results = [_like(x.shape, q.dtype) for x in (q, k, v)]
-    arrays, strides = zip(*map(_strides, (q, k, v, out, g, *results)))
-    heads = lead[-1] if lead else 1
-    _backward(q.dtype, depth, width, causal)(math.prod(lead), heads, n, m, *[s for own in strides for s in own], scale, *arrays,
-                                             np.ascontiguousarray(logsum))  # fmt: skip
-    return results
+    results = [side_by_side(x.shape, q.dtype) for x in (q, k, v)]
+    q, k, v, *others = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v, out, g, *results))
+    call, integers = kernel(q, k, v, others, causal)
+    call(*integers, scale, q, k, v, *others, np.ascontiguousarray(logsum))
+    return others[2:]

@@ -333,6 +333,11 @@ class Function:
         self.declared.add(f"declare void {full}({type.llvm}, ptr, i32, {mask.type.llvm})")
         self.line(f"call void {full}({type.llvm} {value.text}, ptr {pointer.text}, i32 {align}, {mask.type.llvm} {mask.text})")
 
+    def prefetch(self, pointer: Value) -> None:
+        """Have the cache line ready that will be written."""
+        self.declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 1, i32 3, i32 1)")
+
     def clear(self, pointer: Value, count: Any, byte: int = 0) -> None:
         """Set so many bytes."""
         self.declared.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")

@@ -1,17 +1,11 @@
-"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives, as one form.
+"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives: which kernel computes what.
 
-The input is copied once into a padded frame, in which the elements of equal remainder modulo the stride lie together
-(a *phase*). Then every convolution is one-dimensional: output v, numbered through the frame's rows, is
+All copy the input into a padded frame (:mod:`frames`), image by image, in which no window ends outside. With many features,
+vectors hold features (:mod:`features`); with few, positions (:mod:`positions`). Kernels of 3 by 3 with stride 1 go by the method
+of Winograd (:mod:`winograd`), which takes fewer products.
 
-    y[o, v] = sum over channels c and taps t of  w[o, c, t] * x[c, v + offset[t]]
-
-Vectors run straight across the ends of rows; what they compute there is not used, and no shape needs a mask. A tile of
-output channels and vectors of outputs stays in registers through all channels and taps. At last rows are copied
-out of the frame, with the bias added.
-
-The gradient of the input is such a convolution, too: for each phase of the input, of the output's gradient with the taps
-of that phase, flipped. That of the weight has a tile of output channels, channels and taps in registers, and runs
-through the vectors v and the images.
+The derivative by the input is a convolution, too: for each phase of the input, the elements of equal remainder modulo the
+stride, that of the output's gradient with the taps of that phase, flipped.
 """
 
 from __future__ import annotations
@@ -20,383 +14,32 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import F32, F64, I64, PTR, Function, Type, Value, module
-
-TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-MOST_TAPS = 64
-NEAR = 24 << 10  # bytes that stay in the first cache beside what else runs through it
-
-Ints = tuple[int, ...]
-
-
-class Frame(NamedTuple):
-    """The padded frame of one channel: ``size`` elements, phase after phase."""
-
-    spatial: Ints  # of the input
-    padding: Ints
-    stride: Ints  # phases in each dimension
-    extent: Ints  # elements of a phase in each dimension
-
-    @property
-    def phase(self) -> int:
-        return math.prod(self.extent)
-
-    @property
-    def size(self) -> int:
-        return self.phase * math.prod(self.stride)
-
-    @property
-    def pitches(self) -> list[int]:
-        return [math.prod(self.extent[d + 1 :]) for d in range(len(self.extent))]
-
-    def offset(self, position: Sequence[int]) -> int:
-        """Where the element at a position of the padded input is."""
-        phase, inside = 0, 0
-        for p, s, pitch in zip(position, self.stride, self.pitches):
-            phase, inside = phase * s + p % s, inside + p // s * pitch
-        return phase * self.phase + inside
-
-
-def frame_of(spatial: Ints, padding: Ints, stride: Ints, size: Ints, kernel: Ints, dilation: Ints) -> Frame:
-    reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(size, stride, dilation, kernel)]
-    return Frame(spatial, padding, stride, tuple(-(-r // s) for r, s in zip(reach, stride)))
-
-
-class Part(NamedTuple):
-    """Some outputs, and the taps that they depend on: one phase of the result."""
-
-    offsets: Ints  # of taps, in the frame
-    taps: Ints  # their numbers in the kernel
-    start: Ints  # the first of the outputs in each dimension of the result,
-    step: Ints  # from there to the next,
-    many: Ints  # and how many
-
-
-# --- writing ----------------------------------------------------------------------------------------------------
-
-
-def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Frame, lanes: int, around: float = 0.0) -> None:
-    """Copy one channel into its frame, with zeros or another number around it."""
-    size = type.bits // 8
-    if around:
-        with f.loop(0, frame.size // lanes * lanes, lanes) as i:
-            f.store(f.constant(around, type.of(lanes)), f.at(target, i, type))
-        with f.loop(frame.size // lanes * lanes, frame.size) as i:
-            f.store(f.constant(around, type), f.at(target, i, type))
-    else:
-        f.clear(target, frame.size * size)
-    *outer, width = frame.spatial
-    *outer_stride, stride = frame.stride
-    pitches, own = frame.pitches, [math.prod(frame.spatial[d + 1 :]) for d in range(len(frame.spatial))]
-    padding = frame.padding[-1]
-
-    def row(source: Value, target: Value) -> None:
-        if stride == 1:
-            low, high = max(0, -padding), min(width, frame.extent[-1] - padding)
-            if high > low:
-                _move(f, type, f.at(source, low, type), f.at(target, low + padding, type), high - low, lanes)
-            return
-        for phase in range(stride):
-            first = (phase - padding) % stride  # the first element in this phase
-            place = (first + padding) // stride
-            many = min(-(-(width - first) // stride), frame.extent[-1] - place)
-            to = f.at(target, phase * frame.phase + place, type)
-            done = 0
-            if stride == 2:
-                while done + lanes <= many and first + 2 * (done + lanes) <= width:
-                    a, b = (f.load(f.at(source, first + 2 * done + half * lanes, type), type.of(lanes)) for half in (0, 1))
-                    f.store(f.shuffle(a, b, range(0, 2 * lanes, 2)), f.at(to, done, type))
-                    done += lanes
-            with f.loop(done, max(done, many)) as j:
-                f.store(f.load(f.at(source, j * stride + first, type), type), f.at(to, j, type))
-
-    def rows(d: int, source: Value, target: Value, phases: int) -> None:
-        if d == len(outer):
-            row(source, f.at(target, phases * stride * frame.phase, type))
-            return
-        s, p = outer_stride[d], frame.padding[d]
-        for phase in range(s):
-            first = (phase - p) % s
-            if p < 0 and first < -p:
-                first += -(-(-p - first) // s) * s
-            place = (first + p) // s
-            many = min(-(-(outer[d] - first) // s), frame.extent[d] - place)
-            if many <= 0:
-                continue
-            with f.loop(0, many) as j:
-                rows(d + 1, f.at(source, (j * s + first) * own[d], type), f.at(target, (j + place) * pitches[d], type), phases * s + phase)
-
-    rows(0, source, target, 0)
-
-
-def _move(f: Function, type: Type, source: Value, target: Value, count: int, lanes: int, add: Value | None = None) -> None:
-    """Copy so many elements, and perhaps add something to them."""
-    vector = type.of(lanes)
-    for at in range(0, count, lanes):
-        mask = None if at + lanes <= count else f.mask_of([i < count - at for i in range(lanes)])
-        value = f.load(f.at(source, at, type), vector, mask)
-        f.store(value if add is None else value + add, f.at(target, at, type), mask)
-
-
-def _tile(channels: int, registers: int) -> tuple[int, int]:
-    """Output channels and vectors of a tile: much work for each load, little of it for nothing."""
-
-    def worth(rows: int) -> float:
-        vectors = min(8, (registers - 1) // (rows + 1))
-        work = rows * vectors
-        return channels / (-(-channels // rows) * rows) * work / (work + 0.3 * (rows + 2 * vectors)) if vectors else 0
-
-    rows = max(range(1, min(channels, 14) + 1), key=worth)
-    return rows, min(8, (registers - 1) // (rows + 1))
-
-
-def _micro(name: str, type: Type, lanes: int, rows: int, vectors: int, offsets: Ints, plane: int) -> Function:
-    """A tile: outputs of ``rows`` channels at ``vectors`` vectors, through all channels and taps."""
-    f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64), ("pitch", I64)], internal=True)
-    vector = type.of(lanes)
-    sums = [[f.variable(0, vector) for _ in range(vectors)] for _ in range(rows)]
-    taps = len(offsets)
-    with f.loop(0, f["channels"]) as c:
-        w, x = f.at(f["w"], c * (taps * rows), type), f.at(f["x"], c * plane, type)
-        for t, offset in enumerate(offsets):
-            xs = [f.load(f.at(x, offset + v * lanes, type), vector) for v in range(vectors)]
-            for r in range(rows):
-                by = f.splat(f.load(f.at(w, t * rows + r, type), type), lanes)
-                for v in range(vectors):
-                    sums[r][v].set(f.fma(by, xs[v], sums[r][v].get()))
-    for r in range(rows):
-        y = f.at(f["y"], f["pitch"] * r, type)
-        for v in range(vectors):
-            f.store(sums[r][v].get(), f.at(y, v * lanes, type))
-    return f
-
-
-class Correlation:
-    """The kernel of a convolution of certain sizes: ``run(x, packed weights of each part, bias or None, out)``.
-
-    Args:
-        type: of the elements.
-        channels, features: of the input and the output of one group.
-        frame: of the input.
-        parts: phases of the result.
-        size: spatial sizes of the result.
-    """
-
-    def __init__(self, type: Type, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], size: Ints,
-                 bias: bool) -> None:  # fmt: skip
-        self.groups, self.channels, self.features, self.parts = groups, channels, features, parts
-        lanes = native.WIDTH * 8 // type.bits
-        self.rows, vectors = _tile(features, native.REGISTERS)
-        self.panels = -(-features // self.rows)
-        pitches = frame.pitches
-        longest = max(sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1 for part in parts)
-        blocks = -(-longest // (lanes * vectors))
-        pitch = blocks * lanes * vectors
-        slack = max(max(part.offsets, default=0) for part in parts) + pitch  # reading goes beyond the last frame
-        f = Function("convolve_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, w, b, y = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(4))
-        size_of = type.bits // 8
-        total = frame.size * channels + slack
-        room = f.call("pullback_take", f.constant(0, I64), f.constant((total + self.panels * self.rows * pitch) * size_of, I64),
-                      returns=PTR, outside=True)  # fmt: skip
-        f.clear(f.at(room, frame.size * channels, type), slack * size_of)
-        sums = f.at(room, total, type)
-        micros = []
-        plane, result = math.prod(frame.spatial), math.prod(size)
-        with f.loop(f["from"], f["to"]) as item:  # an image's group
-            group = item % groups
-            with f.loop(0, channels) as c:
-                fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
-            start = 0
-            for k, part in enumerate(parts):
-                taps = len(part.offsets)
-                micro = _micro(f"tile{k}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
-                micros.append(micro)
-                panel = channels * taps * self.rows
-                weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
-                start += self.panels * panel
-                own = sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1
-                with f.loop(0, -(-own // (lanes * vectors))) as block:
-                    v = block * (lanes * vectors)
-                    with f.loop(0, self.panels) as p:
-                        f.call(micro.name, f.at(room, v, type), f.at(weights, p * panel, type), f.at(sums, p * (self.rows * pitch) + v, type),
-                               f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
-                with f.loop(0, features) as o:
-                    add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
-                    copy_out(f, type, f.at(sums, o * pitch, type), f.at(y, (item * features + o) * result, type), part, pitches, size, lanes, add)
-        f.call("pullback_give", f.constant(0, I64), room, f.constant((total + self.panels * self.rows * pitch) * size_of, I64), outside=True)
-        around = native.entry("convolve", f.name, "aaaa", 1)
-        (self.call,) = native.functions(module(*micros, f, (around, around.result)), ["convolve"])  # type: ignore[attr-defined]
-
-    def packed(self, w: np.ndarray) -> np.ndarray:
-        """Weights (groups, features, channels, taps of the kernel) as the tiles want them."""
-        groups, rows, panels = self.groups, self.rows, self.panels
-        if panels * rows != self.features:
-            w = np.concatenate([w, np.zeros((groups, panels * rows - self.features, *w.shape[2:]), w.dtype)], 1)
-        w = w.reshape(groups, panels, rows, self.channels, -1).transpose(0, 1, 3, 4, 2)
-        if len(self.parts) == 1 and self.parts[0].taps == tuple(range(w.shape[3])):
-            return np.ascontiguousarray(w)
-        chosen = [w[:, :, :, list(part.taps)].reshape(groups, -1) for part in self.parts]
-        return np.ascontiguousarray(np.concatenate(chosen, 1))
-
-
-def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, pitches: Sequence[int], size: Ints, lanes: int,
-              add: Value | None) -> None:  # fmt: skip
-    """Copy the rows of one channel of a part to their places in the result."""
-    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
-
-    def rows(d: int, source: Value, target: Value) -> None:
-        if d < len(size) - 1:
-            with f.loop(0, part.many[d]) as j:
-                rows(d + 1, f.at(source, j * pitches[d], type), f.at(target, (j * part.step[d] + part.start[d]) * own[d], type))
-            return
-        step, count = part.step[d], part.many[d]
-        target = f.at(target, part.start[d], type)
-        if step == 1:
-            _move(f, type, source, target, count, lanes, add)
-            return
-        with f.loop(0, count) as j:
-            value = f.load(f.at(source, j, type), type)
-            f.store(value if add is None else value + f.lane(add, 0), f.at(target, j * step, type))
-
-    rows(0, source, target)
-
-
-class WeightGradient:
-    """The kernel of the derivative by the weight, for certain sizes."""
-
-    def __init__(self, type: Type, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints) -> None:
-        lanes = native.WIDTH * 8 // type.bits
-        taps = len(offsets)
-        most = native.REGISTERS - 4 if native.REGISTERS == 32 else 12
-        at_once = min(taps, 9 if most > 12 else 3)
-        across = max(1, min(features, round(math.sqrt(most / at_once)) if at_once < 5 else most // at_once))
-        deep = max(1, min(channels, most // (at_once * across)))
-        self.across = across
-        self.blocks = -(-features // across)
-        pitches = frame.pitches
-        length = sum((n - 1) * p for n, p in zip(size, pitches)) + 1
-        steps = -(-length // lanes)
-        self.pitch = steps * lanes
-        self.frame, self.channels, self.features, self.groups, self.taps = frame, channels, features, groups, taps
-        self.slack = max(offsets) + self.pitch
-        vector, plane, result = type.of(lanes), math.prod(frame.spatial), math.prod(size)
-
-        # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
-        fill = Function("fill_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, g, xs, gs = (fill.load(fill.at(fill["slots"], i, I64), PTR) for i in range(4))
-        spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
-        with fill.loop(fill["from"], fill["to"]) as item:
-            with fill.loop(0, channels) as c:
-                k = item * channels + c
-                fill_frame(fill, type, fill.at(x, k * plane, type), fill.at(xs, k * frame.size, type), frame, lanes)
-            with fill.loop(0, features) as o:
-                k = item * features + o
-                row = fill.at(gs, k * self.pitch, type)
-                if self.pitch > spread.size:
-                    fill.clear(fill.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
-                _spread_rows(fill, type, fill.at(g, k * result, type), row, spread, self.pitch, lanes)
-
-        # Then, for each block of features, sums over vectors and images.
-        f = Function("weight_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        xs, gs, sums, out, images = (f.load(f.at(f["slots"], i, I64), PTR if i < 4 else I64) for i in range(5))
-        with f.loop(f["from"], f["to"]) as block:
-            group, first = block // self.blocks, block % self.blocks * across
-            mine = f.at(sums, block * (across * channels * taps * lanes), type)
-            f.clear(mine, across * channels * taps * lanes * type.bits // 8)
-            at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))  # images whose gradients stay near
-            with f.loop(0, images, at_a_time) as several:
-                for low in range(0, taps, at_once):
-                    some = offsets[low : low + at_once]
-
-                    def tile(c: Value, deep: int, low: int = low, some: Ints = some) -> None:
-                        places = [f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
-                                  for i in range(deep) for o in range(across)]  # fmt: skip
-                        kept = [[f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))] for p in places]
-                        with f.loop(several, f.smaller(several + at_a_time, images)) as n:
-                            item = n * groups + group
-                            base = f.at(xs, (item * channels + c) * frame.size, type)
-                            rows = []
-                            for o in range(across):
-                                feature = f.smaller(first + o, features - 1)
-                                rows.append(f.at(gs, (item * features + feature) * self.pitch, type))
-                            with f.loop(0, self.pitch, lanes) as v:
-                                ys = [f.load(f.at(row, v, type), vector) for row in rows]
-                                for i in range(deep):
-                                    at = f.at(base, v + i * frame.size, type)
-                                    for t, offset in enumerate(some):
-                                        value = f.load(f.at(at, offset, type), vector)
-                                        for o in range(across):
-                                            place = kept[i * across + o][t]
-                                            place.set(f.fma(ys[o], value, place.get()))
-                        for p, variables in zip(places, kept):
-                            for t, place in enumerate(variables):
-                                f.store(place.get(), f.at(p, t * lanes, type))
-
-                    whole = channels // deep * deep
-                    with f.loop(0, whole, deep) as c:
-                        tile(c, deep)
-                    if channels % deep:
-                        tile(f.constant(whole, I64), channels % deep)
-            for last in range(across):
-                with f.when(first + last < features):
-                    with f.loop(0, channels) as c:
-                        with f.loop(0, taps) as tap:
-                            total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
-                            to = ((group * features + first + last) * channels + c) * taps + tap
-                            f.store(f.sum_lanes(total), f.at(out, to, type))
-        one, two = native.entry("fill", fill.name, "aaaa", 1), native.entry("weight", f.name, "aaaaia", 1)
-        text = module(fill, (one, one.result), f, (two, two.result))  # type: ignore[attr-defined]
-        self.fill, self.sum_up = native.functions(text, ["fill", "weight"])
-        self.lanes, self.type = lanes, type
-
-    def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
-        images, d = len(x), x.dtype
-        xs = np.empty(images * self.groups * self.channels * self.frame.size + self.slack, d)
-        xs[-self.slack :] = 0
-        gs = np.empty(images * self.groups * self.features * self.pitch, d)
-        self.fill(images * self.groups, x, g, xs, gs)
-        sums = np.empty(self.groups * self.blocks * self.across * self.channels * self.taps * self.lanes, d)
-        self.sum_up(self.groups * self.blocks, xs, gs, sums, out, images, out)
-
-
-def _spread_rows(f: Function, type: Type, source: Value, target: Value, frame: Frame, pitch: int, lanes: int) -> None:
-    """Rows of a gradient at the pitch of a frame; the frame may reach beyond the pitch, and is cut there."""
-    size, pitches = frame.spatial, frame.pitches
-    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
-    f.clear(target, min(pitch, frame.size) * type.bits // 8)
-
-    def rows(d: int, source: Value, target: Value) -> None:
-        if d == len(size) - 1:
-            _move(f, type, source, target, size[d], lanes)
-            return
-        with f.loop(0, size[d]) as j:
-            rows(d + 1, f.at(source, j * own[d], type), f.at(target, j * pitches[d], type))
-
-    rows(0, source, target)
-
-
-# --- calling ----------------------------------------------------------------------------------------------------
+from .features import Outputs, Weight, fills_vectors
+from .frames import MOST_TAPS, TYPES, Frame, Ints, Part, frame_of
+from .positions import Correlation, WeightGradient
+from .winograd import Winograd, pays
 
 
 @lru_cache(256)
 def _forward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-             padding: Ints, dilation: Ints, bias: bool) -> Correlation:  # fmt: skip
-    frame = frame_of(spatial, padding, stride, size, kernel, dilation)
-    offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
-    n = len(kernel)
-    part = Part(offsets, tuple(range(len(offsets))), (0,) * n, (1,) * n, size)
+             padding: Ints, dilation: Ints, bias: bool) -> Correlation | Outputs:  # fmt: skip
+    n, taps = len(kernel), list(np.ndindex(*kernel))
+    filled = fills_vectors(d, features)
+    frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
+    offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in taps)
+    part = Part(offsets, tuple(range(len(taps))), (0,) * n, (1,) * n, size)
+    if filled:
+        return Outputs(d, groups, channels, features, frame, [part], stride, size)
     return Correlation(TYPES[d], groups, channels, features, frame, [part], size, bias)
 
 
 @lru_cache(256)
 def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-              padding: Ints, dilation: Ints, bias: bool) -> Correlation:  # fmt: skip
+              padding: Ints, dilation: Ints) -> Correlation | Outputs:  # fmt: skip
     """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
@@ -421,56 +64,85 @@ def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: I
                 offsets.append(frame.offset([v[0] + b for v, b in zip(here, before)]))  # type: ignore[index]
                 taps.append(int(np.ravel_multi_index(tap, kernel)))
         parts.append(Part(tuple(offsets), tuple(taps), rs, stride, count))
-    return Correlation(TYPES[d], groups, channels, features, frame, parts, spatial, bias)
+    if fills_vectors(d, features):
+        return Outputs(d, groups, channels, features, frame, parts, (1,) * len(size), spatial)
+    return Correlation(TYPES[d], groups, channels, features, frame, parts, spatial, False)
 
 
 @lru_cache(256)
 def _weight(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-            padding: Ints, dilation: Ints) -> WeightGradient:  # fmt: skip
-    frame = frame_of(spatial, padding, stride, size, kernel, dilation)
+            padding: Ints, dilation: Ints) -> WeightGradient | Weight:  # fmt: skip
+    filled = fills_vectors(d, features)
+    frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
+    if filled:
+        return Weight(d, groups, channels, features, frame, offsets, stride, size)
     return WeightGradient(TYPES[d], groups, channels, features, frame, offsets, size)
 
 
-def _suits(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int]) -> bool:
-    taps = math.prod(kernel)
-    return x.dtype in TYPES and 0 not in x.shape and taps <= MOST_TAPS and (taps > 1 or max(stride) > 1) and max(stride) <= 4
+def suits(x: Any, other: Any, size: Sequence[int], layout: Any) -> bool:
+    """Whether there are kernels for operands of such shapes and types; ``size`` is that of the result."""
+    taps, stride = math.prod(layout.kernel), max(layout.stride)
+    filled = 0 not in (*x.shape, *other.shape, *size)
+    return x.dtype in TYPES and filled and taps <= MOST_TAPS and (taps > 1 or stride > 1) and stride <= 4
 
 
-def correlate(x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None = None) -> np.ndarray | None:
-    """The convolution, of ``layout`` of :mod:`pullback.ops.convolution`."""
-    if not _suits(x, layout.kernel, layout.stride) or 0 in w.shape:
+@lru_cache(256)
+def _winograd(d: np.dtype, *sizes: Any) -> Winograd:
+    return Winograd(d, *sizes)
+
+
+def _by_winograd(x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size: Ints, bias: np.ndarray | None, out: np.ndarray) -> bool:
+    """Whether the method of Winograd suits the convolution of x with w (groups, features, channels, taps), and gave its result."""
+    groups, features, channels, _ = w.shape
+    if tuple(layout.kernel) != (3, 3) or max(layout.stride) > 1 or max(layout.dilation) > 1 or min(padding) < 0:
+        return False
+    if not pays(x.dtype, channels, features, len(x) * groups, size):
+        return False
+    return _winograd(x.dtype, groups, channels, features, x.shape[2:], padding, size, bias is not None)(x, w, bias, out)
+
+
+def correlate(x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray | None:
+    """The convolution, of ``layout`` of :mod:`pullback.ops.convolution`; None if there is no kernel for it."""
+    if not suits(x, w, layout.size, layout):
         return None
     groups = layout.groups
     channels, features = x.shape[1] // groups, len(w) // groups
+    if out is None:
+        out = np.empty((len(x), len(w), *layout.size), x.dtype)
+    x, w = np.ascontiguousarray(x), w.reshape(groups, features, channels, -1)
+    if _by_winograd(x, w, layout, tuple(layout.padding), tuple(layout.size), bias, out):
+        return out
     kernel = _forward(x.dtype, groups, channels, features, x.shape[2:], *map(tuple, (layout.kernel, layout.size, layout.stride,
                       layout.padding, layout.dilation)), bias is not None)  # fmt: skip
-    packed = kernel.packed(w.reshape(groups, features, channels, -1))
-    out = np.empty((len(x), len(w), *layout.size), x.dtype)
-    return kernel.call(len(x) * groups, np.ascontiguousarray(x), packed, packed if bias is None else np.ascontiguousarray(bias), out)
+    return kernel(x, w, bias, out)
 
 
-def spread(y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any) -> np.ndarray | None:
+def spread(y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
     """The transposed convolution; arguments as of ``_spread`` there."""
-    if not _suits(y, layout.kernel, layout.stride) or 0 in w.shape or min(size) < 1:
+    if not suits(y, w, size, layout):
         return None
     groups = layout.groups
     channels, features = y.shape[1] // groups, w.shape[1]
+    if out is None:
+        out = np.empty((len(y), groups * features, *size), y.dtype)
+    y, w = np.ascontiguousarray(y), w.reshape(groups, channels, features, -1).transpose(0, 2, 1, 3)
+    if _by_winograd(y, w[..., ::-1], layout, tuple(2 - p for p in layout.padding), tuple(size), None, out):
+        return out
     kernel = _backward(y.dtype, groups, channels, features, tuple(size), *map(tuple, (layout.kernel, y.shape[2:], layout.stride,
-                       layout.padding, layout.dilation)), False)  # fmt: skip
-    packed = kernel.packed(w.reshape(groups, channels, features, -1).transpose(0, 2, 1, 3))
-    out = np.empty((len(y), groups * features, *size), y.dtype)
-    return kernel.call(len(y) * groups, np.ascontiguousarray(y), packed, packed, out)
+                       layout.padding, layout.dilation)))  # fmt: skip
+    return kernel(y, w, None, out)
 
 
-def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any) -> np.ndarray | None:
+def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
     """The weight from input and output."""
-    if not _suits(x, layout.kernel, layout.stride) or 0 in y.shape:
+    if not suits(x, y, layout.kernel, layout):
         return None
     groups = layout.groups
     channels, features = x.shape[1] // groups, y.shape[1] // groups
     kernel = _weight(x.dtype, groups, channels, features, x.shape[2:], *map(tuple, (layout.kernel, layout.size, layout.stride,
                      layout.padding, layout.dilation)))  # fmt: skip
-    out = np.empty((y.shape[1], channels, *layout.kernel), x.dtype)
+    if out is None:
+        out = np.empty((y.shape[1], channels, *layout.kernel), x.dtype)
     kernel(np.ascontiguousarray(x), np.ascontiguousarray(y), out)
     return out

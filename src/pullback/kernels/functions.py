@@ -149,9 +149,12 @@ class Math:
 
     def exp(self, x: Value, rest: Value | None = None) -> Value:
         """``e ** (x + rest)``, for a rest that is small beside x."""
-        x = self.between(x, *((-104.5, 89.0) if x.type.name == "float" else (-746.0, 710.0)))
+        f, (low, high) = self.f, (-104.0, 89.0) if x.type.name == "float" else (-746.0, 710.0)
+        gone = f.compare("lt", x, f.constant(low, x.type))  # computed as for 0: processors are slow where a result vanishes
+        x = f.select(gone, f.constant(0.0, x.type), f.select(f.compare("gt", x, f.constant(high, x.type)), f.constant(high, x.type), x))
         n, r = self._exp_parts(x)
-        return self.scaled(self._exp_of_part(r if rest is None else r + rest) + 1.0, n)
+        result = self.scaled(self._exp_of_part(r if rest is None else r + rest) + 1.0, n)
+        return f.select(gone, f.constant(0.0, x.type), result)
 
     def exp2(self, x: Value) -> Value:
         x = self.between(x, *((-151.0, 129.0) if x.type.name == "float" else (-1076.0, 1025.0)))

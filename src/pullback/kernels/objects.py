@@ -124,7 +124,8 @@ class Maker(Function):
         with self.loop(0, HOPS), self.when(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
             filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
-            users, ours = (self.api("PySet_Contains", self.object(known), filename, returns=I32).equals(1) for known in (recording.users, recording.ours))
+            users, ours = (self.api("PySet_Contains", self.object(names), filename, returns=I32).equals(1)
+                           for names in (recording.users, recording.ours))  # fmt: skip
             self.drop(filename)
 
             def here() -> None:

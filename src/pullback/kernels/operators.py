@@ -116,8 +116,7 @@ class Small(Maker):
         """
         if exponents:
             *others, (is_number, power, _) = others
-            known = [power.equals(float(k)) for k in exponents]
-            self.need(is_number & functools.reduce(Value.__or__, known))
+            self.need(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
         dtype = self.field(x, TYPE_OF_ARRAY)
         out = self.call("PyArray_NewFromDescr", self.object(np.ndarray), self.own(dtype), self.field(x, native.RANK, I32),
                         self.field(x, native.SHAPE), self.nothing(), self.nothing(), self.constant(0, I32), self.nothing(),
@@ -146,30 +145,41 @@ class Small(Maker):
             with self.when(whole < n):
                 block(whole, self.mask_below(n - whole, lanes))
 
-        for condition, *fixed in zip(known, exponents) if exponents else [(self.constant(True, I1),)]:
-            with self.when(condition):
-                self.choose(dtype.equals(self.object(FLOATS[F32])), lambda: compute(F32, *fixed), lambda: compute(F64, *fixed))
+        def in_type(*fixed: int) -> None:
+            self.choose(dtype.equals(self.object(FLOATS[F32])), lambda: compute(F32, *fixed), lambda: compute(F64, *fixed))
+
+        if not exponents:
+            in_type()
+        for k in exponents:
+            with self.when(power.equals(float(k))):
+                in_type(k)
         return out
 
 
-METHODS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "pow": "__pow__"}  # by the operation's name
+# Operators: the operation's name, and whether the operands stand the other way round.
+METHODS = {"__add__": ("add", False), "__radd__": ("add", False), "__sub__": ("sub", False), "__rsub__": ("sub", True),
+           "__mul__": ("mul", False), "__rmul__": ("mul", False), "__truediv__": ("div", False), "__rtruediv__": ("div", True),
+           "__pow__": ("pow", False)}  # fmt: skip
 EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
 
 
-def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable) -> Any:
-    """The method for tensors that is this operator; what is not usual it hands to ``op.operator``.
+def method(attribute: str, op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable) -> Any:
+    """The method for tensors that is an operator; what is not usual it hands to ``op.operator`` or ``op.reflected``.
 
     Args:
+        attribute: the method's name.
         op: the operation, of two operands.
         plain: the classes of plain tensors.
         leaf: what ``_fn`` of a leaf holds.
         modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
         mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
     """
+    _, reflected = METHODS[attribute]
+    fallback = op.reflected if reflected else op.operator
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
     cls, local = recording.tensor_class, modes._local
     known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, local, "grad", "made", True, mark]
-    f = Small(f"operator_{op.name}", op.operator, known, params=[("self", PTR), ("other", PTR)])
+    f = Small(f"operator{attribute}", fallback, known, params=[("self", PTR), ("other", PTR)])
     x_tensor, other, none = f["self"], f["other"], f.object(None)
 
     def array_of(tensor: Value) -> Value:
@@ -202,18 +212,21 @@ def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: Mo
     with f.when(is_number.equals(0)):
         h.set(edge_of(other))
     function = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl)
-    out = f.computed(function, x, n, [(is_number, number, y)], EXPONENTS.get(op.name, ()))
+    operands = [(x, e, e.differs(none)), (f.select(is_number, other, y), h.get(), h.get().differs(none))]
+    if reflected:
+        f.need(is_number)
+        operands.reverse()
+    out = f.computed((lambda a, b: function(b, a)) if reflected else function, x, n, [(is_number, number, y)], EXPONENTS.get(op.name, ()))
     tensor = f.variable(f.nothing())
-    wants, wanted = e.differs(none), h.get().differs(none)
+    (_, _, first), (_, _, second) = operands
+    saving = {1: first, 2: second, 3: first | second}
 
     def record() -> None:
         edges, saved = (f.api("PyTuple_New", f.constant(k, I64)) for k in (2, len(op.getters)))
-        for i, edge in enumerate((e, h.get())):
+        for i, (_, edge, _) in enumerate(operands):
             f.api("PyTuple_SetItem", edges, f.constant(i, I64), f.own(edge), returns=I32)
-        second = f.select(is_number, other, y)
-        for i, (value, (_, _, users)) in enumerate(zip((x, second, out), op.getters)):
-            needed = (wants if users == 1 else wanted if users == 2 else wants | wanted) if users else None
-            kept = none if needed is None else f.select(needed, value, none)
+        for i, (value, (_, _, users)) in enumerate(zip([v for v, _, _ in operands] + [out], op.getters)):
+            kept = f.select(saving[users], value, none) if users else none
             f.api("PyTuple_SetItem", saved, f.constant(i, I64), f.own(kept), returns=I32)
         node_type = f.select(is_number, *map(f.object, node_types))
         node = f.node(recording, node_type, edges, saved, out, f.api("PyEval_GetFrame"))
@@ -222,13 +235,18 @@ def method(op: Any, recording: Recording, plain: set[type], leaf: Any, modes: Mo
     def leave_unrecorded() -> None:
         tensor.set(f.bare(cls, out, f.own(none)))
         with f.when(marked.get()):
-            f.drop(f.call_object(mark, tensor.get(), f.select(wants, e, h.get()), x_tensor, other))
+            f.drop(f.call_object(mark, tensor.get(), f.select(e.differs(none), e, h.get()), x_tensor, other))
 
-    f.choose(on.get() & (wants | wanted), record, leave_unrecorded)
-    return native.as_method(cls, METHODS[op.name], f.address(f.end(tensor.get(), [x_tensor, other])))
+    f.choose(on.get() & saving[3], record, leave_unrecorded)
+    return native.as_method(cls, attribute, f.address(f.end(tensor.get(), [x_tensor, other])))
 
 
 RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")  # operations whose rules small arrays meet most often
+
+
+def rules(op: Any) -> tuple[Callable, ...]:
+    """The rules of an operation, one a tensor argument, as ``op.teach`` takes them."""
+    return tuple([rule(op, i) for i in range(len(op.tensors))])
 
 
 def rule(op: Any, position: int) -> Callable:

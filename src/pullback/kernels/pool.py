@@ -1,4 +1,4 @@
-"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.convolution`, and sums at places."""
+"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.frames`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import native
-from .builder import I32, I64, PTR, Function, Type, Value, module
-from .convolution import MOST_TAPS, TYPES, Frame, Ints, Part, copy_out, fill_frame, frame_of
+from .builder import I32, I64, PTR, Function, Value, module
+from .frames import MOST_TAPS, TYPES, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of
 
 
 class Maxima:
@@ -40,13 +40,14 @@ class Maxima:
         needed = f.constant(total * bits + pitch * (bits + 4), I64)
         room = f.call("pullback_take", f.constant(0, I64), needed, returns=PTR, outside=True)
         f.clear(room, total * bits)
+        blank(f, type, room, frame.size, lanes, -math.inf)
         best = f.at(room, total, type)
         numbers = f.at(best, pitch, type)
         vector, integers = type.of(lanes), I32.of(lanes)
         plane, result = math.prod(spatial), math.prod(size)
         part = Part((), (), (0,) * len(size), (1,) * len(size), size)
         with f.loop(f["from"], f["to"]) as item:
-            fill_frame(f, type, f.at(x, item * plane, type), room, frame, lanes, -math.inf)
+            fill_frame(f, type, f.at(x, item * plane, type), room, frame, lanes)
             with f.loop(0, pitch, lanes) as v:
                 at = f.at(room, v, type)
                 corner = f.load(f.at(corners, v, I32), integers)
@@ -64,6 +65,10 @@ class Maxima:
         f.call("pullback_give", f.constant(0, I64), room, needed, outside=True)
         around = native.entry("maxima", f.name, "aaaaa", 4)
         (self.call,) = native.functions(module(f, (around, around.result)), ["maxima"])  # type: ignore[attr-defined]
+
+    def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
+        """Fill the results of so many planes."""
+        self.call(planes, x, self.corners, self.firsts, values, indices)
 
     def _numbers(self, frame: Frame, rows: list[int], kernel: Ints, size: Ints, dilation: Ints, pitch: int) -> tuple[np.ndarray, np.ndarray]:
         """For each output, in the frame's numbering: the number of the window's first element, and of the first that
@@ -100,48 +105,22 @@ def _maxima(d: np.dtype, *sizes: Ints) -> Maxima:
     return Maxima(d, *sizes)
 
 
+def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> Maxima | None:
+    """The kernel for planes of a type and sizes; None if there is none."""
+    kernel, padding, dilation = (tuple(v) for v in (layout.kernel, layout.padding, layout.dilation))
+    if d not in TYPES or math.prod(kernel) > MOST_TAPS or max(layout.stride) > 4 or min(layout.size) < 1:
+        return None
+    if any([p and by > 1 for p, by in zip(padding, dilation)]) or not 0 < math.prod(spatial) <= 1 << 30:
+        return None
+    return _maxima(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
+
+
 def maxima(planes: np.ndarray, layout: Any, spatial: Ints) -> Any:
     """Values and indices of windows over planes ``(planes, spatial...)``."""
-    kernel, padding, dilation = (tuple(v) for v in (layout.kernel, layout.padding, layout.dilation))
-    if planes.dtype not in TYPES or not planes.size or math.prod(kernel) > MOST_TAPS or max(layout.stride) > 4 or min(layout.size) < 1:
+    kernel = kernel_for(planes.dtype, spatial, layout) if len(planes) else None
+    if kernel is None:
         return None
-    if any(p and by > 1 for p, by in zip(padding, dilation)) or math.prod(spatial) > 1 << 30:
-        return None
-    k = _maxima(planes.dtype, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
     shape = (len(planes), *layout.size)
     values, indices = np.empty(shape, planes.dtype), np.empty(shape, np.int64)
-    k.call(len(planes), np.ascontiguousarray(planes), k.corners, k.firsts, values, indices)
+    kernel(len(planes), np.ascontiguousarray(planes), values, indices)
     return values, indices
-
-
-# --- sums at places ---------------------------------------------------------------------------------------------
-
-
-@lru_cache(None)
-def _place(d: np.dtype) -> Any:
-    type: Type = TYPES[d]
-    f = Function("place_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-    n, size = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
-    source, index, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(2, 5))
-    with f.loop(f["from"], f["to"]) as plane:
-        target = f.at(out, plane * size, type)
-        f.clear(target, size * (type.bits // 8))
-        with f.loop(plane * n, plane * n + n) as i:
-            to = f.load(f.at(index, i, I64), I64)
-            with f.when(f.compare("ult", to, size)):
-                place = f.at(target, to, type)
-                f.store(f.load(place, type) + f.load(f.at(source, i, type), type), place)
-    around = native.entry("place", f.name, "iiaaa", 4)
-    (call,) = native.functions(module(f, (around, around.result)), ["place"])  # type: ignore[attr-defined]
-    return call
-
-
-def place(input: np.ndarray, index: np.ndarray, size: Ints) -> Any:
-    """Planes of zeros with the sums of the elements at each number; both arrays are ``(planes..., elements...)`` alike."""
-    n = len(size)
-    if input.dtype not in TYPES or index.dtype != np.int64 or not input.size or input.shape != index.shape:
-        return None
-    lead = input.shape[: input.ndim - n]
-    planes = math.prod(lead)
-    out = np.empty((*lead, *size), input.dtype)
-    return _place(input.dtype)(planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out)

@@ -1,211 +1,365 @@
-"""An LSTM over all steps of a sequence in one call; see :mod:`pullback.ops.recurrent` for the formulas.
+"""Recurrent layers over all steps of their sequences in one call; see :mod:`pullback.ops.recurrent` for the formulas.
 
-Sequences of a batch do not depend on each other, so a task takes a few of them through all steps. The product of the
-states with the weights is computed in tiles that hold the four gates of the same units, so that a tile is finished, by
-the arithmetic of the cell, while it is in registers.
+Sequences of a batch do not depend on each other, so a task takes some of them through all steps. Products of states and
+weights are computed in tiles of rows and vectors that stay in registers through the depth; the weight is copied once a
+task, in the order in which tiles read it, and what a tile needs of it stays in the cache for all rows. Forward keeps the
+gates, so that backward is a product a step and a little arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import native
+from . import get_num_threads, native
 from .builder import I64, PTR, Function, Type, Value, module
 from .functions import Math
 from .rows import TYPES
 
+Values = Sequence[Value]
 
-def _together(batch: int) -> int:
-    """How many sequences a task takes: the most useful work in a tile of four vectors each."""
-    most = 6 if native.REGISTERS == 32 else 2
+
+class Cell(NamedTuple):
+    """A kind of cell, and its arithmetic on vectors of units.
+
+    Attributes:
+        gates: how many there are. states: likewise, h being the first. kept: how many values are kept of each unit.
+        forward: (what inputs contribute to the gates, what states do, the states before) to (states, what is kept).
+        backward: (what was kept, states before, states after, their gradients) to (gradients at what states contributed to the
+            gates, the gradient at what inputs did to the last gate, gradients of the states before beside those through gates).
+        apart: whether the last gate is not a function of the sum of both contributions.
+    """
+
+    gates: int
+    states: int
+    kept: int
+    apart: bool
+    forward: Callable[[Math, Values, Values, Values], tuple[Values, Values]]
+    backward: Callable[[Math, Values, Values, Values, Values], tuple[Values, Value, Sequence[Value | float]]]
+
+
+def _lstm(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values]:
+    i, forget, out = (m.sigmoid(x[k] + y[k]) for k in (0, 1, 3))
+    new = m.tanh(x[2] + y[2])
+    cell = forget * before[1] + i * new
+    return (out * m.tanh(cell), cell), (i, forget, new, out)
+
+
+def _of_lstm(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+    i, forget, new, out = kept
+    t = m.tanh(after[1])
+    dc = g[1] + g[0] * (out * (1.0 - t * t))
+    dy = (dc * (new * i * (1.0 - i)), dc * (before[1] * forget * (1.0 - forget)), dc * (i * (1.0 - new * new)),
+          g[0] * (t * out * (1.0 - out)))  # fmt: skip
+    return dy, dy[3], (0.0, dc * forget)
+
+
+def _gru(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values]:
+    r, z = (m.sigmoid(x[k] + y[k]) for k in (0, 1))
+    new = m.tanh(x[2] + r * y[2])
+    return (new + z * (before[0] - new),), (r, z, new, y[2])
+
+
+def _of_gru(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+    r, z, new, y = kept
+    by_new = g[0] * ((1.0 - z) * (1.0 - new * new))
+    return (by_new * (y * r * (1.0 - r)), g[0] * ((before[0] - new) * z * (1.0 - z)), by_new * r), by_new, (g[0] * z,)
+
+
+def _tanh(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values]:
+    return (m.tanh(x[0] + y[0]),), ()
+
+
+def _of_tanh(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+    dy = g[0] * (1.0 - after[0] * after[0])
+    return (dy,), dy, (0.0,)
+
+
+def _relu(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values]:
+    z = x[0] + y[0]
+    return (m.f.select(m.f.compare("ugt", z, 0.0), z, 0.0),), ()  # NaN stays
+
+
+def _of_relu(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+    dy = m.f.select(after[0] > 0.0, g[0], 0.0)
+    return (dy,), dy, (0.0,)
+
+
+CELLS = {
+    "lstm": Cell(4, 2, 4, False, _lstm, _of_lstm), "gru": Cell(3, 1, 4, True, _gru, _of_gru),
+    "tanh": Cell(1, 1, 0, False, _tanh, _of_tanh), "relu": Cell(1, 1, 0, False, _relu, _of_relu),
+}  # fmt: skip
+
+
+UNITS = 2  # vectors of units in a tile of backward
+
+
+def _units(cell: Cell) -> int:
+    """Vectors of units in a tile of forward, each of which takes a vector for every gate."""
+    return max(1, UNITS // cell.gates)
+
+
+def _height(vectors: int, batch: int) -> int:
+    """How many rows a tile of so many vectors has: what registers hold, with little left over of a thread's share."""
+    batch = -(-batch // get_num_threads())
+    most = min(8, (native.REGISTERS - 2 - vectors) // vectors)
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
 
 
-class Cell:
-    """What forward and backward have in common: the gates of some sequences at one step."""
+class Task:
+    """A task being written: what forward and backward have in common.
+
+    Attributes:
+        low, high: the sequences that it takes through all steps.
+    """
 
     def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int) -> None:
         self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        self.name, self.type, self.size, self.rows, self.count = name, type, size, rows, arrays
+        self.name, self.type, self.size, self.count = name, type, size, arrays
         self.lanes = native.WIDTH * 8 // type.bits
         self.vector, self.math = type.of(self.lanes), Math(f)
-        self.batch, self.steps = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
-        self.given = [f.load(f.at(f["slots"], 2 + i, I64), PTR) for i in range(arrays)]
+        batch, self.steps = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
+        self.spans, *self.given = [f.load(f.at(f["slots"], 2 + i, I64), PTR) for i in range(arrays)]
+        self.low, self.high = f["from"] * rows, f.smaller(f["to"] * rows, batch)
 
-    def blocks(self, width: int, body: Callable[[Value, Value | None], None]) -> None:
-        """``body(column, mask)`` for each vector of so many columns."""
-        whole = width // self.lanes * self.lanes
-        with self.f.loop(0, whole, self.lanes) as j:
-            body(j, None)
-        if whole < width:
-            body(self.f.constant(whole, I64), self.f.mask_of([i < width - whole for i in range(self.lanes)]))
+    def blocks(self, vectors: int, body: Callable[[Value, list[Value | None]], None]) -> None:
+        """``body(column, masks)`` for columns of units, so many vectors at a time, with a mask for each where units end."""
+        f, width = self.f, vectors * self.lanes
+        whole = self.size // width * width
+        if whole:
+            with f.loop(0, whole, width) as j:
+                body(j, [None] * vectors)
+        masks: list[Value | None] = []
+        for v in range(whole, self.size, self.lanes):
+            masks.append(f.mask_of([v + i < self.size for i in range(self.lanes)]) if v + self.lanes > self.size else None)
+        if masks:
+            body(f.constant(whole, I64), masks)
 
-    def load(self, pointer: Value, at: Any, mask: Value | None) -> Value:
+    def load(self, pointer: Value, at: Any, mask: Value | None = None) -> Value:
         return self.f.load(self.f.at(pointer, at, self.type), self.vector, mask)
 
-    def store(self, value: Value, pointer: Value, at: Any, mask: Value | None) -> None:
+    def store(self, value: Value, pointer: Value, at: Any, mask: Value | None = None) -> None:
         self.f.store(value, self.f.at(pointer, at, self.type), mask)
 
-    def row(self, first: Value, r: Any) -> Value:
-        """The number of a sequence; beyond the batch the last one once more, which does no harm."""
-        return self.f.smaller(first + r, self.batch - 1)
+    @contextmanager
+    def pairs(self, first: Value, end: Value) -> Iterator[Values]:
+        """Two sequences at a time, so that the long chains of instructions of one need not wait; the last perhaps with itself."""
+        with self.f.loop(first, end, 2) as p:
+            yield p, self.f.smaller(p + 1, end - 1)
 
-    def product(self, left: Sequence[Value], depth: int, right: Value, pitch: int, columns: Sequence[Value], start: Sequence[Any],
-                mask: Value | None) -> list[list[Any]]:  # fmt: skip
-        """Rows times columns of a matrix: variables with the sums, which begin with ``start``."""
+    def lines(self, array: Value, pitch: int, rows: Values) -> Values:
+        return [self.f.at(array, row * pitch, self.type) for row in rows]
+
+    def load_both(self, pointers: Values, at: Any, mask: Value | None = None) -> Value:
+        a, b = (self.load(pointer, at, mask) for pointer in pointers)
+        return self.f.shuffle(a, b, range(2 * self.lanes))
+
+    def store_both(self, value: Value, pointers: Values, at: Any, mask: Value | None = None) -> None:
+        for i, pointer in enumerate(pointers):
+            self.store(self.f.shuffle(value, None, range(i * self.lanes, (i + 1) * self.lanes)), pointer, at, mask)
+
+    def span(self, step: Value) -> tuple[Value, Value]:
+        """The first row of a step, and how many there are; none before the first step."""
         f = self.f
-        sums = [[f.variable(v, self.vector) for v in row] for row in start]
-        with f.loop(0, depth) as k:
-            line = f.at(right, k * pitch, self.type)
-            by = [self.load(line, c, mask) for c in columns]
-            for r, pointer in enumerate(left):
-                factor = f.splat(f.load(f.at(pointer, k, self.type), self.type), self.lanes)
-                for v, b in enumerate(by):
-                    sums[r][v].set(f.fma(factor, b, sums[r][v].get()))
-        return sums
+        place = f.select(step < 0, 0, step) * 2
+        start, end = (f.load(f.at(self.spans, place + i, I64), I64) for i in range(2))
+        return start, f.select(step < 0, 0, end - start)
 
-    def gates(self, x: Sequence[Value], hidden: Sequence[Value], weight: Value, room: Value, j: Value, mask: Value | None) -> None:
-        """The four gates before their functions, of units j and on, into the room: (rows, 4, lanes)."""
-        size = self.size
-        columns = [j + g * size for g in range(4)]
-        start = [[self.load(p, c, mask) for c in columns] for p in x]
-        sums = self.product(hidden, size, weight, 4 * size, columns, start, mask)
-        for r, row in enumerate(sums):
-            for g, total in enumerate(row):
-                self.f.store(total.get(), self.f.at(room, (r * 4 + g) * self.lanes, self.type))
+    def state(self, p: Value, first: Value, all: Value, start: Value, count: Value) -> Value:
+        """Where a sequence's state before a step is: after the step before, if it took part in that."""
+        f, size = self.f, self.size
+        return f.at(f.select(p < count, f.at(all, start * size, self.type), first), p * size, self.type)
+
+    def room(self, depth: int, columns: int) -> tuple[Value, Value]:
+        """Memory for a copy of the weight, and its size; columns are filled up to whole vectors."""
+        f = self.f
+        size = f.constant(depth * columns * -(-self.size // self.lanes) * self.lanes * self.type.bits // 8, I64)
+        return f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size
+
+    def tile(self, lines: Values, depth: int, panel: Value, vectors: int, start: list[list[Any]]) -> list[list[Value]]:
+        """Rows times a panel (depth, vectors, lanes), added to ``start``."""
+        f = self.f
+        sums = [[f.variable(s, self.vector) for s in row] for row in start]
+        with f.loop(0, depth) as k:
+            by = [self.load(panel, k * (vectors * self.lanes) + v * self.lanes) for v in range(vectors)]
+            for line, row in zip(lines, sums):
+                factor = f.splat(f.load(f.at(line, k, self.type), self.type), self.lanes)
+                for b, total in zip(by, row):
+                    total.set(f.fma(factor, b, total.get()))
+        return [[s.get() for s in row] for row in sums]
 
     def done(self) -> Callable:
-        around = native.entry(self.name, self.f.name, "ii" + "a" * self.count, 1)
+        around = native.entry(self.name, self.f.name, "ii" + "a" * self.count, 0)
         (call,) = native.functions(module(self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
         return call
 
 
 @lru_cache(64)
-def _forward(d: np.dtype, size: int, rows: int) -> Callable:
-    """Arrays: rows of each step, x, weight transposed, the first states, all states, the first cells, all cells."""
-    c = Cell("lstm", TYPES[d], size, rows, 7)
-    f, type, m = c.f, c.type, c.math
-    starts, x, weight, hidden, output, cell, cells = c.given
-    room = f.room(rows * 4 * c.lanes, type)
-    with f.loop(f["from"], f["to"]) as tile:
-        first = tile * rows
-        with f.loop(0, c.steps) as step:
-            start = f.load(f.at(starts, step, I64), I64)
-            before = f.load(f.at(starts, f.select(step.equals(0), step, step - 1), I64), I64)
-            initial = step.equals(0)
-            h, old = f.select(initial, hidden, f.at(output, before * size, type)), f.select(initial, cell, f.at(cells, before * size, type))
-            places = [c.row(first, r) for r in range(rows)]
-            xs = [f.at(x, (start + p) * (4 * size), type) for p in places]
-            hs = [f.at(h, p * size, type) for p in places]
+def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Callable:
+    """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the place of x."""
+    cell = CELLS[name]
+    t = Task(name, TYPES[d], size, rows, 6 + 2 * cell.states)
+    f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
+    x, weight, b_ih, b_hh, *states, kept = t.given
+    firsts, alls = states[::2], states[1::2]
+    units = _units(cell)
+    panels, taken = t.room(size, gates)
+    sums = f.room(rows * gates * units * lanes, type)
 
-            def block(j: Value, mask: Value | None) -> None:
-                c.gates(xs, hs, weight, room, j, mask)
-                with f.loop(0, rows) as r:
-                    place = c.row(first, r)
-                    i, forget, new, out = (f.load(f.at(room, (r * 4 + g) * c.lanes, type), c.vector) for g in range(4))
-                    value = m.sigmoid(forget) * c.load(old, place * size + j, mask) + m.sigmoid(i) * m.tanh(new)
-                    at = (start + place) * size + j
-                    c.store(value, cells, at, mask)
-                    c.store(m.sigmoid(out) * m.tanh(value), output, at, mask)
+    def copy(j: Value, masks: list[Value | None]) -> None:
+        """The weight transposed: (depth, gates, columns)."""
+        panel = f.at(panels, j * (gates * size), type)
+        for c in range(gates * len(masks)):
+            g, u = divmod(c, len(masks))
+            lines = [f.at(weight, (f.smaller(j + (u * lanes + i), size - 1) + g * size) * size, type) for i in range(lanes)]
+            with f.loop(0, size) as k:
+                gathered = None
+                for i, line in enumerate(lines):
+                    gathered = f.with_lane(gathered, i, f.load(f.at(line, k, type), type), lanes)
+                t.store(gathered, panel, k * (gates * len(masks) * lanes) + c * lanes)  # type: ignore[arg-type]
 
-            c.blocks(size, block)
-    return c.done()
+    t.blocks(units, copy)
+    with f.loop(0, t.steps) as step:
+        (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
+        end = f.smaller(t.high, count)
+
+        def block(j: Value, masks: list[Value | None]) -> None:
+            panel, vectors = f.at(panels, j * (gates * size), type), gates * len(masks)
+            with f.loop(t.low, end, rows) as first:
+                places = [f.smaller(first + r, end - 1) for r in range(rows)]
+                lines = [t.state(p, firsts[0], alls[0], start_before, count_before) for p in places]
+                for r, row in enumerate(t.tile(lines, size, panel, vectors, [[0.0] * vectors] * rows)):
+                    for v, value in enumerate(row):
+                        t.store(value, sums, (r * vectors + v) * lanes)
+                with t.pairs(first, f.smaller(first + rows, end)) as pair:
+                    before = [[t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)]
+                    now = [start + p for p in pair]
+                    sums_lines, x_lines = t.lines(sums, vectors * lanes, [p - first for p in pair]), t.lines(x, gates * size, now)
+                    kept_lines, after_lines = t.lines(kept, cell.kept * size, now), [t.lines(s, size, now) for s in alls]
+                    for u, mask in enumerate(masks):
+                        at = j + u * lanes
+                        xs = [t.load_both(x_lines, at + g * size, mask) for g in range(gates)]
+                        ys = [t.load_both(sums_lines, (g * len(masks) + u) * lanes) for g in range(gates)]
+                        if biased:
+                            xs, ys = ([v + t.load_both((b, b), at + g * size, mask) for g, v in enumerate(vs)]
+                                      for b, vs in ((b_ih, xs), (b_hh, ys)))  # fmt: skip
+                        after, keep = cell.forward(t.math, xs, ys, [t.load_both(s, at, mask) for s in before])
+                        for value, targets in zip(after, after_lines):
+                            t.store_both(value, targets, at, mask)
+                        for i, value in enumerate(keep):
+                            t.store_both(value, kept_lines, at + i * size, mask)
+
+        t.blocks(units, block)
+    f.call("pullback_give", f.constant(0, I64), panels, taken, outside=True)
+    return t.done()
 
 
 @lru_cache(64)
-def _backward(d: np.dtype, size: int, rows: int) -> Callable:
-    """Arrays: as forward up to all cells, then the weight as it is, the gradients of all states and of all cells; results:
-    the gradients of the first states, of the first cells and of x."""
-    c = Cell("lstm_backward", TYPES[d], size, rows, 13)
-    f, type, m = c.f, c.type, c.math
-    starts, x, weight, hidden, output, cell, cells, plain, g_output, g_cells, carried, kept, dx = c.given
-    room = f.room(rows * 4 * c.lanes, type)
-    with f.loop(f["from"], f["to"]) as tile:
-        first = tile * rows
-        with f.loop(0, c.steps) as back:
-            step = c.steps - 1 - back
-            start = f.load(f.at(starts, step, I64), I64)
-            initial = step.equals(0)
-            before = f.load(f.at(starts, f.select(initial, step, step - 1), I64), I64)
-            h, old = f.select(initial, hidden, f.at(output, before * size, type)), f.select(initial, cell, f.at(cells, before * size, type))
-            places = [c.row(first, r) for r in range(rows)]
-            xs = [f.at(x, (start + p) * (4 * size), type) for p in places]
-            hs = [f.at(h, p * size, type) for p in places]
-            own = f.smaller(f.constant(rows, I64) + 0, c.batch - first)  # a sequence must not be pulled back twice
+def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
+    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all and (results, from
+    zeros on) of the first; results also: gradients at what states contributed to gates and of x, and h before each row."""
+    cell = CELLS[name]
+    t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states)
+    f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
+    weight, kept, *states, dy, dx, h = t.given
+    firsts, alls, gs, carried = (states[i::4] for i in range(4))
+    panels, taken = t.room(gates * size, 1)
 
-            def block(j: Value, mask: Value | None) -> None:
-                c.gates(xs, hs, weight, room, j, mask)
-                with f.loop(0, own) as r:
-                    place = first + r
-                    z_i, z_f, z_g, z_o = (f.load(f.at(room, (r * 4 + g) * c.lanes, type), c.vector) for g in range(4))
-                    i, forget, new, out = m.sigmoid(z_i), m.sigmoid(z_f), m.tanh(z_g), m.sigmoid(z_o)
-                    at, state = (start + place) * size + j, place * size + j
-                    t = m.tanh(c.load(cells, at, mask))
-                    dh = c.load(g_output, at, mask) + c.load(carried, state, mask)
-                    dc = c.load(g_cells, at, mask) + c.load(kept, state, mask) + dh * (out * (1.0 - t * t))
-                    line = f.at(dx, (start + place) * (4 * size) + j, type)
-                    c.store(dc * (new * i * (1.0 - i)), line, 0, mask)
-                    c.store(dc * (c.load(old, state, mask) * forget * (1.0 - forget)), line, size, mask)
-                    c.store(dc * (i * (1.0 - new * new)), line, 2 * size, mask)
-                    c.store(dh * (t * out * (1.0 - out)), line, 3 * size, mask)
-                    c.store(dc * forget, kept, state, mask)
+    def copy(j: Value, masks: list[Value | None]) -> None:
+        panel = f.at(panels, j * (gates * size), type)
+        with f.loop(0, gates * size) as k:
+            for u, mask in enumerate(masks):
+                t.store(t.load(weight, k * size + j + u * lanes, mask), panel, k * (len(masks) * lanes) + u * lanes)
 
-            c.blocks(size, block)
-            pulled = [f.at(dx, (start + p) * (4 * size), type) for p in places]
+    t.blocks(UNITS, copy)
+    with f.loop(0, t.steps) as back:
+        step = t.steps - 1 - back
+        (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
+        end = f.smaller(t.high, count)
+        with t.pairs(t.low, end) as pair:
+            before = [[t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)]
+            now = [start + p for p in pair]
+            (h_lines, *after_lines), g_lines = [t.lines(s, size, now) for s in (h, *alls)], [t.lines(s, size, now) for s in gs]
+            dy_lines, dx_lines = (t.lines(a, gates * size, now) for a in (dy, dx))
+            kept_lines, carried_lines = t.lines(kept, cell.kept * size, now), [t.lines(c, size, pair) for c in carried]
 
-            def carry(j: Value, mask: Value | None) -> None:
-                sums = c.product(pulled, 4 * size, plain, size, [j], [[0.0]] * rows, mask)
-                for p, (total,) in zip(places, sums):
-                    c.store(total.get(), carried, p * size + j, mask)
+            def one(j: Value, masks: list[Value | None]) -> None:
+                (mask,) = masks
+                olds, news = ([t.load_both(s, j, mask) for s in states] for states in (before, after_lines))
+                values = [t.load_both(kept_lines, j + i * size, mask) for i in range(cell.kept)]
+                g = [t.load_both(a, j, mask) + t.load_both(c, j, mask) for a, c in zip(g_lines, carried_lines)]
+                of_y, of_x, beside = cell.backward(t.math, values, olds, news, g)
+                for i, value in enumerate(of_y):
+                    t.store_both(value, dy_lines, j + i * size, mask)
+                if cell.apart:
+                    for i, value in enumerate([*of_y[:-1], of_x]):
+                        t.store_both(value, dx_lines, j + i * size, mask)
+                for lines, other in zip(carried_lines, beside):
+                    t.store_both(f.constant(other, t.vector.of(2 * lanes)), lines, j, mask)
+                t.store_both(olds[0], h_lines, j, mask)
 
-            c.blocks(size, carry)
-    return c.done()
+            t.blocks(1, one)
+
+        def carry(j: Value, masks: list[Value | None]) -> None:
+            panel, vectors = f.at(panels, j * (gates * size), type), len(masks)
+            with f.loop(t.low, end, rows) as first:
+                places = [f.smaller(first + r, end - 1) for r in range(rows)]
+                lines = [f.at(dy, (start + p) * (gates * size), type) for p in places]
+                targets = [f.at(carried[0], p * size + j, type) for p in places]
+                starts = [[t.load(target, u * lanes, mask) for u, mask in enumerate(masks)] for target in targets]
+                for target, row in zip(targets, t.tile(lines, gates * size, panel, vectors, starts)):
+                    for u, (value, mask) in enumerate(zip(row, masks)):
+                        t.store(value, target, u * lanes, mask)
+
+        t.blocks(UNITS, carry)
+    f.call("pullback_give", f.constant(0, I64), panels, taken, outside=True)
+    return t.done()
 
 
-def _starts(spans: Sequence[tuple[int, int]], batch: int) -> np.ndarray | None:
-    """The first row of each step, if all sequences take all steps, one step after the other."""
-    rows = np.array(spans, np.int64).reshape(-1, 2)
-    starts = rows[:, 0].copy()
-    steps = starts[1:] - starts[:-1]
-    if not len(starts) or (rows[:, 1] - starts != batch).any() or (steps != batch).any() and (steps != -batch).any():
+@lru_cache(64)
+def _as_array(spans: tuple[tuple[int, int], ...]) -> np.ndarray:
+    return np.array(spans, np.int64)
+
+
+def _suit(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
+    d = firsts[0].dtype
+    return firsts[0].size > 0 and d in TYPES and all(a is None or a.dtype == d for a in (*firsts, *arrays))
+
+
+def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any) -> Any:
+    """All states of a cell of :data:`CELLS`, and what backward needs: ``(rows, kept * size)``.
+
+    Args:
+        x: what inputs contribute to the gates, without the bias; to be written over.
+    """
+    if not _suit(firsts, x, weight, b_ih, b_hh) or (b_ih is None) != (b_hh is None):
         return None
-    return starts
+    cell, (batch, size), d, x = CELLS[name], firsts[0].shape, x.dtype, np.ascontiguousarray(x)
+    biases = (x, x) if b_ih is None else (np.ascontiguousarray(b_ih), np.ascontiguousarray(b_hh))
+    alls = [np.empty((len(x), size), d) for _ in firsts]
+    kept = x if cell.kept == cell.gates else np.empty((len(x), cell.kept * size), d)
+    states = [a for first, all in zip(firsts, alls) for a in (np.ascontiguousarray(first), all)]
+    rows = _height(cell.gates * _units(cell), batch)
+    call = _forward(name, d, size, rows, b_ih is not None)
+    call(-(-batch // rows), batch, len(spans), _as_array(spans), x, np.ascontiguousarray(weight), *biases, *states, kept)
+    return (*alls, kept)
 
 
-def _suit(batch: int, *arrays: np.ndarray) -> bool:
-    d = arrays[0].dtype
-    return batch > 0 and d in TYPES and all(a.dtype == d for a in arrays)
-
-
-def lstm(x: np.ndarray, hidden: np.ndarray, cell: np.ndarray, weight: np.ndarray, projection: Any, spans: Any) -> Any:
-    batch, size = cell.shape
-    starts = _starts(spans, batch)
-    if projection is not None or starts is None or not _suit(batch, x, hidden, cell, weight):
+def backward(name: str, gs: Sequence[np.ndarray], firsts: Sequence[np.ndarray], weight: np.ndarray, spans: Any, alls: Sequence[np.ndarray],
+             kept: np.ndarray) -> Any:  # fmt: skip
+    """The gradients at what inputs and what states contribute to the gates, h before each row, and the gradients of the first states."""
+    cell, (batch, size), d = CELLS[name], firsts[0].shape, weight.dtype
+    n = len(alls[0])
+    if not _suit(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
         return None
-    d, rows = x.dtype, _together(batch)
-    output, cells = np.empty((len(x), size), d), np.empty((len(x), size), d)
-    x, hidden, cell, across = map(np.ascontiguousarray, (x, hidden, cell, weight.T))
-    _forward(d, size, rows)(-(-batch // rows), batch, len(starts), starts, x, across, hidden, output, cell, cells)
-    return output, cells
-
-
-def lstm_backward(g_output: np.ndarray, g_cells: np.ndarray, x: np.ndarray, hidden: np.ndarray, cell: np.ndarray, weight: np.ndarray,
-                  projection: Any, spans: Any, output: np.ndarray, cells: np.ndarray) -> Any:  # fmt: skip
-    """The gradients of x, the first states, the first cells and the weight."""
-    batch, size = cell.shape
-    starts = _starts(spans, batch)
-    if projection is not None or starts is None or not _suit(batch, x, g_output, g_cells, hidden, cell, weight, output, cells):
-        return None
-    d, rows = x.dtype, _together(batch)
-    x, hidden, cell, across, weight, g_output, g_cells, output, cells = map(
-        np.ascontiguousarray, (x, hidden, cell, weight.T, weight, g_output, g_cells, output, cells))  # fmt: skip
-    carried, kept, dx = np.zeros((batch, size), d), np.zeros((batch, size), d), np.empty(x.shape, d)
-    _backward(d, size, rows)(-(-batch // rows), batch, len(starts), starts, x, across, hidden, output, cell, cells, weight, g_output,
-                             g_cells, carried, kept, dx)  # fmt: skip
-    forwards = bool(starts[0] == 0)
-    before = np.concatenate((hidden, output[:-batch]) if forwards else (output[batch:], hidden))
-    return dx, carried, kept, dx.T @ before
+    dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.zeros((batch, size), d) for _ in firsts]
+    dx = np.empty_like(dy) if cell.apart else dy
+    states = [np.ascontiguousarray(a) for each in zip(firsts, alls, gs, carried) for a in each]
+    rows = _height(UNITS, batch)
+    call = _backward(name, d, size, rows)
+    call(-(-batch // rows), batch, len(spans), _as_array(spans), np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
+    return dx, dy, h, *carried

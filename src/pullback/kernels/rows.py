@@ -268,48 +268,67 @@ def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[
     return None
 
 
-def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool) -> Any:
-    """See ``_standardize`` of :mod:`pullback.ops.normalize`."""
+def normalizer(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
+    """The kernel for operands of such shapes and types, and the integers that it is given; None if there is none."""
     arrangement = _arrangement(x.shape, dims, shape)
-    if arrangement is None or x.dtype not in TYPES or not x.size or any(p is not None and p.dtype != x.dtype for p in (weight, bias)):
+    if arrangement is None or x.dtype not in TYPES or 0 in x.shape or any(p is not None and p.dtype != x.dtype for p in (weight, bias)):
         return None
     by_column, items, integers = arrangement
     if integers[1] < 8:  # too short for vectors
         return None
+    return _normalize(x.dtype, by_column, centre, weight is not None, bias is not None), [items, *integers]
+
+
+def normalizer_backward(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
+    """The same for the derivative, and whether the weight goes along rows."""
+    if normalizer(x, weight, None, dims, shape, centre) is None or g.dtype != x.dtype:
+        return None
+    by_column, items, integers = _arrangement(x.shape, dims, shape)  # type: ignore[misc]
+    if by_column:
+        call = _normalize_columns_backward(x.dtype, centre, weight is not None)
+        return call, [-(-items // ROWS), items, integers[1]], True
+    return _normalize_backward(x.dtype, centre, weight is not None), [items, *integers], False
+
+
+def sums_shape(integers: Sequence[int]) -> tuple[int, int, int]:
+    """That of the sums of each segment: (samples, those of a sample that have weights of their own, segments)."""
+    items, segments, _, _, _, period, _, _ = integers
+    return items // period, period, segments
+
+
+def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool) -> Any:
+    """See ``_standardize`` of :mod:`pullback.ops.normalize`."""
+    made = normalizer(x, weight, bias, dims, shape, centre)
+    if made is None:
+        return None
+    call, integers = made
     x = np.ascontiguousarray(x)
     kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
     mean, var = np.empty(kept, x.dtype) if centre else np.zeros((1,) * x.ndim, x.dtype), np.empty(kept, x.dtype)
     out = np.empty(x.shape, x.dtype)
     w, b = (x if p is None else np.ascontiguousarray(p) for p in (weight, bias))
-    call = _normalize(x.dtype, by_column, centre, weight is not None, bias is not None)
-    return call(items, *integers, eps, w, b, x, mean, var, out), mean, var
+    return call(*integers, eps, w, b, x, mean, var, out), mean, var
 
 
 def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, weight: Any, bias_shape: Any, dims: Sequence[int],
                          shape: Sequence[int], eps: float, centre: bool, mean: np.ndarray, var: np.ndarray) -> Any:  # fmt: skip
     """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
-    arrangement = _arrangement(x.shape, dims, shape)
-    if arrangement is None or x.dtype not in TYPES or g.dtype != x.dtype or not x.size or weight is not None and weight.dtype != x.dtype:
+    made = normalizer_backward(g, x, weight, dims, shape, centre)
+    if made is None:
         return None
-    by_column, items, integers = arrangement
-    if integers[1] < 8:
-        return None
+    call, integers, by_column = made
     d = x.dtype
     g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
     out, w = np.empty(x.shape, d), x if weight is None else np.ascontiguousarray(weight)
     if by_column:
-        n, blocks = integers[1], -(-items // ROWS)
+        blocks, _, n = integers
         of_weight, of_bias = np.empty((blocks, n), d), np.empty((blocks, n), d)
-        call = _normalize_columns_backward(d, centre, weight is not None)
-        call(blocks, items, n, eps, g, x, w, mean, var, of_weight, of_bias, out)
+        call(*integers, eps, g, x, w, mean, var, of_weight, of_bias, out)
         dw, db = of_weight.sum(0), of_bias.sum(0)
     else:
-        totals, alongs = np.empty((items, integers[0]), d), np.empty((items, integers[0]), d)
-        call = _normalize_backward(d, centre, weight is not None)
-        call(items, *integers, eps, g, x, w, mean, var, totals, alongs, out)
-        period = integers[4]
-        dw, db = (a.reshape(items // period, period, -1).sum(0) if integers[6] else a.sum(1).reshape(items // period, period).sum(0)
-                  for a in (alongs, totals))  # fmt: skip
+        totals, alongs = (np.empty(sums_shape(integers), d) for _ in range(2))
+        call(*integers, eps, g, x, w, mean, var, totals, alongs, out)
+        dw, db = (a.sum(0) if integers[7] else a.sum((0, 2)) for a in (alongs, totals))
     return (out, dw.reshape(weight.shape) if wanted[1] else None, db.reshape(bias_shape) if wanted[2] else None)
 
 
@@ -333,7 +352,7 @@ def _largest(k: Kernel, x: Value, n: Value) -> Value:
 
 
 @lru_cache(None)
-def _softmax(d: np.dtype, logarithm: bool) -> Callable:
+def softmax_kernel(d: np.dtype, logarithm: bool) -> Callable:
     k = Kernel("softmax", TYPES[d], ["x", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
@@ -361,7 +380,7 @@ def _softmax(d: np.dtype, logarithm: bool) -> Callable:
 
 
 @lru_cache(None)
-def _softmax_backward(d: np.dtype, logarithm: bool) -> Callable:
+def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> Callable:
     k = Kernel("softmax_backward", TYPES[d], ["g", "y", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
@@ -390,21 +409,41 @@ def softmax(x: np.ndarray, dim: int, logarithm: bool = False) -> Any:
     if not _in_rows(x, dim):
         return None
     x, n = np.ascontiguousarray(x), x.shape[-1]
-    return _softmax(x.dtype, logarithm)(x.size // n, n, x, np.empty(x.shape, x.dtype))
+    return softmax_kernel(x.dtype, logarithm)(x.size // n, n, x, np.empty(x.shape, x.dtype))
 
 
 def softmax_backward(g: np.ndarray, y: np.ndarray, dim: int, logarithm: bool = False) -> Any:
     if not _in_rows(y, dim) or g.dtype != y.dtype or g.shape != y.shape:
         return None
     g, y, n = np.ascontiguousarray(g), np.ascontiguousarray(y), y.shape[-1]
-    return _softmax_backward(y.dtype, logarithm)(y.size // n, n, g, y, np.empty(y.shape, y.dtype))
+    return softmax_backward_kernel(y.dtype, logarithm)(y.size // n, n, g, y, np.empty(y.shape, y.dtype))
 
 
 # --- cross entropy ----------------------------------------------------------------------------------------------
 
 
 @lru_cache(None)
-def _cross_entropy(d: np.dtype) -> Callable:
+def class_shares_kernel(d: np.dtype) -> Callable:
+    """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays: targets,
+    the same with class 0 for those that do not count, and by what share each enters the loss."""
+    k = Kernel("class_shares", TYPES[d], ["given", "target", "shares"], ["n", "ignored", "mean"])
+    f = k.f
+    with f.loop(f["from"], f["to"]):
+        count = f.variable(0, I64)
+        with f.loop(0, k["n"]) as i:
+            counts = f.load(f.at(k["given"], i, I64), I64).differs(k["ignored"])
+            count.set(count.get() + f.convert("zext", counts, I64))
+        share = f.select(k["mean"].differs(0), 1 / k.counted(count.get()), f.constant(1.0, k.type))
+        with f.loop(0, k["n"]) as i:
+            target = f.load(f.at(k["given"], i, I64), I64)
+            counts = target.differs(k["ignored"])
+            f.store(f.select(counts, target, 0), f.at(k["target"], i, I64))
+            k.put(f.select(counts, share, 0.0), k["shares"], i)
+    return k.done()
+
+
+@lru_cache(None)
+def cross_entropy_kernel(d: np.dtype) -> Callable:
     """The maximum of each row, the logarithm of the sum of exponentials below it, and the loss of the target."""
     k = Kernel("cross_entropy", TYPES[d], ["x", "target", "top", "logsum", "loss"], ["n"])
     f, n = k.f, k["n"]
@@ -423,7 +462,7 @@ def _cross_entropy(d: np.dtype) -> Callable:
 
 
 @lru_cache(None)
-def _cross_entropy_backward(d: np.dtype) -> Callable:
+def cross_entropy_backward_kernel(d: np.dtype) -> Callable:
     """``softmax * share``, less the share at the target."""
     k = Kernel("cross_entropy_backward", TYPES[d], ["x", "target", "top", "logsum", "share", "out"], ["n"])
     f, n = k.f, k["n"]
@@ -444,7 +483,7 @@ def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
         return None
     x, (batch, n) = np.ascontiguousarray(x), x.shape
     top, logsum, loss = (np.empty(shape, x.dtype) for shape in ((batch, 1), (batch, 1), (batch,)))
-    _cross_entropy(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
+    cross_entropy_kernel(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
     return loss, top, logsum
 
 
@@ -453,4 +492,4 @@ def cross_entropy_backward(x: np.ndarray, target: np.ndarray, top: np.ndarray, l
         return None
     x, n = np.ascontiguousarray(x), x.shape[1]
     share = np.ascontiguousarray(np.broadcast_to(share, (len(x),)), x.dtype)
-    return _cross_entropy_backward(x.dtype)(len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype))
+    return cross_entropy_backward_kernel(x.dtype)(len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype))

@@ -17,7 +17,8 @@ from . import native
 from .builder import F64, I64, PTR, Function, Type, Value, module
 from .rows import TYPES, UNROLL, Kernel
 
-CHAINS = 8  # rows side by side
+CHAINS = 8  # rows side by side, at most
+ADDED = TYPES | {np.dtype(np.int64): I64}
 
 Step = Callable[[Function, Value, Value, Value, Value], tuple[Value, Value]]
 
@@ -44,28 +45,28 @@ STEPS: dict[str, tuple[Step, float]] = {"add": (_add, 0.0), "multiply": (_multip
 
 
 @lru_cache(None)
-def _kernel(name: str, d: np.dtype, in_rows: bool) -> Callable:
-    """Of an array ``(outer, n, inner)``; inner is 1 in rows. Extremes also have the place of each."""
-    type: Type = TYPES[d]
+def _kernel(name: str, d: np.dtype, chains: int) -> Callable:
+    """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not). Extremes
+    also have the place of each."""
+    type: Type = ADDED[d]
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
     f = Function("scan_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
     outer, n, inner = (f.load(f.at(f["slots"], i, I64), I64) for i in range(3))
     x, places, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(3, 6))
-    lanes = 0 if in_rows else native.WIDTH * 8 // F64.bits
-    wide = type if extreme else F64
-    chains = CHAINS if in_rows else 1
+    lanes, in_rows = 0 if chains else native.WIDTH * 8 // F64.bits, chains > 0
+    wide = type if extreme or not type.is_float else F64
     with f.loop(f["from"], f["to"]) as item:
         if in_rows:
-            bases = [f.smaller(item * CHAINS + c, outer - 1) * n for c in range(CHAINS)]
+            bases = [f.smaller(item * chains + c, outer - 1) * n for c in range(chains)]
             mask = None
         else:
             blocks = (inner + (lanes - 1)) // lanes
             column = item % blocks * lanes
             bases = [item // blocks * (n * inner) + column]
             mask = f.mask_below(f.smaller(inner - column, lanes), lanes)
-        totals = [f.variable(start, wide.of(lanes)) for _ in range(chains)]
-        ats = [f.variable(0, I64.of(lanes)) for _ in range(chains)]
+        totals = [f.variable(start, wide.of(lanes)) for _ in bases]
+        ats = [f.variable(0, I64.of(lanes)) for _ in bases]
         with f.loop(0, n) as i:
             number = f.splat(i, lanes) if lanes else i
             for base, total, at in zip(bases, totals, ats):
@@ -89,13 +90,14 @@ def _scan(name: str, x: np.ndarray, dim: int, places: np.ndarray | None) -> np.n
     x = np.ascontiguousarray(x)
     outer, n, inner = math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :])
     out = np.empty(x.shape, x.dtype)
-    items = -(-outer // CHAINS) if inner == 1 else outer * -(-inner // (native.WIDTH * 8 // F64.bits))
-    return _kernel(name, x.dtype, inner == 1)(items, outer, n, inner, x, x if places is None else places, out)
+    chains = min(CHAINS, outer) if inner == 1 else 0
+    items = -(-outer // chains) if chains else outer * -(-inner // (native.WIDTH * 8 // F64.bits))
+    return _kernel(name, x.dtype, chains)(items, outer, n, inner, x, x if places is None else places, out)
 
 
 def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     """The running sum (``add``) or product (``multiply``)."""
-    return _scan(name, x, dim, None) if x.dtype in TYPES and x.size else None
+    return _scan(name, x, dim, None) if x.dtype in ADDED and x.size else None
 
 
 def extremes(name: str, x: np.ndarray, dim: int) -> Any:

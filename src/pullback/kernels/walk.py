@@ -28,10 +28,10 @@ class Walk(Maker):
     def __init__(self, engine: ModuleType, tensor_class: type) -> None:
         self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
         functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive
-        known = [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__, "last_write", "_pulls", "_keeps"]
-        super().__init__("walk", [*known, *functions])
+        super().__init__("walk", [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__,
+                                  "last_write", "last_reshape", "_pulls", "_keeps", *functions])  # fmt: skip
         given = [self.given(i) for i in range(9)]
-        self.node, self.g = (self.variable(self.own(v)) for v in given[:2])
+        self.current, self.g = (self.variable(self.own(v)) for v in given[:2])
         self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing = given[2:]
         self.edges, self.saved, self.pulls, self.next, self.next_g = (self.variable(self.nothing()) for _ in range(5))
 
@@ -44,7 +44,7 @@ class Walk(Maker):
         return self.load(self.at(a_tuple, self.constant(i, I64) + ITEMS // 8, PTR), PTR)
 
     def of_node(self, name: str) -> Value:
-        return self.slot(self.node.get(), self.node_class, name)
+        return self.slot(self.current.get(), self.node_class, name)
 
     def forget(self, *variables: Any) -> None:
         for variable in variables:
@@ -74,14 +74,15 @@ class Walk(Maker):
         self.unless(self.of_node("_hooks").equals(self.object(None)), "leave")
         self.unless(self.kind(self.g.get()).equals(self.object(np.ndarray)), "leave")
         self.unless(self.of_node("_saved").differs(self.object(self.engine.FREED)), "leave")
-        last_write = self.api("PyDict_GetItem", self.object(self.engine.storage.__dict__), self.object("last_write"))
-        newer = self.api("PyObject_RichCompareBool", self.of_node("_seq"), last_write, self.constant(AT_LEAST, I32), returns=I32)
-        self.unless(newer.equals(1), "leave")
+        for name in ("last_write", "last_reshape"):
+            last = self.api("PyDict_GetItem", self.object(self.engine.storage.__dict__), self.object(name))
+            newer = self.api("PyObject_RichCompareBool", self.of_node("_seq"), last, self.constant(AT_LEAST, I32), returns=I32)
+            self.unless(newer.equals(1), "leave")
         items = self.variable(1, I64)
         with self.loop(0, self.convert("sext", self.field(self.g.get(), native.RANK, I32), I64)) as i:
             items.set(items.get() * self.load(self.at(self.field(self.g.get(), native.SHAPE), i, I64), I64))
         self.unless(items.get() < SMALL, "leave")
-        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.node.get(), self.object("_pulls"))
+        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_pulls"))
         self.pulls.set(pulls)
         self.unless(self.kind(edges).equals(self.object(tuple)) & self.kind(pulls).equals(self.object(tuple)), "leave")
         self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
@@ -92,10 +93,10 @@ class Walk(Maker):
         saved = self.own(self.of_node("_saved"))
         self.saved.set(saved)
         with self.when(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
-            keeps = self.api("PyObject_GetAttr", self.node.get(), self.object("_keeps"))
+            keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.drop(keeps)
             with self.when(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
-                self.put(self.node.get(), self.node_class, "_saved", self.own(self.object(self.engine.FREED)))
+                self.put(self.current.get(), self.node_class, "_saved", self.own(self.object(self.engine.FREED)))
                 self.drop(saved)  # the node's
 
     def run_rules(self) -> None:
@@ -121,7 +122,7 @@ class Walk(Maker):
 
     def elsewhere(self, e: Value, r: Any) -> None:
         self.deliver_next()
-        self.replaced(r, self.engine.arrive, e, self.node.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed)
+        self.replaced(r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed)
         self.drop(r.get())
 
     def to_leaf(self, e: Value, r: Any) -> None:
@@ -131,7 +132,7 @@ class Walk(Maker):
             same = self.alike(r.get(), self.field(x, TYPE_OF_ARRAY), self.convert("sext", self.field(x, native.RANK, I32), I64),
                               lambda i: self.load(self.at(self.field(x, native.SHAPE), i, I64), I64))  # fmt: skip
             with self.when(same.equals(0)):
-                self.replaced(r, self.engine.fitted, e, self.object(False), self.node.get())
+                self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
             before = self.api("PyDict_GetItem", self.waiting, e)
             number = self.api("PyLong_FromVoidPtr", e)
 
@@ -157,7 +158,7 @@ class Walk(Maker):
             same.set(self.alike(r.get(), self.slot(e, self.node_class, "_dtype"), self.field(shape, LENGTH, I64),
                                 lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64)))  # fmt: skip
         with self.when(same.get().equals(0)):
-            self.replaced(r, self.engine.fitted, e, self.object(False), self.node.get())
+            self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
 
         def add() -> None:
             self.replaced(r, self.engine.plus, before=[self.next_g.get()])
@@ -196,20 +197,20 @@ class Walk(Maker):
         self.check_usual()
         self.take_saved()
         self.run_rules()
-        self.forget(self.node, self.g, self.edges, self.saved, self.pulls)
+        self.forget(self.current, self.g, self.edges, self.saved, self.pulls)
         self.unless(self.there(self.next.get()), "done")
-        for variable, following in ((self.node, self.next), (self.g, self.next_g)):
+        for variable, following in ((self.current, self.next), (self.g, self.next_g)):
             variable.set(following.get())
             following.set(self.nothing())
         self.lines += ["br label %again", "leave:"]
         self.forget(self.pulls)
         pair = self.api("PyTuple_New", self.constant(2, I64))
-        for i, variable in enumerate((self.node, self.g)):
+        for i, variable in enumerate((self.current, self.g)):
             self.api("PyTuple_SetItem", pair, self.constant(i, I64), variable.get(), returns=I32)
         self.lines += [f"ret ptr {pair.text}", "in_rule:"]
-        self.api("PyList_SetItem", self.failing, self.constant(0, I64), self.own(self.node.get()), returns=I32)
+        self.api("PyList_SetItem", self.failing, self.constant(0, I64), self.own(self.current.get()), returns=I32)
         self.lines += ["br label %failed", "failed:"]
-        self.forget(self.node, self.g, *everything)
+        self.forget(self.current, self.g, *everything)
         self.lines += ["ret ptr null", "done:"]
         return self.own(self.object(None))
 

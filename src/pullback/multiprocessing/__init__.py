@@ -1,7 +1,7 @@
 """``torch.multiprocessing``: Python's ``multiprocessing``, and :func:`spawn`.
 
-Tensors pass through queues, pipes and arguments as copies: PyTorch's would share memory, so a process that writes into one
-there is seen by the others, and here is not.
+Tensors in shared memory (``share_memory_()``) pass through queues, pipes and arguments as they are: what a process writes into one,
+the others see. Others pass as copies; PyTorch's would be moved to shared memory.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403
 
+from . import shared as _shared  # noqa: F401  (registers how arrays are passed)
 from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn, start_processes
 
 __all__ = [*multiprocessing.__all__, "ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",

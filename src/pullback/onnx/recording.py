@@ -173,7 +173,7 @@ def _watching(recording: Recording) -> Iterator[None]:
     for (space, name), rule in RULES.items():
         setattr(space, name, recording.whole(getattr(space, name), rule))
     places = storage.adopt, storage.written
-    storage.adopt, storage.written = recording.adopt, recording.written
+    storage.adopt, storage.written = recording.adopt, recording.written  # type: ignore[assignment]  # writes are all of arrays here
     running.append(recording)
     try:
         with recording, no_grad():

@@ -358,7 +358,8 @@ op.offer(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": power}.items():
+    _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
-    setattr(Tensor, f"__r{_name}__", _fn.op.operator if _name in ("add", "mul") else _reverse(_fn))
+    setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
     setattr(Tensor, f"__i{_name}__", _inplace(_fn.op.name + "_", _fn.op.operator))
 reciprocal  # noqa: B018

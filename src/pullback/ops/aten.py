@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")  # what classes of tensors have rules for
+
 
 class _Asked(threading.local):
     """What this thread's dispatch mode, or a class, is asked for: an overload, and what it stands for."""
@@ -112,6 +114,6 @@ def public(name: str) -> Any:
 
 
 def __getattr__(name: str) -> OpOverloadPacket:
-    if name.startswith(("_", "pytest")):  # pytest asks every module for its own names
+    if name.startswith(("_", "pytest")) and name not in PRIVATE:  # pytest asks every module for its own names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     return packet(name)

@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import kernels, op, outcome
 from ..autograd import modes
+from ..lift import topmost
+from ..strides import side_by_side
 from ..tensor import Tensor
 from . import half
 from .activation import largest, softmax
@@ -47,7 +49,7 @@ def _blocks(weights: np.ndarray) -> Iterator[Any]:
 def _attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> Any:
     """``softmax(query @ key.mT * scale + mask) @ value``, and the weights, for equal leading dimensions."""
     lead, n, m = query.shape[:-2], query.shape[-2], key.shape[-2]
-    weights, out = np.empty((*lead, n, m), query.dtype), np.empty((*lead, n, value.shape[-1]), query.dtype)
+    weights, out = np.empty((*lead, n, m), query.dtype), side_by_side((*lead, n, value.shape[-1]), query.dtype)
     added = None if mask is None else np.broadcast_to(mask, weights.shape)
     for part in _blocks(weights):
         w = np.matmul(query[part] * scale, key[part].mT, out=weights[part])
@@ -144,8 +146,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     q, k, v = (tuple(x.shape) for x in (query, key, value))
     alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
     number = 1 / math.sqrt(q[-1]) if scale is None else scale
-    if alike and attn_mask is None and number > 0 and not modes.special:
-        arrays = query._array, key._array, value._array
+    arrays = query._array, key._array, value._array
+    if alike and attn_mask is None and number > 0 and not (modes.special and topmost(arrays) is not modes._local.trace):
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
     if is_causal:

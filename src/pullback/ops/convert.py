@@ -161,8 +161,22 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
     return _to(self, as_dtype(getattr(dtype, "_legacy_dtype", dtype)).numpy)
 
 
+def _share_memory_(self: Tensor) -> Tensor:
+    """Move this tensor to memory that processes share. Views of it that were made before stay where they are."""
+    from ..multiprocessing.shared import share
+
+    return share(self)
+
+
+def _is_shared(self: Tensor) -> bool:
+    """Whether this tensor lies in memory that processes share."""
+    from ..multiprocessing.shared import mapping_of
+
+    return mapping_of(self._array) is not None
+
+
 for _name, _fn in {"type_as": type_as, "cpu": cpu, "cuda": cuda, "pin_memory": pin_memory, "type": _type,
-                   "is_pinned": lambda self: False, "share_memory_": lambda self: self, "is_shared": lambda self: True}.items():  # fmt: skip
+                   "is_pinned": lambda self: False, "share_memory_": _share_memory_, "is_shared": _is_shared}.items():  # fmt: skip
     offer(_fn, _name)
 
 

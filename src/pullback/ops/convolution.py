@@ -29,6 +29,7 @@ from numpy.lib.stride_tricks import as_strided
 from .. import dtypes, kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
+from ..strides import are_images, channels_innermost
 from ..tensor import Tensor
 from . import half
 from .reduce import sum
@@ -316,11 +317,17 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
         layout = layout._replace(size=[(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)])
         out = kernels.run("convolution", "correlate", _work(input, weight, layout), input, weight, layout, bias)
         if out is not None:
-            return out
+            return _laid(input, weight, out)
         out = _correlate(input, weight, layout)
     if bias is not None:
         out += bias.reshape(-1, *[1] * n)
-    return out
+    return _laid(input, weight, out)
+
+
+def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """The result with its channels innermost if those of the input or the weight are; not of volumes in float64."""
+    ranks = (4,) if x.dtype == np.float64 else (4, 5)
+    return channels_innermost(out) if are_images(x, ranks) or are_images(w, ranks) else out
 
 
 @half.general(method=False)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, outcome
+from .. import dtypes, kernels, op, outcome
+from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOATING, INT64, OF_NUMPY
-from ..lift import bottom, is_lifted
+from ..lift import bottom, is_lifted, topmost
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
@@ -52,29 +53,46 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     Raises:
         IndexError: for a target that is not a class.
     """
-    t, d, classes = target._array, input._array.dtype, input.shape[_class_axis(input.shape)]
-    d = np.result_type(d, np.float32)
-    if is_lifted((t, input._array, None if weight is None else weight._array)):
-        return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
+    d, classes = np.result_type(input._array.dtype, np.float32), input.shape[_class_axis(input.shape)]
+    weights = None if weight is None else weight._array
+    level = topmost((target._array, input._array, weights))
+    if level is None:
+        both = counted(target._array, weights, classes, ignore_index, reduction == MEAN, d)
+        return outcome.wrap(both[0]), outcome.wrap(both[1])
+    if level is modes._local.trace or level.batches and weights is None:  # a trace looks at the targets of each call
+        return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
+    return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
+
+
+def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
+    """Refuse targets that are no class and not ignored."""
+    if t.size and t.view(np.uint64).max() >= classes:  # negative is large
+        wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
+        if wrong.any():
+            raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
+
+
+def counted(t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d: np.dtype) -> tuple[Any, Any]:
     if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
-        return target, outcome.wrap(np.full(t.shape, 1 / t.size if reduction == MEAN else 1, d))
+        return t, np.full(t.shape, 1 / t.size if mean else 1, d)
+    check_classes(t, classes, ignore_index)
     counts = t != ignore_index
-    wrong = counts & ((t < 0) | (t >= classes))
-    if wrong.any():
-        raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
     t = np.where(counts, t, 0)
-    shares = counts.astype(d) if weight is None else np.where(counts, weight._array[t], 0).astype(d)
-    if reduction == MEAN:
+    shares = counts.astype(d) if weight is None else np.where(counts, weight[t], 0).astype(d)
+    if mean:
         shares /= shares.sum() or 1
-    return outcome.wrap(t), outcome.wrap(shares)
+    return t, shares
+
+
+@op.general(name="class_shares", outputs="target shares", method=False)
+def _class_shares(target: Tensor, weight: Tensor | None = None, classes: int = 0, ignore_index: int = -100, mean: bool = True,
+                  dtype: Any = None) -> Any:  # fmt: skip
+    return counted(target, weight, classes, ignore_index, mean, dtype)
 
 
 def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> Any:
     """:func:`_shares` by operations, for examples of a batch and for tangents."""
-    t = bottom(target._array, True)
-    wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
-    if wrong.any():
-        raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
+    check_classes(bottom(target._array, True), classes, ignore_index)
     counts = target != ignore_index
     target = where(counts, target, 0)
     shares = where(counts, 1.0 if weight is None else take_at(weight, [target._array]), 0.0).to(input.dtype)

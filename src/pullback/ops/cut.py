@@ -6,6 +6,8 @@ Like all views they share memory with the tensor they were taken from. A negativ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 from operator import index as integer
 from typing import Any
 
@@ -110,7 +112,7 @@ def _cut(x: Tensor, name: str, dim: int) -> tuple[int, int]:
     return d, shape[d]
 
 
-@op.composite
+@op.composite(method=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim``, of that size each (the last may be smaller), or of these sizes.
 
@@ -124,6 +126,14 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         return split_with_sizes(tensor, split_size_or_sections, dim)
     d, n = _cut(tensor, "split", dim)
     return pieces(tensor, _sizes_of_pieces(n, integer(split_size_or_sections)), d, "SplitBackward0")
+
+
+def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """:func:`split`."""
+    return split(self, split_size, dim)
+
+
+op.offer(_split, "split")
 
 
 @op.composite
@@ -164,8 +174,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _apart(x: Tensor, sizes: list[int], dim: int, name: str = "SliceBackward0") -> tuple[Tensor, ...]:
     """Like ``pieces``, but each a view with a node of its own."""
-    ends = np.cumsum(sizes).tolist()
-    return tuple(_slice(x, dim, end - n, end, name) for n, end in zip(sizes, ends))
+    return tuple([_slice(x, dim, end - n, end, name) for n, end in zip(sizes, accumulate(sizes))])
 
 
 @op.composite
@@ -204,9 +213,9 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     if isinstance(at, int):
         if at <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {at}")
-        at = np.cumsum([n // at + (i < n % at) for i in range(at - 1)]).tolist()
+        at = accumulate([n // at + (i < n % at) for i in range(at - 1)])
     cuts = [0, *[slice(i).indices(n)[1] for i in map(integer, at)], n]
-    return tuple(_slice(input, d, start, max(start, end)) for start, end in zip(cuts, cuts[1:]))
+    return tuple([_slice(input, d, start, max(start, end)) for start, end in zip(cuts, cuts[1:])])
 
 
 def _nd_split(name: str, least: int, axis: int) -> Any:
@@ -298,22 +307,22 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     n, size, stride = a.itemsize, [integer(s) for s in size], [integer(s) for s in stride]
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
+    if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
-    if any(s < 0 for s in size):
+    if min(size, default=0) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    offset = 0 if storage_offset is None else storage_offset * n + address(owner_of(a)) - address(a)
-    geometry = (a.strides, n, tuple(size), tuple(s * n for s in stride), offset)
     memory = owner_of(a)
-    check_extent(size, stride, (address(a) - address(memory) + offset) // n, n, memory.nbytes)
-    return _as_strided(input, geometry)
+    begins = 0 if memory is a else address(a) - address(memory)
+    offset = 0 if storage_offset is None else storage_offset * n - begins
+    check_extent(size, stride, (begins + offset) // n, n, memory.nbytes)
+    return _as_strided(input, (a.strides, n, tuple(size), tuple([s * n for s in stride]), offset))
 
 
 def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
     """Refuse a view that leaves the memory (``nbytes`` long)."""
-    end = 0 if 0 in size else (sum((m - 1) * s for m, s in zip(size, stride)) + 1 + offset) * itemsize
+    end = 0 if 0 in size else (sum([(m - 1) * s for m, s in zip(size, stride)]) + 1 + offset) * itemsize
     if end > nbytes:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
                            f"requiring a storage size of {end} are out of bounds for storage of size {nbytes}")  # fmt: skip
@@ -333,6 +342,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return restrided(input, *_diagonal_geometry(input.shape, input.strides, offset, d1, d2))
 
 
+@lru_cache(256)
 def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: int) -> tuple[Any, Any, int]:
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
@@ -343,7 +353,7 @@ def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: i
 def diagonal_window(shape: Any, offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
     n = len(shape)
-    return Window(*_diagonal_geometry(shape, steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
+    return Window(*_diagonal_geometry(tuple(shape), steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
 
 
 diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: place(g, diagonal_window(input_shape, offset, dim1, dim2), input_shape))

@@ -7,31 +7,35 @@ coincide the derivative is 0.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
+from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .complex import abs
 from .index import sum_at
-from .join import stack
+from .join import cat
 from .matmul import matmul
 from .pointwise import sign, where
 from .reduce import sum
-from .view import unsqueeze
+from .view import squeeze, unsqueeze
 
 __all__ = ["cdist", "pdist"]
 __all_functional__ = ["pdist"]
+
+BLOCK = 1 << 14  # differences of coordinates at a time
 
 
 @half.general(name="cdist", method=False)
 def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
-        return np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0))
-    apart = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
+        return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
+    apart = row_major(np.abs(x1[..., :, None, :] - x2[..., None, :, :]))
     if p == 0:
         return (apart != 0).sum(-1, dtype=apart.dtype)
     if p == math.inf:
@@ -124,10 +128,19 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return _pairs(input, float(p))
 
 
+@lru_cache(64)
+def _upper(n: int) -> tuple[np.ndarray, ...]:
+    """The numbers of the two points of each pair."""
+    return np.triu_indices(n, 1)
+
+
 @half.general(name="pdist", method=False)
 def _pairs(input: Tensor, p: float) -> Tensor:
-    rows = [_lengths(input[i + 1 :] - input[i], p) for i in range(len(input) - 1)]
-    return np.concatenate(rows) if rows else np.zeros(0, input.dtype)
+    n = len(input)
+    if n * input.size <= BLOCK:
+        first, second = _upper(n)
+        return _lengths(input.take(second, 0) - input.take(first, 0), p)
+    return np.concatenate([_lengths(input[i + 1 :] - input[i], p) for i in range(n - 1)])
 
 
 def _lengths(x: np.ndarray, p: float) -> np.ndarray:
@@ -143,11 +156,11 @@ def _lengths(x: np.ndarray, p: float) -> np.ndarray:
 
 
 def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
-    """As for ``cdist``, a row at a time: all differences together can be far larger than the input."""
+    """As for ``cdist``, some rows at a time: all differences together can be far larger than the input."""
     n = input.shape[0]
     if n < 2:
         return input * 0
-    at = list(np.triu_indices(n, 1))
+    at = list(_upper(n) if n * n <= BLOCK else np.triu_indices(n, 1))
 
     def among_all(x: Any) -> Any:  # the symmetric matrix with the pairs' values
         half = sum_at(x, at, (n, n))
@@ -156,17 +169,18 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
     same = out == 0
     share = among_all(where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1))
     length = among_all(out) if p == math.inf else None
-    rows = []
-    for i in range(n):
-        apart = input[i] - input
+    rows, step = [], max(1, BLOCK // (n * max(1, input.shape[1])))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        apart = unsqueeze(input[part], 1) - input
         if p in (0, 1):
             apart = sign(apart) * p
         elif p == math.inf:
-            apart = where(abs(apart) == unsqueeze(length[i], 1), sign(apart), 0)
+            apart = where(abs(apart) == unsqueeze(length[part], 2), sign(apart), 0)
         elif p != 2:
             apart = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1))
-        rows.append(matmul(share[i], apart))
-    return stack(rows)
+        rows.append(squeeze(matmul(unsqueeze(share[part], 1), apart), 1))
+    return rows[0] if len(rows) == 1 else cat(rows)
 
 
 _pairs.vjp(input=_of_pairs)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes, op, outcome
+from .. import dtypes, kernels, op, outcome
 from ..tensor import Tensor
 from . import half
 from .create import linspace
@@ -51,9 +51,14 @@ def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: 
 
 @functools.lru_cache(64)
 def _polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]:
-    """The coefficients of a derivative of the basis, highest power first, at least two: a column over the taps each."""
+    """The coefficients of a derivative of the basis, highest power first: a column over the taps each."""
+    return list(np.array(coefficients(mode, order), dtype).T[:, :, None])
+
+
+def coefficients(mode: str, order: int) -> list[list[float]]:
+    """The same by taps; at least two of each."""
     rows = [np.polyder(np.pad(row, (1, 0)), order) for row in BASES[mode][1]]
-    return list(np.array([[0.0] * (2 - len(row)) + list(row) for row in rows], dtype).T[:, :, None])
+    return [[0.0] * (2 - len(row)) + list(row) for row in rows]
 
 
 def _padded(at: Any, size: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
@@ -166,6 +171,9 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
+    fast = None if order else kernels.run("sampling", "sampled", grid.size, input, grid, how)
+    if fast is not None:
+        return fast
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
     out = np.zeros((n**order, images, channels, math.prod(points)), input.dtype)
     for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
@@ -177,6 +185,9 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False, linear="input")
 def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
+    fast = None if order else kernels.run("sampling", "unsampled", grid.size, input, grid, spatial, how)
+    if fast is not None:
+        return fast
     n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
     x = input.reshape(n**order, images, channels, 1, count)
     out, size = np.zeros((images, channels, *spatial), input.dtype), math.prod(spatial)
@@ -190,6 +201,9 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
               linear="input images")  # fmt: skip
 def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
+    fast = None if order or how.mode == "nearest" else kernels.run("sampling", "moved", grid.size, input, images, grid, how)
+    if fast is not None:
+        return fast
     n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
     x = input.reshape(n**order, batch, channels, 1, count)
     out = np.zeros((n, batch, count), input.dtype)
@@ -215,6 +229,26 @@ moved.vjp(input=lambda g, images, grid, how, order: sum(_times(g, sampled(images
           images=lambda g, input, images_shape, grid, how, order:
           unsampled(_times(g, input, order), grid, images_shape[2:], how, order + 1),
           grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1))  # fmt: skip
+
+
+@functools.lru_cache(64)
+def _check_sizes(image: tuple[int, ...], grid: tuple[int, ...], mode: str) -> None:
+    """Refuse an image and a grid that do not go together."""
+    n, sizes = len(image) - 2, f"input with sizes {list(image)} and grid with sizes {list(grid)}"
+    if n not in (2, 3) or len(grid) != n + 2:
+        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
+                           f"dimensions, but got {sizes}")  # fmt: skip
+    if image[0] != grid[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
+    if grid[-1] != n:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, "
+                           f"but got grid with sizes {list(grid)}")  # fmt: skip
+    for d, size in enumerate(image[2:], 2):
+        if size == 0:
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                               f"{list(image)} with dimension {d} being empty")  # fmt: skip
+    if n == 3 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
 @op.composite(method=False)
@@ -249,21 +283,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
                          f"but got: '{padding_mode}'")  # fmt: skip
-    n, sizes = len(input.shape) - 2, f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-    if n not in (2, 3) or len(grid.shape) != n + 2:
-        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
-                           f"dimensions, but got {sizes}")  # fmt: skip
-    if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
-    if grid.shape[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, "
-                           f"but got grid with sizes {list(grid.shape)}")  # fmt: skip
-    for d, size in enumerate(input.shape[2:], 2):
-        if size == 0:
-            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                               f"{list(input.shape)} with dimension {d} being empty")  # fmt: skip
-    if n == 3 and mode == "bicubic":
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    _check_sizes(input._array.shape, grid._array.shape, mode)
     if input.dtype is not grid.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}")
     if align_corners is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import calling, op, storage, writing
+from .. import calling, kernels, op, storage, writing
 from ..autograd import modes
 from ..dtypes import FLOATING, OF_NUMPY, type_name
 from ..lift import is_lifted
@@ -55,6 +55,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
         raise in_torchs_words(error, input, at) from None
 
 
+FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
 
 
@@ -66,9 +67,12 @@ def _inside(index: Any, size: int) -> bool:
 @op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")
 def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
-    if sum(i.__class__ is not slice for i in at) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
-        out = np.zeros(shape, input.dtype)
+    out = np.zeros(shape, input.dtype)
+    if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
+        return out
+    if input.size <= FEW and input.itemsize > 2:
+        np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
     return Rows(at, shape).summed(input)
 
@@ -87,7 +91,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
         array = array.reshape(1)
     try:
         if accumulate:
-            if np.size(value) * 8 < array.size:
+            if np.size(value) * 8 < array.size or array.size <= FEW and array.itemsize > 2:
                 np.add.at(array, index, value)
             else:
                 rows = Rows(at, array.shape)
@@ -111,7 +115,12 @@ def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
     taken = take_at(g, at)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
-    lost = Rows(at, g.shape).overwritten()
+    if prod(taken.shape) <= FEW:
+        numbers, latest, index = np.arange(prod(taken.shape)).reshape(taken.shape), np.empty(g.shape or (1,), np.intp), tuple(at)
+        latest[index] = numbers
+        lost = latest[index] != numbers
+    else:
+        lost = Rows(at, g.shape).overwritten()
     return where(lost, 0, taken) if lost.any() else taken
 
 
@@ -167,8 +176,13 @@ class Rows:
         order = self.dims + self.rest
         out = np.zeros([self.shape[d] for d in order] if self.shape else (), wide)
         matrix = out.reshape(self.count, self.columns)
-        if not values.size:
+        sums = kernels.run("table", "add_rows", values.size, values, flat, self.count) if self.columns > 1 else None
+        if sums is not None:
+            out = sums.reshape(out.shape)
+        elif not values.size:
             pass
+        elif self.columns == 1 and wide.kind == "f":  # the sums in float64
+            matrix.reshape(-1)[...] = np.bincount(flat, values.reshape(-1), self.count)
         elif self.columns == 1:
             np.add.at(matrix.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
         elif not self.overwritten().any():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations as choices
 from itertools import combinations_with_replacement
 from operator import index as integer
@@ -18,7 +18,7 @@ import numpy as np
 from .. import op, outcome, writing
 from ..device import contiguous_format
 from ..dtypes import OF_NUMPY, promote_types
-from ..strides import laid_as_images, own_order, row_major
+from ..strides import are_images, channels_innermost, laid_as_images, own_order, row_major
 from ..tensor import Tensor
 from .cut import diagonal_window
 from .index import take_at
@@ -34,6 +34,7 @@ __all__ = [
 ]  # fmt: skip
 __all_functional__ = ["pad"]
 
+FEW = 1 << 12  # elements of a table that is kept
 
 # --- side by side -----------------------------------------------------------------------------------------------
 
@@ -63,7 +64,8 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        return laid_as_images(arrays[0], row_major(np.concatenate(arrays, dim)))
+        joined = row_major(np.concatenate(arrays, dim))
+        return channels_innermost(joined) if all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -393,7 +395,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         return np.roll(row_major(input), shifts[0])
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return np.roll(row_major(input), shifts, [wrapped_dim(d, input.ndim) for d in dims])
+    return laid_as_images(input, np.roll(row_major(input), shifts, [wrapped_dim(d, input.ndim) for d in dims]))
 
 
 roll.vjp(input=lambda g, shifts, dims: roll(g, -shifts if isinstance(shifts, int) else [-s for s in shifts], dims))
@@ -435,7 +437,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.tril(row_major(input), diagonal)
+    return np.where(_triangle(*input.shape[-2:], diagonal), row_major(input), input.dtype.type(0))
 
 
 @op.general(holomorphic=False, inplace=True, linear="input")
@@ -449,7 +451,17 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.triu(row_major(input), diagonal)
+    return np.where(_triangle(*input.shape[-2:], diagonal - 1), input.dtype.type(0), row_major(input))
+
+
+def _triangle(rows: int, columns: int, diagonal: int) -> np.ndarray:
+    """True up to and including a diagonal."""
+    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal)  # large masks are not kept
+
+
+@lru_cache(64)
+def _few_rows(rows: int, columns: int, diagonal: int) -> np.ndarray:
+    return np.tri(rows, columns, diagonal, bool)
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
@@ -551,7 +563,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
         target[d] = slice(max(before, 0), shape[d] - max(after, 0))
     out = np.full(shape, value, input.dtype)
     out[tuple(target)] = input[tuple(source)]
-    return out
+    return laid_as_images(input, out)
 
 
 constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, [-n for n in pad]))
@@ -577,7 +589,8 @@ def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
 @op.general(name="pad", node=lambda input, dim, before, after, mode, name: name, method=False, holomorphic=False)
 def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
-    return input.take(_border_index(input.shape[dim], before, after, mode), dim)
+    out = input.take(_border_index(input.shape[dim], before, after, mode), dim)
+    return out if mode == "circular" else laid_as_images(input, out)
 
 
 @op.general(name="pad_backward", method=False, holomorphic=False)

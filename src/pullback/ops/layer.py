@@ -100,14 +100,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             return _linear(input, weight, bias)
         if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
             return _linear(input, weight, bias)
-        out = kernels.product(x, w.T) if x.ndim == 2 else product(x, w.T)
-        e, f, h = edge_of_saved(input), edge_of_saved(weight), None
-        if bias is not None:
-            b = bias._array
-            if b.dtype is not d:
-                return _linear(input, weight, bias)
-            out += b
-            h = edge_of(bias)
+        b = None if bias is None else bias._array
+        if b is not None and b.dtype is not d:
+            return _linear(input, weight, bias)
+        out = kernels.product(x, w.T, b) if x.ndim == 2 else product(x, w.T, b)
+        e, f, h = edge_of_saved(input), edge_of_saved(weight), None if bias is None else edge_of(bias)
     except (AttributeError, ValueError, RuntimeError):
         return _linear(input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
@@ -119,10 +116,15 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @op.general(name="embedding", method=False, linear="weight")
 def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False, sparse: bool = False) -> Tensor:
-    if indices.size and not 0 <= indices.min() <= indices.max() < len(weight):
-        raise noted(IndexError("index out of range in self"),
-                    f"indices lie between {indices.min()} and {indices.max()}; the table has {len(weight)} rows")  # fmt: skip
+    check_rows(indices, len(weight))
     return weight.take(indices, 0)
+
+
+def check_rows(indices: np.ndarray, count: int) -> None:
+    """Refuse numbers of rows that are not there."""
+    if indices.size and not 0 <= indices.min() <= indices.max() < count:
+        raise noted(IndexError("index out of range in self"),
+                    f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows")  # fmt: skip
 
 
 def _of_table(g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool, sparse: bool) -> Any:

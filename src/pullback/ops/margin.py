@@ -6,14 +6,17 @@ A loss is 0 once one score, or distance, leads another by the margin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .. import dtypes, outcome
+from .. import dtypes
 from ..dtypes import FLOATING
+from ..lift import derived
 from ..tensor import Tensor
+from . import half
 from .activation import logsigmoid
-from .index import put_at, take_at
+from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
 from .pointwise import clamp_min, minimum, relu, where
 from .reduce import sum, vector_norm
@@ -61,16 +64,33 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                            f"Expected target size {sizes[:1]}, but got {list(target.shape)}. Input has shape {sizes}.")  # fmt: skip
     if weight is not None and list(weight.shape) != [classes]:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    scores, chosen_class = reshape(input, [-1, classes]), target._array.reshape(-1)
-    if ((chosen_class < 0) | (chosen_class >= classes)).any():
-        raise RuntimeError("target out of range")
-    at = [np.arange(len(chosen_class)), chosen_class]
-    short = relu(margin - unsqueeze(take_at(scores, at), 1) + scores)
-    losses = put_at(short if p == 1 else short * short, 0, at)
+    scores, chosen_class = input if len(sizes) == 2 else reshape(input, [-1, classes]), target._array.reshape(-1)
+
+    def checked(target: np.ndarray) -> np.ndarray:
+        if ((target < 0) | (target >= classes)).any():
+            raise RuntimeError("target out of range")
+        return target
+
+    chosen_class = derived(checked, chosen_class)
+    losses = _behind(scores, [np.arange(len(chosen_class)), chosen_class], p, margin)
     if weight is not None:
-        losses = losses * unsqueeze(take_at(weight, [chosen_class]), 1)
-    losses = reshape(sum(losses, 1), target.shape if sizes[:-1] else ()) / classes
-    return reduced(losses, reduction)
+        losses = losses * take_at(weight, [chosen_class])
+    return reduced(losses if sizes[:-1] else reshape(losses, ()), reduction)
+
+
+@half.general(name="multi_margin", node="MultiMarginLossBackward0", method=False)
+def _behind(input: Tensor, at: list[Any], p: int, margin: float) -> Tensor:
+    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``."""
+    short = np.maximum(margin - input[tuple(at)][:, None] + input, 0)
+    short[tuple(at)] = 0
+    return np.add.reduce(short if p == 1 else short * short, 1) / short.dtype.type(input.shape[1])
+
+
+@_behind.vjp_all
+def _of_behind(g: Any, wanted: Any, input: Any, at: list[Any], p: int, margin: float) -> Any:
+    short = put_at(relu(margin - unsqueeze(take_at(input, at), 1) + input), 0, at)
+    each = unsqueeze(g, 1) * (short * 2 if p == 2 else where(short > 0, 1, 0)) / input.shape[1]
+    return (put_at(each, -sum(each, 1), at),)
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
@@ -89,18 +109,34 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     _, classes = _scores_shape(input)
-    labels = target._array.reshape(-1, classes)
-    if ((labels < -1) | (labels >= classes)).any():
+    *at, pairs = derived(_of_labels, target._array.reshape(-1, classes))
+    losses = _all_behind(input if len(input.shape) == 2 else reshape(input, [-1, classes]), at, pairs)
+    return reduced(losses if len(input.shape) == 2 else reshape(losses, ()), reduction)
+
+
+def _of_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the scores of targets are, as an index, and which pairs of a target and another class there are."""
+    if ((labels < -1) | (labels >= labels.shape[1])).any():
         raise RuntimeError("argument #2 'target' is out of range")
-    scores = reshape(input, [-1, classes])
     listed = np.logical_and.accumulate(labels >= 0, 1)
-    safe, batch = np.where(listed, labels, 0), np.arange(len(labels))[:, None]
+    at = np.arange(len(labels))[:, None], np.where(listed, labels, 0)
     is_target = np.zeros(labels.shape, bool)
-    np.logical_or.at(is_target, (batch, safe), listed)
-    pairs = listed[:, :, None] & ~is_target[:, None, :]
-    short = relu(1 - unsqueeze(take_at(scores, [batch, safe]), 2) + unsqueeze(scores, 1))
-    losses = reshape(sum(where(outcome.wrap(pairs), short, 0), (1, 2)), input.shape[:-1]) / classes
-    return reduced(losses, reduction)
+    np.logical_or.at(is_target, at, listed)
+    return *at, listed[:, :, None] & ~is_target[:, None, :]
+
+
+@half.general(name="multilabel_margin", node="MultilabelMarginLossBackward0", method=False)
+def _all_behind(input: Tensor, at: list[Any], pairs: np.ndarray) -> Tensor:
+    """For each row, by how much the scores of targets (``at``) fail to lead the others by 1; ``pairs``: (rows, targets, others)."""
+    short = np.where(pairs, np.maximum(1 - input[tuple(at)][:, :, None] + input[:, None], 0), 0)
+    return np.add.reduce(short, (1, 2)) / short.dtype.type(input.shape[1])
+
+
+@_all_behind.vjp_all
+def _of_all_behind(g: Any, wanted: Any, input: Any, at: list[Any], pairs: Any) -> Any:
+    close = unsqueeze(take_at(input, at), 2) - unsqueeze(input, 1) < 1
+    each = where(pairs & close, unsqueeze(unsqueeze(g, 1), 2), 0) / input.shape[1]
+    return (sum(each, 1) - sum_at(sum(each, 2), at, tuple(input.shape)),)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,

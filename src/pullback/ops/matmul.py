@@ -36,17 +36,18 @@ asarray, getframe = np.asarray, sys._getframe
 # --- matmul -----------------------------------------------------------------------------------------------------
 
 
-def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The matrix product of arrays on NumPy's shortest path: ``dot`` checks less than ``matmul``, and one large
-    product beats a batch of small ones."""
+def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+    """``x @ y + bias`` of arrays on the shortest path: ``dot`` checks less than ``matmul``, and one large product beats a
+    batch of small ones."""
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
-        return product(x.astype(FLOAT32), y.astype(FLOAT32)).astype(d)
+        return product(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
-        return kernels.product(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+        return kernels.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
     if x.ndim == 2 == y.ndim:
-        return kernels.product(x, y)
-    return x.dot(y) if 0 < x.ndim <= 2 and 0 < y.ndim <= 2 else np.matmul(x, y)
+        return kernels.product(x, y, bias)
+    out = x.dot(y) if 0 < x.ndim <= 2 and 0 < y.ndim <= 2 else np.matmul(x, y)
+    return asarray(out if bias is None else out + bias)
 
 
 def _node_name(input: Any, other: Any) -> str:

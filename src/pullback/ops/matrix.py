@@ -12,6 +12,7 @@ otherwise. Each is made of public operations, so that it can be differentiated a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,11 +86,20 @@ def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:
 # --- LAPACK -----------------------------------------------------------------------------------------------------
 
 
+@lru_cache(None)
 def lapack(name: str, dtype: np.dtype) -> Callable:
     """SciPy's binding of a LAPACK routine for numbers of this type."""
     from scipy.linalg import get_lapack_funcs
 
     return get_lapack_funcs((name,), dtype=dtype)[0]
+
+
+@lru_cache(None)
+def blas(name: str, dtype: np.dtype) -> Callable:
+    """The same of a BLAS routine."""
+    from scipy.linalg import get_blas_funcs
+
+    return get_blas_funcs((name,), dtype=dtype)[0]
 
 
 def converged(routine: Callable, *args: Any, **options: Any) -> Any:
@@ -104,7 +114,7 @@ def converged(routine: Callable, *args: Any, **options: Any) -> Any:
 
 def each(routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]) -> None:
     """Call a routine for every element of a batch, and put what it returns into the results."""
-    for i in np.ndindex(*batch):
+    for i in np.ndindex(*batch) if batch else ((),):
         for into, value in zip(results, routine(*[a[i] for a in arrays])):
             into[i] = value
 

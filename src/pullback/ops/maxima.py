@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import dtypes, kernels
 from ..dtypes import OF_NUMPY
+from ..strides import laid_as_images
 from ..tensor import Tensor
 from . import half
 from .convolution import Layout, framed, windows
@@ -25,6 +26,7 @@ from .resample import place
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
+LAID: dict[str, tuple[int, ...]] = {"AdaptiveMaxPool3DBackward0": (), "FractionalMaxPool2DBackward0": (), "FractionalMaxPool3DBackward0": ()}
 FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
 
 
@@ -67,7 +69,7 @@ class Sliding(NamedTuple):
         fast = kernels.run("pool", "maxima", planes.size, planes, layout, self.spatial)
         if fast is not None:
             return fast
-        if planes.size * math.prod(layout.kernel) < FEW and not any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):
+        if planes.size * math.prod(layout.kernel) < FEW and not any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
             return _within(*self).maxima(planes)
         corners, offsets, first = _numbering(*self)
         least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
@@ -112,6 +114,9 @@ class Scattered(NamedTuple):
 
 def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
+    fast = kernels.run("windows", "largest", flat.size, flat, numbers)
+    if fast is not None:
+        return fast
     (n, each), (sets, windows, taps) = flat.shape, numbers.shape
     seen = flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
     tap = seen.argmax(2)
@@ -171,7 +176,8 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     n = len(windows.spatial)
     lead = input.shape[: input.ndim - n]
     planes = input.reshape(math.prod(lead), *windows.spatial)
-    return tuple(a.reshape(*lead, *a.shape[1:]) for a in windows.maxima(planes))
+    ranks = (3, 4) if n == 1 else LAID.get(name, (4, 5))
+    return tuple([laid_as_images(input, a.reshape(lead + a.shape[1:]), ranks) for a in windows.maxima(planes)])
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))

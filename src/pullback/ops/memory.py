@@ -16,7 +16,7 @@ from ..autograd import modes
 from ..autograd.graph import Node, clock
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..dtypes import OF_NUMPY
-from ..lift import unbatched
+from ..lift import is_lifted, unbatched
 from ..strides import own_order
 from ..tensor import Tensor
 from .complex import view_as_complex, view_as_real
@@ -71,7 +71,10 @@ def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool
     """Whether the elements lie in order and without gaps."""
     array = input._array
     if memory_format in FORMATS:
-        return array.ndim == len(FORMATS[memory_format]) and array.transpose(FORMATS[memory_format]).flags.c_contiguous
+        order = FORMATS[memory_format]
+        if array.ndim != len(order):
+            return False
+        array = permute(input, order)._array if is_lifted(array) else array.transpose(order)
     return array.flags.c_contiguous
 
 

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, kernels, op, outcome, storage, writing
 from ..complaint import noted
+from ..device import channels_last, channels_last_3d
 from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import is_lifted, topmost
-from ..strides import row_major
+from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
 from .complex import is_complex
 from .matmul import matmul
-from .memory import clone
+from .memory import clone, contiguous
 from .pointwise import clamp, rsqrt, where
 from .reduce import mean, sum, sum_to, total, vector_norm
 from .view import expand_as, reshape, wrapped_dim
@@ -32,6 +34,7 @@ __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm",
 __all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
 Shape = Sequence[int]
+LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}  # of so many dimensions, results lie as images do that are given
 
 
 @half.general(name="standardize", outputs="out mean var", method=False, node=lambda *args: args[-1])
@@ -45,11 +48,10 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
         centre: False takes 0 for the mean, and the mean square for the variance.
         node: the name of the graph's node.
     """
-    if not input.flags.c_contiguous and any(shape[d] != 1 for d in dims):  # a layer's norm, or RMS norm
-        input = row_major(input)
+    x, input = input, row_major(input)
     fast = kernels.run("rows", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
     if fast is not None:
-        return fast
+        return laid_as_images(x, fast[0], LAID.get(node, ())), *fast[1:]
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean
@@ -59,7 +61,7 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
         out *= weight.reshape(shape)
     if bias is not None:
         out += bias.reshape(shape)
-    return out, mean, var
+    return laid_as_images(x, out, LAID.get(node, ())), mean, var
 
 
 @_standardize.vjp_all
@@ -113,17 +115,22 @@ def _trailing(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bia
     """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    normalized, rank = list(normalized_shape), len(input.shape)
+    return _checked_trailing(input._array.shape, tuple(normalized_shape), *(None if p is None else p._array.shape for p in (weight, bias)))
+
+
+@lru_cache(256)
+def _checked_trailing(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
+    normalized, rank = list(normalized_shape), len(sizes)
     if not normalized:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
                            "got normalized_shape = []")  # fmt: skip
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and list(p.shape) != normalized:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} "
+    for name, p in zip(("weight", "bias"), parameters):
+        if p is not None and list(p) != normalized:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p)} "
                                f"and normalized_shape = {normalized}")  # fmt: skip
-    if list(input.shape[rank - len(normalized) :]) != normalized or len(normalized) > rank:
+    if list(sizes[rank - len(normalized) :]) != normalized or len(normalized) > rank:
         raise RuntimeError(f"Given normalized_shape={normalized}, expected input with shape [*, {str(normalized)[1:-1]}], but got "
-                           f"input of size{list(input.shape)}")  # fmt: skip
+                           f"input of size{list(sizes)}")  # fmt: skip
     return tuple(range(rank - len(normalized), rank)), (1,) * (rank - len(normalized)) + tuple(normalized)
 
 
@@ -207,7 +214,12 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     grouped = (batch, num_groups, channels // num_groups, *spatial)
     shape = (1, num_groups, channels // num_groups, *[1] * len(spatial))
     dims = tuple(range(2, len(grouped)))
-    return reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+    out = reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+    return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
+
+
+def _images(x: Tensor) -> bool:
+    return x._array.__class__ is np.ndarray and are_images(x._array)
 
 
 # --- batch and instance, with running statistics ----------------------------------------------------------------
@@ -289,7 +301,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         scaled = input * 1 if weight is None else input * reshape(weight, shape)
         return scaled if bias is None else scaled + reshape(bias, shape)
     if not training:
-        return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
+        laid = input if _images(input) else contiguous(input)
+        return _by_running(laid, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
     out, mean, var = _by_batch(input, weight, bias, eps)
     _track(running_mean, mean, 1, momentum)
     _track(running_var, var, n / (n - 1), momentum)
@@ -323,6 +336,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     _check_channels(sizes[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _require_floats(input, "batch_norm", weight, bias)
+    input = contiguous(input)
     if not use_input_stats:
         return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))

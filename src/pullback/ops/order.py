@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import dtypes, kernels, op, outcome, writing
 from ..complaint import noted
+from ..lift import derived
 from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
 from .part import basic
+from .ranks import at_rank, first_in_order, in_order
 from .reduce import one_dim, widened
 
 __all__ = [
@@ -26,15 +28,6 @@ __all__ = [
 ]  # fmt: skip
 
 # --- sorting ------------------------------------------------------------------------------------------------
-
-
-def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
-    """The indices that sort along a dimension, equal elements in their order."""
-    x = ordered(x)
-    if not descending:
-        return x.argsort(axis=d, kind="stable")
-    back = basic(d, slice(None, None, -1))
-    return x.shape[d] - 1 - x[back].argsort(axis=d, kind="stable")[back]
 
 
 def _sortable(x: np.ndarray, name: str) -> np.ndarray:
@@ -109,12 +102,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise noted(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    if 0 < k < n // 8:  # only the few need sorting
-        few = np.argpartition(ordered(x), n - k if largest else k - 1, axis=d)
-        few = np.sort(few.take(range(n - k, n) if largest else range(k), d), axis=d)
-        indices = taken(few, in_order(taken(x, few, d), d, largest), d)
-    else:
-        indices = in_order(x, d, largest).take(range(k), d)
+    indices = first_in_order(x, k, d, largest)
     values = taken(x, indices, d)
     return (values, indices) if input.ndim or k != 1 else (values.reshape(()), indices.reshape(()))
 
@@ -141,7 +129,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         raise noted(error, f"k is {k}, the dimension has size {n}")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    indices = in_order(input, d).take([k - 1], d)
+    indices = at_rank(input, k - 1, d)
     return dropped(taken(input, indices, d), d, keepdim), dropped(indices, d, keepdim)
 
 
@@ -314,30 +302,33 @@ def searchsorted(
                 f"{name}boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(edges.shape)}and got sorter tensor {list(order.shape)}"
             )
-        if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
-            raise RuntimeError(f"{name}sorter index out of range")
-        edges = taken(edges, order, order.ndim - 1)
-    result = outcome.wrap(
-        _places(
-            ordered(edges),
-            ordered(values),
-            "right" if right or side == "right" else "left",
-            np.int32 if out_int32 else np.int64,
-        )
-    )
+
+    def found(edges: np.ndarray, values: np.ndarray, order: np.ndarray | None = None) -> np.ndarray:
+        if order is not None:
+            if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
+                raise RuntimeError(f"{name}sorter index out of range")
+            edges = taken(edges, order, order.ndim - 1)
+        side_ = "right" if right or side == "right" else "left"
+        return _places(ordered(edges), ordered(values), side_, np.int32 if out_int32 else np.int64)
+
+    result = outcome.wrap(derived(found, edges, values, *([] if sorter is None else [sorter._array])))
     return result if out is None else writing.write_out(out, result)
 
 
 def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.ndarray:
+    fast = kernels.run("order", "places", values.size, edges, values, side == "right")
+    if fast is not None:
+        return fast.astype(dtype, copy=False)
     if edges.ndim == 1:
-        places = np.asarray(np.searchsorted(edges, values, side))
+        places = np.asarray(edges.searchsorted(values, side))
     else:
         places = np.empty(values.shape, np.int64)
         for row in np.ndindex(edges.shape[:-1]):
-            places[row] = np.searchsorted(edges[row], values[row], side)
-    if values.dtype.kind == "f":
-        places = np.where(np.isnan(values), edges.shape[-1], places)
-    return places.astype(dtype)
+            places[row] = edges[row].searchsorted(values[row], side)
+    nan = values != values
+    if nan.any():
+        places = np.where(nan, edges.shape[-1], places)
+    return places.astype(dtype, copy=False)
 
 
 @op.composite(method=False)

@@ -391,9 +391,31 @@ def atanh(input: Tensor) -> Tensor:
     """
 
 
+# Where differential equations are learned, tanh is differentiated three times: each of its derivatives is one operation.
+@op.elementwise(node="TanhBackwardBackward0", method=False)
+def of_tanh(g: Tensor, out: Tensor) -> Tensor:
+    """The gradient of ``tanh``'s argument: ``g * (1 - out ** 2)``."""
+    return g * (1 - out * out)
+
+
+@op.elementwise(node="TanhCurvatureBackward0", method=False)
+def of_tanhs_result(v: Tensor, g: Tensor, out: Tensor) -> Tensor:
+    """The gradient of ``out`` in :func:`of_tanh`: ``-2 * v * g * out``."""
+    return v * g * out * -2
+
+
+of_tanh.vjp(
+    g=lambda v, out: of_tanh(v, out),
+    out=lambda v, g, out: of_tanhs_result(v, g, out),
+)
+of_tanhs_result.vjp(
+    v=lambda w, g, out: of_tanhs_result(w, g, out),
+    g=lambda w, v, out: of_tanhs_result(v, w, out),
+    out=lambda w, v, g: of_tanhs_result(v, g, w),
+)
 sinh.vjp(input=lambda g, input: g * cosh(input))
 cosh.vjp(input=lambda g, input: g * sinh(input))
-tanh.vjp(input=lambda g, out: g * (1 - out * out))
+tanh.vjp(input=lambda g, out: of_tanh(g, out))
 asinh.vjp(input=lambda g, input: g * rsqrt(input * input + 1))
 acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # the complex branch, too
 atanh.vjp(input=lambda g, input: g / one_minus_square(input))

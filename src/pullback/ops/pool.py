@@ -8,15 +8,17 @@ what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, op, outcome
 from ..complaint import noted
 from ..dtypes import int64
+from ..lift import bottom, derived
 from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
@@ -67,8 +69,8 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
 
 def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
              ceil_mode: bool) -> Sliding:  # fmt: skip
-    options = (v if v is None or isinstance(v, (int, np.integer)) else tuple(v) for v in (kernel_size, stride, padding, dilation))
-    return _checked(name, tuple(input.shape), n, *options, bool(ceil_mode))
+    options = [v if v.__class__ is int or v is None or isinstance(v, np.integer) else tuple(v) for v in (kernel_size, stride, padding, dilation)]
+    return _checked(name, input._array.shape, n, *options, bool(ceil_mode))
 
 
 @functools.lru_cache(256, typed=True)
@@ -103,7 +105,12 @@ def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride
 
 
 def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[int, ...]:
-    shape, several = tuple(input.shape), isinstance(output_size, (tuple, list))
+    return _shared_out(name, input._array.shape, n, tuple(output_size) if output_size.__class__ is list else output_size)
+
+
+@functools.lru_cache(256)
+def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> tuple[int, ...]:
+    several = isinstance(output_size, tuple)
     if n > 1 and several and len(shape) <= n:
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if len(shape) not in (n + 1, n + 2):
@@ -204,8 +211,8 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
-    spatial = tuple(input.shape[-n:])
-    if all(o and i % o == 0 for i, o in zip(spatial, size)):
+    spatial = input._array.shape[-n:]
+    if all([o and i % o == 0 for i, o in zip(spatial, size)]):
         kernel = tuple(i // o for i, o in zip(spatial, size))
         shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
     else:
@@ -252,6 +259,17 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return _adaptive_max_pool(3, input, output_size, return_indices)
 
 
+@functools.lru_cache(64)
+def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[Any, ...]:
+    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2, of all dimensions one after the other:
+    the number of each in its own, how far these are apart, and which sample moves them; the numbers of elements in windows, and
+    where the windows of each dimension end."""
+    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
+    sample = range(3) if len(spatial) == 3 else (1, 0)
+    return (np.concatenate([np.arange(o) for o in size]).astype(dtype), np.repeat(np.array(steps, dtype), size), np.repeat(sample, size),
+            [np.arange(k) for k in kernel], list(itertools.accumulate(size)))  # fmt: skip
+
+
 def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
                          return_indices: bool, samples: Any) -> Any:  # fmt: skip
     name = f"fractional_max_pool{n}d"
@@ -272,14 +290,12 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     if len(samples.shape) != 3 or samples.shape[0] < batch or tuple(samples.shape[1:]) != (channels, n):
         raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {tuple(samples.shape)}")
     at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy()[:batch].reshape(-1, n)
-    elements = []
-    for d, (i, o, k) in enumerate(zip(spatial, size, kernel)):
-        # Pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2.
-        u = at[:, [d if n == 3 else 1 - d]]
-        step = at.dtype.type((i - k) / (o - 1) if o > 1 else 0)
-        start = np.trunc((np.arange(o, dtype=at.dtype) + u) * step).astype(int) - np.trunc(u * step).astype(int)
-        start[:, -1] = i - k
-        elements.append(start[..., None] + np.arange(k))
+    window, step, sample, taps, ends = _spacing(spatial, kernel, size, at.dtype)
+    u = at.take(sample, 1)
+    start = ((window + u) * step).astype(int) - (u * step).astype(int)
+    for end, i, k in zip(ends, spatial, kernel):
+        start[:, end - 1] = i - k
+    elements = [start[:, end - o : end, None] + tap for end, o, tap in zip(ends, size, taps)]
     windows = Scattered(spatial, size, numbers_of(spatial, elements))
     return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
 
@@ -337,11 +353,15 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip
-    wrong = indices[(indices < 0) | (indices >= math.prod(size))]
-    if wrong.numel():
-        raise RuntimeError(f"Found an invalid max index: {wrong[0].item()} "
-                           f"(output volumes are of size {'x'.join(map(str, size))})")  # fmt: skip
-    return place(input, indices, size, False, f"MaxUnpool{n}DBackward0")
+
+    def checked(indices: np.ndarray) -> np.ndarray:
+        looked_at = bottom(indices, True)
+        wrong = looked_at[(looked_at < 0) | (looked_at >= math.prod(size))]
+        if wrong.size:
+            raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {'x'.join(map(str, size))})")
+        return indices
+
+    return place(input, outcome.wrap(derived(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
 
 
 @op.composite(method=False)
@@ -424,7 +444,7 @@ def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
         raise RuntimeError("divisor must be not zero")
     shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
     lines, divisor = _averages(shape, bool(count_include_pad))
-    return resample(input, lines, None, divisor_override or divisor, f"AvgPool{n}DBackward0")
+    return resample(input, lines, 1, divisor_override or divisor, f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)

@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import kernels, op
 from ..dtypes import float32, float64, uint8
+from ..strides import laid_as_images
 from ..tensor import Tensor
 from . import half
 from .pointwise import clamp, round
@@ -106,9 +107,9 @@ class Together:
     """Lines along several dimensions as one map of planes, all entries of which are read at once.
 
     Attributes:
-        columns, weights: of the entries, in the order of the rows; weights are None if all are 1.
-        starts: where in these the rows begin.
-        filled: the rows that have entries; None if that is all.
+        columns, weights: of the entries, in the order of the rows.
+        starts: where in these the rows begin, and where the last one ends.
+        filled: the rows that have entries.
     """
 
     def __init__(self, lines: tuple[Line, ...]) -> None:
@@ -118,21 +119,23 @@ class Together:
             columns = np.add.outer(columns * line.size[1], line.columns).ravel()
             weights = np.multiply.outer(weights, line.weights).ravel()
         order = rows.argsort(kind="stable")
-        filled, self.starts = np.unique(rows[order], return_index=True)
         self.size = tuple(line.size[0] for line in lines)
-        self.columns, self.weights = columns[order], None if np.all(weights == 1) else weights[order]
-        self.filled = None if len(filled) == math.prod(self.size) else filled
+        self.columns, self.weights = columns[order], weights[order]
+        self.starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
+        self.filled = np.flatnonzero(np.diff(self.starts))
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
+    def __call__(self, x: np.ndarray, before: Any, after: Any) -> np.ndarray:
+        """The map of ``x / before``, over ``after`` (numbers)."""
         lead = x.shape[: x.ndim - len(self.size)]
         planes = math.prod(lead)
-        x = x.reshape(planes, math.prod(x.shape[len(lead) :])).take(self.columns, 1)
-        if self.weights is not None:
-            x *= self.weights.astype(x.dtype)
-        out = np.add.reduceat(x, self.starts, 1, x.dtype)
-        if self.filled is not None:
-            sums, out = out, np.zeros((planes, math.prod(self.size)), x.dtype)
-            out[:, self.filled] = sums
+        x = x.reshape(planes, math.prod(x.shape[len(lead) :]))
+        out = kernels.run("windows", "mapped", x.size, x, self.starts, self.columns, self.weights, before, after)
+        if out is None:
+            out = np.zeros((planes, math.prod(self.size)), x.dtype)
+            x = (x if before == 1 else x / x.dtype.type(before)).take(self.columns, 1) * self.weights.astype(x.dtype)
+            out[:, self.filled] = np.add.reduceat(x, self.starts[self.filled], 1, x.dtype)
+            if after != 1:
+                out = out / x.dtype.type(after)
         return out.reshape(*lead, *self.size)
 
 
@@ -141,18 +144,22 @@ _together = functools.lru_cache(64)(Together)
 
 @half.general(node=lambda input, lines, before, after, name: name, method=False)
 def resample(input: Tensor, lines: tuple[Line, ...], before: Any, after: Any, name: str) -> Tensor:
-    """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (None: not divided)."""
-    dtype = input.dtype
-    x = input if before is None else input / np.asarray(before, dtype)
+    """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (1: not divided)."""
+    dtype, x = input.dtype, input
     first = x.ndim - len(lines)
-    if 0 < math.prod([len(line.rows) for line in lines], start=math.prod(x.shape[:first])) < FEW:
-        x = _together(lines)(x)
+    few = 0 < math.prod([len(line.rows) for line in lines], start=math.prod(x.shape[:first])) < FEW
+    numbers = [d if few and d.__class__ is int else 1 for d in (before, after)]  # divided by in passing
+    if numbers[0] is not before:
+        x = x / np.asarray(before, dtype)
+    if few:
+        x = _together(lines)(x, *numbers)
     else:
         for i, line in sorted(enumerate(lines), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
             x = line(x, first + i)
-    if after is not None:
+    if numbers[1] is not after:
         x = x / np.asarray(after, dtype)
-    return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x
+    out = np.trunc(x).astype(dtype) if dtype.kind in "iu" else x
+    return laid_as_images(input, out, (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,))
 
 
 resample.vjp(input=lambda g, lines, before, after, name:
@@ -228,7 +235,7 @@ def adaptive_average(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The mean over windows that share out the last dimensions among ``size`` results."""
     n = len(size)
     lines, count = averaging(tuple(input.shape[-n:]), size)
-    return resample(input, lines, None, count, f"AdaptiveAvgPool{n}DBackward0")
+    return resample(input, lines, 1, count, f"AdaptiveAvgPool{n}DBackward0")
 
 
 @op.composite(method=False)
@@ -298,7 +305,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     lines = tuple([_interpolating(mode, i, o, bool(align_corners), s, antialias, x.dtype is not float64)
                    for i, o, s in zip(spatial, into, scales)])  # fmt: skip
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    out = resample(x, lines, None, None, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
+    out = resample(x, lines, 1, 1, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
     return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
 
 
@@ -355,7 +362,7 @@ def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: st
     n = len(size)
     lead = input.shape[: input.ndim - n]
     if add:
-        out = kernels.run("pool", "place", input.size, input, index, size)
+        out = kernels.run("windows", "place", input.size, input, index, size)
         if out is not None:
             return out
     numbers = _numbers(index, lead, n, math.prod(size))
@@ -364,7 +371,8 @@ def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: st
         np.add.at(out, numbers.reshape(-1), input.reshape(-1))
     else:
         out[numbers.reshape(-1)] = input.reshape(-1)
-    return out.reshape(*lead, *size)
+    out = out.reshape(*lead, *size)
+    return out if add else laid_as_images(input, out, (4,))
 
 
 pick.vjp(input=lambda g, input_shape, index, n: place(g, index, input_shape[len(input_shape) - n :], True))
@@ -403,7 +411,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
     k = len(lead)
     parts = input.reshape(*lead, c // (r * r), r, r, h, w).transpose(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return parts.copy().reshape(*lead, c // (r * r), h * r, w * r)
+    return laid_as_images(input, parts.copy().reshape(*lead, c // (r * r), h * r, w * r), (4,))
 
 
 @op.general(method=False)
@@ -428,7 +436,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                                f"but input.size({d})={length} is not divisible by {r}")  # fmt: skip
     k = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r).transpose(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return parts.copy().reshape(*lead, c * r * r, h // r, w // r)
+    return laid_as_images(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))
 
 
 @op.general(method=False)
@@ -451,7 +459,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return input.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).copy().reshape(input.shape)
+    return laid_as_images(input, input.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).copy().reshape(input.shape), (4,))
 
 
 pixel_shuffle.vjp(input=lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor))

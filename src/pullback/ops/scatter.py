@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import complaint, op, outcome, writing
 from ..dtypes import type_name
-from ..lift import bottom, is_lifted, primal, unbatched
+from ..lift import bottom, derived, is_lifted, primal, unbatched
 from ..strides import row_major
 from ..tensor import Tensor
 from .convert import number_as
 from .cut import check_extent, diagonal_window
-from .index import index_array, put_at, sum_at, take_at, write_at
+from .index import Rows, index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .pointwise import where
 from .sparse import place
@@ -72,13 +73,19 @@ def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) ->
     return array
 
 
+FEW = 64  # numbers that Python compares faster than NumPy
 UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 
 def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
     index = bottom(index, True)
-    if index.size and np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size:
+    if index.size <= FEW:
+        numbers = index.reshape(-1).tolist()
+        wrong = bool(numbers) and (min(numbers) < 0 or max(numbers) >= size)
+    else:
+        wrong = np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size
+    if wrong:
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
 
@@ -154,6 +161,11 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     return put(input, source, at, False, "IndexCopyBackward0")
 
 
+def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
+    """An index whose negative numbers count from the end, without these."""
+    return derived(lambda a: np.where(a < 0, a + size, a) if (a < 0).any() else a, array)
+
+
 @in_both_forms
 def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with its slices ``index`` across ``dim`` filled with a number or a 0-d tensor.
@@ -163,8 +175,8 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     tensor([0., 0., 7.])
     """
     shape, array = input._array.shape or (1,), _index(index, "index_fill_(): Expected dtype int64 for index.", IndexError)
-    n = shape[wrapped_dim(dim, len(shape))]
-    _, at = _slices(input, dim, np.where(array < 0, array + n, array), "index_fill_()", IndexError)
+    array = _counted_from_end(array, shape[wrapped_dim(dim, len(shape))])
+    _, at = _slices(input, dim, outcome.wrap(array), "index_fill_()", IndexError)
     _refuse_more_than_one(value, "index_fill_")
     return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
@@ -201,12 +213,17 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 
 def along(index: np.ndarray, dim: int) -> list[Any]:
     """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
-    n = index.ndim
-    if n == 0:
+    if not index.ndim:
         return [index]
-    at: list[Any] = [np.arange(m).reshape((-1,) + (1,) * (n - 1 - d)) for d, m in enumerate(index.shape)]
+    at: list[Any] = list(_grid(index.shape))
     at[dim] = index
     return at
+
+
+@lru_cache(256)
+def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """The numbers 0, 1, ... along each dimension, which together index everything."""
+    return np.ogrid[tuple(map(slice, shape))]
 
 
 def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None) -> tuple[np.ndarray, int]:
@@ -218,10 +235,10 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         return array, d
     if (array.ndim or 1) != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    larger = any(m > n for k, (m, n) in enumerate(zip(array.shape, shape)) if k != d)
+    larger = array.shape != shape and any([m > n for k, (m, n) in enumerate(zip(array.shape, shape)) if k != d])
     if src is not None:
         extent = src._array.shape or (1,)
-        if larger or len(extent) != len(shape) or any(m > n for m, n in zip(array.shape, extent)):
+        if larger or len(extent) != len(shape) or extent != array.shape and any([m > n for m, n in zip(array.shape, extent)]):
             raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
                                f"and to be no larger size than src {list(extent)}")  # fmt: skip
     elif larger:
@@ -284,11 +301,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if array.ndim != n:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{n} dimensions for input, and {array.ndim} dimensions for indices")  # fmt: skip
-    one = look(input, basic(d, slice(0, 1)), "SliceBackward0")
-    shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
-    size = input._array.shape[d]
-    index = np.broadcast_to(np.where(array < 0, array + size, array), (*shape[:d], array.shape[d], *shape[d + 1 :]))
-    return gather(expand(input, (*shape[:d], size, *shape[d + 1 :])), d, outcome.wrap(index), out=out)
+    a, b = input._array.shape, array.shape
+    size = a[d]
+    array = _counted_from_end(array, size)
+    if a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
+        one = look(input, basic(d, slice(0, 1)), "SliceBackward0")
+        shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
+        array = np.broadcast_to(array, (*shape[:d], b[d], *shape[d + 1 :]))
+        input = expand(input, (*shape[:d], size, *shape[d + 1 :]))
+    return gather(input, d, outcome.wrap(array), out=out)
 
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
@@ -364,7 +385,11 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
             out[index] = src
         else:
             out[index] = neutral
-    combine.at(out, index, src)
+    rows = Rows(at, out.shape) if src.size > FEW else None
+    if rows is None or rows.columns > 1:
+        combine.at(out, index, src)
+    else:  # single numbers are several times as fast
+        combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
     if reduce == "mean":
         count = _counts(input, src, at, include_self)
         out = out // count if out.dtype.kind in "iu" else out / count
@@ -406,7 +431,8 @@ def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], red
     elif reduce == "prod":
         x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
         of_old = lambda: rest(x, src) / x  # noqa: E731
-        turns = _turns(b == 0, take(np.arange(a.size).reshape(a.shape)))
+        places = take(np.arange(a.size).reshape(a.shape))
+        turns = _turns(np.broadcast_to(b == 0, places.shape), places)
 
         def of_new() -> Any:
             share = take(g * out) / where(turns >= 0, 1, src)
@@ -578,11 +604,17 @@ def _flat(shape: tuple[int, ...], index: Any, name: str) -> list[Any]:
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.dtype != np.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {type_name(index.dtype)}")
-    size = int(np.prod(shape, dtype=np.int64))
-    if array.size and (array.min() < -size or array.max() >= size):
-        i = array[(array < -size) | (array >= size)].flat[0]
-        raise IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
-    return list(np.unravel_index(np.where(array < 0, array + size, array), shape or (1,)))
+    size = prod(shape)
+
+    def places(array: np.ndarray) -> list[np.ndarray]:
+        numbers = (array.reshape(-1).tolist() if array.size <= FEW else (array.min(), array.max())) or [0]
+        least = min(numbers)
+        if array.size and (least < -size or max(numbers) >= size):
+            i = array[(array < -size) | (array >= size)].flat[0]
+            raise IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
+        return list(map(np.asarray, np.unravel_index(array if least >= 0 else np.where(array < 0, array + size, array), shape or (1,))))
+
+    return derived(places, array)
 
 
 @op.composite

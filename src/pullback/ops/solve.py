@@ -19,7 +19,7 @@ from ..dtypes import type_name
 from ..return_types import named
 from ..tensor import Tensor
 from .join import tril, triu
-from .matrix import check_info, check_square, check_type, each, is_vector, lapack
+from .matrix import blas, check_info, check_square, check_type, each, is_vector, lapack
 from .view import movedim, reshape, unsqueeze
 
 __all__ = ["inverse", "triangular_solve"]
@@ -94,16 +94,15 @@ def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
 
 def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
-    from scipy.linalg.blas import get_blas_funcs
-
-    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    A, B = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, B))
-    n = A.shape[-1]
+    batch, n = A.shape[:-2], A.shape[-1]
+    if B.shape[:-2] != batch:
+        batch = np.broadcast_shapes(batch, B.shape[:-2])
+        A, B = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, B))
     if prod(batch) >= 2 * n and n:
         return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
     X = np.empty(B.shape, B.dtype)
     if X.size:
-        trsm = get_blas_funcs("trsm", dtype=A.dtype)
+        trsm = blas("trsm", A.dtype)
         # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
         each(lambda a, b: [trsm(1, a.T, b.T, side=left, lower=upper, diag=unit).T], [A, B], [X], batch)
     return X

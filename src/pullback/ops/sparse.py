@@ -24,10 +24,9 @@ from .matmul import mm as spmm
 from .pointwise import exp, log
 from .reduce import dims_of
 from .reduce import sum as total
-from .view import expand, t, unsqueeze, wrapped_dim
+from .view import expand, reshape, t, unsqueeze, wrapped_dim
 
-__all__ = ["dsmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
-           "sparse_csr_tensor", "spmm"]  # fmt: skip
+__all__ = ["dsmm", "sparse_coo_tensor", "spmm"]
 
 
 def _declared(impl: Any = None, **options: Any) -> Any:
@@ -139,18 +138,6 @@ def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool |
     return shape
 
 
-def compressed(*args: Any, **kwargs: Any) -> Any:
-    """Refused: sparse tensors are in coordinate form here.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    raise noted(NotImplementedError("Only the layouts torch.strided and torch.sparse_coo are supported"),
-                "Use torch.sparse_coo_tensor(indices, values, size) or x.to_sparse() instead of CSR, CSC, BSR and BSC.")  # fmt: skip
-
-
-sparse_csr_tensor = sparse_csc_tensor = sparse_bsr_tensor = sparse_bsc_tensor = sparse_compressed_tensor = compressed
-
 # --- between dense and sparse -----------------------------------------------------------------------------------
 
 
@@ -168,16 +155,21 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Layout | N
 
     Args:
         sparse_dim: how many dimensions, the first ones, are sparse; default: all.
-        layout: ``torch.sparse_coo``, if given.
+        layout: ``torch.sparse_coo``, the default, or for matrices one of the compressed layouts.
+        blocksize: rows and columns of a block, for ``torch.sparse_bsr`` and ``sparse_bsc``.
 
     >>> import pullback as torch
     >>> torch.tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse().values()
     tensor([5.])
     """
-    if layout not in (None, sparse_coo):
-        compressed()
+    from .compressed import relaid
+
     if self.is_sparse:
-        return self
+        return relaid(self, layout, blocksize)
+    if layout not in (None, sparse_coo):
+        if dense_dim or sparse_dim not in (None, 2):
+            raise NotImplementedError(f"to_{layout.name}: only matrices of numbers have a compressed layout here")
+        return relaid(to_sparse(self), layout, blocksize)
     n = self.ndim
     sparse_dim = n if sparse_dim is None else sparse_dim
     if not 0 <= sparse_dim <= n:
@@ -225,8 +217,10 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     if self.is_sparse and self._array.sparse_dim != mask._array.sparse_dim:
         raise RuntimeError("sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
                            f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`.")  # fmt: skip
+    from .compressed import alike
+
     at = _held(mask, "sparse_mask").coalesce().indices
-    return _placed(values_at(self, at), outcome.wrap(at), tuple(self.shape), True)
+    return alike(_placed(values_at(self, at), outcome.wrap(at), tuple(self.shape), True), mask)
 
 
 # --- taking apart -----------------------------------------------------------------------------------------------
@@ -243,7 +237,14 @@ def _values(input: Tensor) -> np.ndarray:
     return input.value  # type: ignore[attr-defined]
 
 
-_values.vjp(input=lambda g, input: _placed(g, outcome.wrap(input._array.indices), tuple(input.shape), True))
+def _of_values(g: Tensor, input: Tensor) -> Tensor:
+    from .compressed import alike
+
+    held = input._array
+    return alike(_placed(g, outcome.wrap(held.indices), tuple(input.shape), held.coalesced), input)
+
+
+_values.vjp(input=_of_values)
 
 
 @_declared(name="coalesce", linear="input")
@@ -260,7 +261,10 @@ def coalesce(self: Tensor) -> Tensor:
 
 
 def values(self: Tensor) -> Tensor:
-    """The values of a coalesced tensor: ``(nnz, ...)``."""
+    """The values of a coalesced tensor, ``(nnz, ...)``, or those of a compressed one: numbers, or blocks."""
+    blocks = getattr(self._array, "blocks", None) if self.is_sparse else None
+    if blocks is not None:
+        return _values(self) if blocks == (1, 1) else reshape(_values(self), (-1, *blocks))
     if not _held(self, "values").coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     return _values(self)
@@ -268,6 +272,9 @@ def values(self: Tensor) -> Tensor:
 
 def indices(self: Tensor) -> Tensor:
     """The places of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
+    if self.is_sparse and self.layout is not sparse_coo:
+        raise RuntimeError("indices expected sparse coordinate tensor layout but got "
+                           + "".join(part.capitalize() for part in self.layout.name.split("_")))  # fmt: skip
     if not _held(self, "indices").coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
     return outcome.wrap(self._array.indices)
@@ -288,8 +295,7 @@ _METHODS: dict[str, Any] = {
     "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced, "sparse_dim": _sparse_dim, "sparse_mask": sparse_mask,
     "to_dense": to_dense, "to_sparse": to_sparse, "to_sparse_coo": lambda self: to_sparse(self), "values": values,
     "_coalesced_": _coalesced_, "_indices": lambda self: outcome.wrap(_held(self, "indices").indices),
-    "_nnz": lambda self: _held(self, "_nnz").indices.shape[1], "_values": lambda self: outcome.wrap(_held(self, "values").value),
-    **dict.fromkeys(("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"), compressed),
+    "_nnz": lambda self: _held(self, "_nnz").count, "_values": lambda self: outcome.wrap(_held(self, "values").value),
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     op.offer(_method, _name)
@@ -341,7 +347,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
             [ 3.]])
     """
     if reduce is not None:
-        compressed()
+        raise NotImplementedError(f"sparse.mm: products are summed here, not reduced by {reduce!r}")
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
             raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")

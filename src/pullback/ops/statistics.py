@@ -22,8 +22,9 @@ from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
-from .order import in_order, sort
+from .order import sort
 from .pointwise import ceil, clamp, clamp_min, floor, lerp, round, sqrt, where
+from .ranks import at_rank, in_order
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, total_of_squares, widened
 from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
@@ -305,7 +306,7 @@ nanmedian_all.vjp(input=to_equal)
 
 def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """The elements of rank ``k`` (a number, or an array) along a dimension, and where they are."""
-    at = taken(in_order(x, d), np.broadcast_to(k, kept(x.shape, (d,))), d)
+    at = at_rank(x, k, d)
     return dropped(taken(x, at, d), d, keepdim), dropped(at, d, keepdim)
 
 

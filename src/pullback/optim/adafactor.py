@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, storage
+from ..autograd import modes
 from ..outcome import wrap
-from ..storage import written
 from ..tensor import Tensor
 from .elementwise import blend
 from .optimizer import Options, ParamsT, Stepper, check_rate, number
@@ -85,7 +88,9 @@ class Adafactor(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        lr, (eps1, eps2), decay = number(group["lr"]), group["eps"], group["weight_decay"]
+        trace = modes._local.trace
+        o = group if trace is None else trace.options(self, group)
+        numbers = [number(o["lr"]), *o["eps"], *(o[name] for name in ("beta2_decay", "d", "weight_decay", "maximize"))]
         for param in group["params"]:
             if param._grad is None:
                 continue
@@ -94,19 +99,14 @@ class Adafactor(Stepper):
             if param._grad.is_sparse:
                 raise RuntimeError("Adafactor does not support sparse gradients")
             own = self.state[param] or self._start(param)
-            own["step"]._array += 1
-            t = own["step"].item()
-            p, g = param._array, param._grad._array.astype(work_type(param._array.dtype))
-            if group["maximize"]:
-                g = -g
-            least = dtypes.finfo(param.dtype).eps if eps1 is None else eps1
-            variance = self._variance(own, g, t ** group["beta2_decay"], least)
-            update = g / np.sqrt(np.maximum(variance, least * least))
-            size = max(eps2, _rms(p)) * min(lr, 1 / t**0.5) / max(1.0, _rms(update) / group["d"])
-            if decay != 0:
-                p *= 1 - lr * decay
-            p -= size * update
-            written(p)
+            written = [param, *own.values()]
+            if trace is not None:
+                for name in own:
+                    trace.keep_state(self, param, name)
+                trace.change("adafactor", _update, written, param._grad, *numbers)
+                continue
+            _update(*[t._array for t in written], param._grad._array, *numbers)
+            storage.written(param._array)
 
     def _start(self, param: Tensor) -> dict[str, Tensor]:
         shape = list(param.shape)
@@ -119,19 +119,36 @@ class Adafactor(Stepper):
         self.state[param] = own
         return own
 
-    def _variance(self, own: dict[str, Tensor], g: np.ndarray, weight: float, least: float) -> np.ndarray:
-        """Move the variances on; returns that of each element."""
-        square = g * g
-        if g.ndim < 2:
-            return _blend(own["variance"], square, weight)
-        rows = _blend(own["row_var"], square.mean(-1, keepdims=True), weight)
-        columns = _blend(own["col_var"], square.mean(-2, keepdims=True), weight)
-        return rows * columns / np.maximum(rows.mean(-2, keepdims=True), least)
+
+def _update(p: np.ndarray, step: np.ndarray, *rest: Any) -> None:
+    """Update a parameter and its state: the count of steps, and variances of each element, or of rows and of columns."""
+    *variances, g, lr, eps1, eps2, beta2_decay, d, decay, maximize = rest
+    step += 1
+    t, g = step.item(), g.astype(work_type(p.dtype))
+    if maximize:
+        g = -g
+    least = dtypes.finfo(dtypes.OF_NUMPY[p.dtype]).eps if eps1 is None else eps1
+    variance = _variance(variances, g, t**beta2_decay, least)
+    update = g / np.sqrt(np.maximum(variance, least * least))
+    size = max(eps2, _rms(p)) * min(lr, 1 / t**0.5) / max(1.0, _rms(update) / d)
+    if decay != 0:
+        p *= 1 - lr * decay
+    p -= size * update
 
 
-def _blend(average: Tensor, x: np.ndarray, weight: float) -> np.ndarray:
-    state = {"": average._array.astype(x.dtype)}
-    average._array[...] = blend(state, "", x, weight)
+def _variance(averages: Sequence[np.ndarray], g: np.ndarray, weight: float, least: float) -> np.ndarray:
+    """Move the variances on; returns that of each element."""
+    square = g * g
+    if len(averages) == 1:
+        return _blend(averages[0], square, weight)
+    rows = _blend(averages[0], square.mean(-1, keepdims=True), weight)
+    columns = _blend(averages[1], square.mean(-2, keepdims=True), weight)
+    return rows * columns / np.maximum(rows.mean(-2, keepdims=True), least)
+
+
+def _blend(average: np.ndarray, x: np.ndarray, weight: float) -> np.ndarray:
+    state = {"": average.astype(x.dtype)}
+    average[...] = blend(state, "", x, weight)
     return state[""]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, storage
+from ..autograd import modes
 from ..outcome import wrap
-from ..storage import written
 from ..tensor import Tensor
 from .elementwise import blend
 from .optimizer import Options, ParamsT, Stepper, check_rate, number
@@ -84,7 +84,10 @@ class Muon(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        lr, decay, momentum = number(group["lr"]), group["weight_decay"], group["momentum"]
+        trace = modes._local.trace
+        o = group if trace is None else trace.options(self, group)
+        options = ("weight_decay", "momentum", "nesterov", "ns_coefficients", "ns_steps", "eps", "adjust_lr_fn")
+        numbers = [number(o["lr"]), *(o[name] for name in options)]
         for param in group["params"]:
             if param._grad is None:
                 continue
@@ -92,19 +95,29 @@ class Muon(Stepper):
                 raise RuntimeError("Muon does not support complex parameters")
             if param._grad.is_sparse:
                 raise RuntimeError("Muon does not support sparse gradients")
-            p, own = param._array, self.state[param]
-            own.setdefault("momentum_buffer", wrap(np.zeros_like(p)))
-            stored, work = own["momentum_buffer"]._array, work_type(p.dtype)
-            state = {"b": stored.astype(work)}
-            g = param._grad._array.astype(work)
-            update = blend(state, "b", g, 1 - momentum)
-            stored[...] = update
-            if group["nesterov"]:
-                update = blend({"g": g}, "g", update, momentum)
-            update = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-            p *= 1 - lr * decay
-            p -= lr * _scale(p.shape, group["adjust_lr_fn"]) * update.astype(work)
-            written(p)
+            own = self.state[param]
+            if "momentum_buffer" not in own:
+                own["momentum_buffer"] = wrap(np.zeros(param._array.shape, param._array.dtype))
+            if trace is not None:
+                trace.keep_state(self, param, "momentum_buffer")
+                trace.change("muon", _update, [param, own["momentum_buffer"]], param._grad, *numbers)
+                continue
+            _update(param._array, own["momentum_buffer"]._array, param._grad._array, *numbers)
+            storage.written(param._array)
+
+
+def _update(p: np.ndarray, buffer: np.ndarray, g: np.ndarray, lr: float, decay: float, momentum: float, nesterov: bool,
+            coefficients: tuple[float, float, float], steps: float, eps: float, adjust: str | None) -> None:  # fmt: skip
+    """Update a parameter and its momentum."""
+    work = work_type(p.dtype)
+    state, g = {"b": buffer.astype(work)}, g.astype(work)
+    update = blend(state, "b", g, 1 - momentum)
+    buffer[...] = update
+    if nesterov:
+        update = blend({"g": g}, "g", update, momentum)
+    update = orthogonal(update, coefficients, int(steps), eps)
+    p *= 1 - lr * decay
+    p -= lr * _scale(p.shape, adjust) * update.astype(work)
 
 
 def orthogonal(

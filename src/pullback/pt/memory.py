@@ -10,6 +10,7 @@ from .. import dtypes
 from ..autograd.graph import LEAF
 from ..device import sparse_coo
 from ..dtypes import dtype
+from ..ops.compressed import LAYOUTS, sparse_compressed_tensor
 from ..ops.part import strided
 from ..ops.sparse import sparse_coo_tensor
 from ..outcome import wrap
@@ -112,10 +113,14 @@ def typed_tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad
 
 
 def sparse_tensor(layout: Any, parts: Any) -> Tensor:
-    """A sparse tensor from its places, its values, its size and whether it is coalesced."""
-    if layout is not sparse_coo or type(parts) is not tuple or len(parts) not in (3, 4) or not all(isinstance(p, Tensor) for p in parts[:2]):
-        raise LoadError("a sparse tensor of the file is damaged, or not in coordinate form")
+    """A sparse tensor: in coordinates from places, values, size and whether it is coalesced; compressed from pointers, places, values and size."""
+    several = 3 if layout in LAYOUTS else 2  # tensors, before the rest
+    if layout not in (sparse_coo, *LAYOUTS) or type(parts) is not tuple or len(parts) not in (several + 1, 4) or not all(
+            isinstance(p, Tensor) for p in parts[:several]):  # fmt: skip
+        raise LoadError("a sparse tensor of the file is damaged")
     try:
+        if layout in LAYOUTS:
+            return sparse_compressed_tensor(parts[0], parts[1], parts[2], tuple([whole(n) for n in parts[3]]), layout=layout)
         return sparse_coo_tensor(parts[0], parts[1], tuple([whole(n) for n in parts[2]]), is_coalesced=bool(*parts[3:]))
     except (RuntimeError, TypeError, ValueError) as error:
         raise LoadError(f"a sparse tensor of the file is damaged: {error}") from None

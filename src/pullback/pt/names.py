@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from .. import dtypes
-from ..device import Layout, device, sparse_coo, strided
+from ..device import Layout, device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..dtypes import dtype
 from ..nn.modules.module import _KINDS as KINDS
 from ..nn.modules.module import Module
@@ -91,7 +91,7 @@ def _device(budget: Budget, kind: Any, index: Any = None) -> device:
 
 def layout(name: Any) -> Layout:
     """The layout of that name."""
-    for known in (strided, sparse_coo):
+    for known in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
         if repr(known) == name:
             return known
     raise LoadError("a layout of the file is not known")
@@ -256,6 +256,6 @@ def _in_nn(path: str) -> Any:
     module, _, name = path.rpartition(".")
     ours = sys.modules.get("pullback" + module.removeprefix("torch")) if module.startswith("torch.nn.") else None
     thing = getattr(ours, name, None)
-    if isinstance(thing, type) and thing.__module__.startswith("pullback.nn."):
+    if isinstance(thing, type) and thing.__module__.partition(".")[2].startswith("nn."):
         return thing
     return thing if isinstance(thing, FunctionType) and module == "torch.nn.functional" else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import storage
-from ..device import Layout, MemoryFormat
+from ..device import Layout, MemoryFormat, sparse_coo
 from ..device import device as Device
 from ..dtypes import OF_NUMPY, dtype
 from ..nn.parameter import Parameter, is_lazy
@@ -99,6 +99,8 @@ class Pickler(pickle._Pickler):
         if type(t) is Parameter:
             args = t.detach(), t.requires_grad, OrderedDict()
             return (PARAMETER_WITH_STATE, (*args, state)) if state else (PARAMETER, args)
+        if t.is_sparse and t.layout is not sparse_coo:
+            return SPARSE_TENSOR, (t.layout, (*map(wrap, t._array.pointers()), t.values(), t.shape))
         if t.is_sparse:
             return SPARSE_TENSOR, (t.layout, (t._indices(), t._values(), t.shape, t.is_coalesced()))
         dense = t if _lies_densely(t._array) else wrap(np.ascontiguousarray(t._array).reshape(t._array.shape))

@@ -1,4 +1,4 @@
-"""PyTorch's CPU random streams, bit for bit, on NumPy alone.
+"""PyTorch's CPU random streams, bit for bit, on NumPy; kernels make the same numbers where there are many.
 
 ``Generator`` is ``torch.Generator`` for the CPU. Its words come from the Mersenne Twister mt19937 (Matsumoto
 & Nishimura, *ACM TOMACS* 8, 1998), seeded with the low 32 bits of the seed: NumPy has the same one. Every
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .. import kernels
 from . import rejection
 from .ranges import (
     INT64,
@@ -67,6 +68,18 @@ STATE = np.dtype([
 def normal_pair(u1: float, u2: float) -> tuple[float, float]:
     radius, angle = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
     return radius * math.cos(angle), radius * math.sin(angle)
+
+
+def widened(words: Array) -> Array:
+    """Wide words, from two each."""
+    return words.astype(BIG32).view(BIG64).astype(np.uint64)
+
+
+def unit_of(words: Array) -> Array:
+    """Float32 multiples of 2**-24 in [0, 1)."""
+    x = (words & 0xFFFFFF).astype(FLOAT32)
+    x *= 2.0**-24
+    return x
 
 
 class Generator:
@@ -184,7 +197,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator at the same place."""
-        return Generator().set_state(self.get_state())
+        return type(self)().set_state(self.get_state())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Generator, (), self.get_state()
@@ -201,22 +214,27 @@ class Generator:
             self._place = stop
             return self._block[start:stop]
         rest, more = self._block[start:], stop - TWISTER
-        made = self._bits.random_raw(-(-more // TWISTER) * TWISTER).astype(np.uint32)
+        blocks = -(-more // TWISTER)
+        made = kernels.run("random", "words", more, self._bits, blocks)
+        if made is None:
+            made = self._bits.random_raw(blocks * TWISTER).astype(np.uint32)
         self._block, self._place = made[-TWISTER:].copy(), TWISTER - (len(made) - more)
         return np.concatenate((rest, made[:more])) if len(rest) else made[:more]
 
-    def _wide_words(self, count: int) -> Array:
-        return self._words(2 * count).astype(BIG32).view(BIG64).astype(np.uint64)
-
-    def _unit32(self, count: int) -> Array:
-        """Float32 multiples of 2**-24 in [0, 1)."""
-        x = (self._words(count) & 0xFFFFFF).astype(FLOAT32)
-        x *= 2.0**-24
+    def _unit32(self, count: int, width: float = 1.0, shift: float = 0.0, end: float = 1.0, first: float = 0.0) -> Array:
+        """Float32 multiples of 2**-24 in [0, 1), times ``width`` and plus ``shift``; ``first`` where rounding gives ``end``."""
+        words = self._words(count)
+        x = kernels.run("random", "uniform", count, words, width, shift, end, first)
+        if x is None:
+            x = fused(unit_of(words), width, shift)
+            x[x == end] = first
         return x
 
     def _unit64(self, count: int) -> Array:
         """Float64 multiples of 2**-53 in [0, 1)."""
-        return (self._wide_words(count) & (2**53 - 1)).view(np.int64) * 2.0**-53
+        words = self._words(2 * count)
+        x = kernels.run("random", "uniform_wide", count, words)
+        return (widened(words) & (2**53 - 1)).view(np.int64) * 2.0**-53 if x is None else x
 
     def _uniforms(self, expected: int) -> Generated[float, None, None]:
         """Float64 uniforms one by one, made from what is left of a block at a time; when closed, the unused go back."""
@@ -285,6 +303,8 @@ class Generator:
             x[x == end] = first  # which rounding may have reached
             return x
 
+        if dtype == FLOAT32:
+            return self._fill(shape, dtype, lambda count: self._unit32(count, width, shift, float(end), float(first)))
         return self._fill(shape, dtype, draw)
 
     def normal(
@@ -318,23 +338,31 @@ class Generator:
         return self._fill(shape, dtype, lambda n: narrow(fused(self._pairwise_normals(n), std, mean), dtype))
 
     def _block_normals(self, count: int, dtype: DType, mean: float, std: float) -> Array:
-        real, unit = (FLOAT64, self._unit64) if dtype == FLOAT64 else (FLOAT32, self._unit32)
+        real, source = (FLOAT64, self._unit64) if dtype == FLOAT64 else (FLOAT32, self._words)
         with np.errstate(over="ignore"):
             mean, std = float(real.type(mean)), float(real.type(std))
+
+        def normals(x: Array) -> Array:
+            if real == FLOAT32:
+                fast = kernels.run("random", "normal", x.size, x, mean, std)
+                if fast is not None:
+                    return fast
+                x = unit_of(x)
+            return fused(box_muller(x), std, mean)
 
         out = np.empty(count, dtype)
         over = count % 16
         whole = count - over
         for start in range(0, whole, CHUNK):
             stop = min(start + CHUNK, whole)
-            uniform = unit(stop - start)
+            x = source(stop - start)
             last = stop == whole and over > 0
             if last:
                 # The last 16 are drawn anew, after a uniform for each one over (but in 16-bit dtypes).
                 if dtype == real:
-                    unit(over)
-                uniform = np.concatenate((uniform, unit(16)))
-            normal = narrow(fused(box_muller(uniform), std, mean), dtype)
+                    source(over)
+                x = np.concatenate((x, source(16)))
+            normal = narrow(normals(x), dtype)
             out[start:stop] = normal[: stop - start]
             if last:
                 out[-16:] = normal[-16:]
@@ -385,7 +413,7 @@ class Generator:
     def _integers(self, shape: Shape, dtype: DType, first: int, size: int, wide: bool) -> Array:
         def draw(count: int) -> Array:
             if wide:
-                words = self._wide_words(count)
+                words = widened(self._words(2 * count))
                 if size < 2**64:
                     words %= np.uint64(size)
                 words += np.uint64(first % 2**64)
@@ -427,8 +455,12 @@ class Generator:
         place = np.arange(n)
         if n < 2:
             return place
+        words = self._words(n - 1)
+        fast = kernels.run("random", "shuffle", n, words, place)
+        if fast is not None:
+            return fast
         target = place.copy()
-        target[:-1] += self._words(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+        target[:-1] += words % np.arange(n, 1, -1, dtype=np.uint32)
         key = (target << 32) | place
         key.sort()
         again = np.flatnonzero(key[1:] >> 32 == key[:-1] >> 32)
@@ -449,7 +481,7 @@ class Generator:
         view = order.data
         for start in range(0, n, CHUNK):
             stop = min(start + CHUNK, n)
-            target = self._wide_words(stop - start) % np.arange(start + 1, stop + 1, dtype=np.uint64)
+            target = widened(self._words(2 * (stop - start))) % np.arange(start + 1, stop + 1, dtype=np.uint64)
             for i, j in enumerate(target.tolist(), start):
                 view[i] = i
                 view[i], view[j] = view[j], i
@@ -475,10 +507,15 @@ class Generator:
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         # u < p on the words of u: the 21 bits on top decide, but for one time in two million.
-        top, rest = divmod(math.ceil(p * 2**53), 2**32)
+        limit = math.ceil(p * 2**53)
+        top, rest = divmod(limit, 2**32)
 
         def draw(count: int) -> Array:
-            words = self._words(2 * count).reshape(-1, 2)
+            words = self._words(2 * count)
+            fast = kernels.run("random", "coins", count, words, limit, dtype)
+            if fast is not None:
+                return fast
+            words = words.reshape(-1, 2)
             high = words[:, 0] & 0x1FFFFF
             hit = high < top
             tied = np.flatnonzero(high == top)

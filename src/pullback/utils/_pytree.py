@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["PyTree", "TreeSpec", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only",
-           "tree_structure", "tree_unflatten", "register_pytree_node"]  # fmt: skip
+__all__ = [
+    "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SUPPORTED_NODES", "SequenceKey", "TreeSpec", "keystr", "register_pytree_node",
+    "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path", "tree_iter", "tree_leaves", "tree_map", "tree_map_",
+    "tree_map_only", "tree_map_with_path", "tree_structure", "tree_unflatten",
+]  # fmt: skip
 
 PyTree = Any
 
@@ -36,40 +39,120 @@ class TreeSpec(NamedTuple):
         return f"TreeSpec({self.type.__name__}, {self.context}, [{separator.join([c.text(indent + 2) for c in self.children])}])"
 
 
-LEAF = TreeSpec(None, None, ())
-_registered: dict[type, tuple[Callable, Callable]] = {}
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __new__(cls) -> LeafSpec:
+        return super().__new__(cls, None, None, ())
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **kwargs: Any) -> None:
-    """Make a class a kind of nest: ``flatten_fn(x)`` gives (children, context), ``unflatten_fn(children, context)`` rebuilds."""
-    _registered[cls] = flatten_fn, unflatten_fn
+class NodeDef(NamedTuple):
+    """How a kind of nest is taken apart and put together."""
+
+    type: Any
+    flatten_fn: Callable
+    unflatten_fn: Callable
+    flatten_with_keys_fn: Callable | None = None
+
+
+LEAF = LeafSpec()
+
+
+class MappingKey(NamedTuple):
+    """A step of a path: into a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        return mapping[self.key]
+
+
+class SequenceKey(NamedTuple):
+    """A step of a path: into a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        return sequence[self.idx]
+
+
+class GetAttrKey(NamedTuple):
+    """A step of a path: to an attribute, such as a field of a named tuple."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        return getattr(obj, self.name)
+
+
+def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, *, flatten_with_keys_fn: Callable | None = None,
+                         **kwargs: Any) -> None:  # fmt: skip
+    """Make a class a kind of nest.
+
+    Args:
+        flatten_fn: gives (children, context).
+        unflatten_fn: rebuilds, from children and context.
+        flatten_with_keys_fn: gives (pairs of key and child, context), for :func:`tree_flatten_with_path`.
+    """
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _of_mapping(cls: Any) -> NodeDef:
+    return NodeDef(cls, lambda m: (list(m.values()), list(m)), lambda values, keys: cls(zip(keys, values)))
+
+
+def _of_sequence(cls: Any) -> NodeDef:
+    return NodeDef(cls, lambda s: (list(s), None), lambda parts, _: cls(parts))
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _of_sequence(cls) for cls in (list, tuple, deque)}
+SUPPORTED_NODES |= {cls: _of_mapping(cls) for cls in (dict, OrderedDict)}
+SUPPORTED_NODES[defaultdict] = NodeDef(defaultdict, lambda m: (list(m.values()), (m.default_factory, list(m))),
+                                       lambda values, context: defaultdict(context[0], zip(context[1], values)))  # fmt: skip
+SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
+
+
+def _get_node_type(tree: Any) -> Any:
+    """What kind of nest it is, if it is one: its class, or ``namedtuple`` for all of these."""
+    cls = type(tree)
+    named = isinstance(tree, tuple) and hasattr(tree, "_fields") and not isinstance(tree, TreeSpec)
+    return namedtuple if named and cls not in SUPPORTED_NODES else cls
 
 
 def _children(tree: Any) -> tuple[list[Any], Any] | None:
-    cls = type(tree)
+    kind = SUPPORTED_NODES.get(_get_node_type(tree))
+    if kind is None:
+        return None
+    children, context = kind.flatten_fn(tree)
+    return list(children), context
+
+
+def _dict_flatten_with_keys(mapping: Any) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    return [(MappingKey(key), value) for key, value in mapping.items()], list(mapping)
+
+
+def _steps(tree: Any, children: list[Any]) -> list[Any]:
+    """The keys of a nest's children."""
+    cls = _get_node_type(tree)
+    if (with_keys := SUPPORTED_NODES[cls].flatten_with_keys_fn) is not None:
+        return [key for key, _ in with_keys(tree)[0]]
+    if cls is namedtuple:
+        return [*map(GetAttrKey, tree._fields)]
+    if cls in (dict, OrderedDict, defaultdict):
+        return [*map(MappingKey, tree)]
     if cls in (list, tuple, deque):
-        return list(tree), None
-    if cls in (dict, OrderedDict):
-        return list(tree.values()), list(tree.keys())
-    if cls is defaultdict:
-        return list(tree.values()), (tree.default_factory, list(tree.keys()))
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return list(tree), None
-    if cls in _registered:
-        children, context = _registered[cls][0](tree)
-        return list(children), context
-    return None
-
-
-def _rebuilt(spec: TreeSpec, children: list[Any]) -> Any:
-    cls = spec.type
-    if cls in (dict, OrderedDict):
-        return cls(zip(spec.context, children))
-    if cls is defaultdict:
-        return defaultdict(spec.context[0], zip(spec.context[1], children))
-    if cls in _registered:
-        return _registered[cls][1](children, spec.context)
-    return cls(*children) if hasattr(cls, "_fields") else cls(children)
+        return [*map(SequenceKey, range(len(children)))]
+    raise ValueError(f"Did not find a flatten_with_keys_fn for type: {cls}. Please pass a flatten_with_keys_fn argument to "
+                     "register_pytree_node.")  # fmt: skip
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -87,7 +170,37 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
     if found is None:
         leaves.append(node)
         return LEAF
-    return TreeSpec(type(node), found[1], tuple([_walk(c, is_leaf, leaves) for c in found[0]]))
+    return TreeSpec(_get_node_type(node), found[1], tuple([_walk(c, is_leaf, leaves) for c in found[0]]))
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """Pairs of the path to a leaf and the leaf, in order, and the structure.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_flatten_with_path({"a": 1, "b": (2, 3)})[0]]
+    [("['a']", 1), ("['b'][0]", 2), ("['b'][1]", 3)]
+    """
+    return list(_paths(tree, is_leaf, ())), tree_structure(tree, is_leaf)
+
+
+def _paths(node: Any, is_leaf: Callable[[Any], bool] | None, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    found = None if is_leaf is not None and is_leaf(node) else _children(node)
+    if found is None:
+        yield path, node
+        return
+    for step, child in zip(_steps(node, found[0]), found[0]):
+        yield from _paths(child, is_leaf, (*path, step))
+
+
+def tree_map_with_path(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """:func:`tree_map`, ``fn`` being given the path to the leaf first."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(r, is_leaf) for r in rests]
+    return tree_unflatten([fn(path, *xs) for (path, leaf), *rest in zip(pairs, *others) for xs in [(leaf, *rest)]], spec)
+
+
+def keystr(path: tuple[Any, ...]) -> str:
+    """A path as Python would write it."""
+    return "".join(map(str, path))
 
 
 def tree_unflatten(leaves: Any, spec: Any) -> Any:
@@ -98,7 +211,7 @@ def tree_unflatten(leaves: Any, spec: Any) -> Any:
 
 
 def _built(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
-    return next(leaves) if spec.type is None else _rebuilt(spec, [_built(c, leaves) for c in spec.children])
+    return next(leaves) if spec.type is None else SUPPORTED_NODES[spec.type].unflatten_fn([_built(c, leaves) for c in spec.children], spec.context)
 
 
 def tree_map(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

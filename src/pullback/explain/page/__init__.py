@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..record import plain
+from ..record import Values, plain
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
@@ -34,36 +34,54 @@ def asset(name: str) -> str:
 
 def page(e: Explanation) -> str:
     """The page of an explanation."""
-    data = e.to_dict()
-    few = 64 if len(e.steps) <= MANY else 4
-    data = {**data, "steps": slim(data["steps"], few), "leaves": slim(data["leaves"], few)}
-    rules: dict[str, int] = {}
-    for step in data["steps"]:
-        for handed in step["downstream"]:
-            handed["rule"] = rules.setdefault(handed["rule"], len(rules))
-    data["rules"] = list(rules)
-    data["sources"] = sources(e)
-    data["seeds"] = plain(seeds(e))
     return filled("page.html", {
         "title": f"Backward pass {e.number}",
         "css": asset("page.css"),
         "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
         "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
-        "data": embedded(data),
+        "data": embedded(packed(e)),
     })  # fmt: skip
 
 
-def slim(data: Any, few: int) -> Any:
-    """In six digits, and without the elements of arrays of more than a few."""
-    if isinstance(data, list):
-        return [slim(v, few) for v in data]
-    if isinstance(data, float):
-        return float(f"{data:.6g}")
-    if not isinstance(data, dict):
-        return data
-    if "norm" in data and math.prod(data["shape"]) > few:
-        data = {**data, "values": None}
-    return {k: v if k in ("shape", "dtype") else slim(v, few) for k, v in data.items()}
+def packed(e: Explanation) -> dict[str, Any]:
+    """What the page shows, in few bytes: rows in the place of objects, each text and each array's numbers once. ``data.js`` unpacks it."""
+    texts: dict[str | None, int] = {}
+    numbers: dict[int, int] = {}
+    rows: list[Any] = []
+    few = 64 if len(e.steps) <= MANY else 4
+
+    def text(value: str | None) -> int:
+        return texts.setdefault(value, len(texts))
+
+    def number(v: Values | None) -> int:
+        if v is None:
+            return -1
+        if id(v) not in numbers:
+            numbers[id(v)] = len(rows)
+            values = rounded(v.values) if v.size <= few else None
+            rows.append([v.shape, text(v.dtype), *map(rounded, (v.norm, v.mean, v.min, v.max, v.zeros)), v.nan, v.inf, values, v.stored])
+        return numbers[id(v)]
+
+    def kinds(dtype: Any) -> Any:
+        return [text(d) for d in dtype] if isinstance(dtype, list) else text(dtype)
+
+    steps = [[text(s.op), text(s.name), text(s.module), s.call, text(s.file), s.line, text(s.code), s.shape, kinds(s.dtype),
+              [number(v) for v in s.upstream],
+              [[text(d.argument), d.step, text(d.leaf), text(d.rule), number(d.gradient)] for d in s.downstream],
+              [[text(k.name), k.shape, k.bytes] for k in s.kept], s.hooks] for s in e.steps]  # fmt: skip
+    leaves = [[text(leaf.name), leaf.shape, text(leaf.dtype), number(leaf.gradient), rounded(leaf.before),
+               [[u.step, number(u.gradient)] for u in leaf.uses]] for leaf in e.leaves]  # fmt: skip
+    roots = [{"name": r.name, "step": r.step, "seed": number(r.seed), "given": r.given} for r in e.roots]
+    file, line = e.place or (None, None)
+    return {"pass": e.number, "file": file, "line": line, "roots": roots, "steps": steps, "leaves": leaves, "findings": plain(e.findings),
+            "numbers": rows, "texts": list(texts), "sources": sources(e), "seeds": plain(seeds(e))}  # fmt: skip
+
+
+def rounded(x: Any) -> Any:
+    """Numbers, also in lists, in six digits; what JSON has no number for as text."""
+    if x.__class__ is float:
+        return float(f"{x:.6g}") if math.isfinite(x) else str(x)
+    return [rounded(v) for v in x] if x.__class__ is list else plain(x)
 
 
 def filled(template: str, parts: dict[str, str]) -> str:

@@ -5,8 +5,22 @@
 // where a group would hold too many items for a picture, runs of steps.
 
 const explanation = JSON.parse(document.getElementById("data").textContent);
-const steps = explanation.steps, leaves = explanation.leaves, roots = explanation.roots;
-for (const step of steps) for (const d of step.downstream) d.rule = explanation.rules[d.rule];
+const { roots, texts } = explanation;
+
+// Rows become objects, as in the explanation's own data.
+const numbersIn = explanation.numbers.map(([shape, dtype, norm, mean, min, max, zeros, nan, inf, values, stored]) =>
+  ({ shape, dtype: texts[dtype], norm, mean, min, max, zeros, nan, inf, values, stored }));
+const numbersAt = (i) => (i < 0 ? null : numbersIn[i]);
+const steps = explanation.steps.map(([op, name, module, call, file, line, code, shape, dtype, upstream, downstream, kept, hooks], i) => ({
+  number: i + 1, op: texts[op], name: texts[name], module: texts[module], call, file: texts[file], line, code: texts[code], shape,
+  dtype: [dtype].flat().map((d) => texts[d]), upstream: upstream.map(numbersAt), hooks,
+  downstream: downstream.map(([argument, step, leaf, rule, gradient]) => ({ argument: texts[argument], step, leaf: texts[leaf], rule: texts[rule], gradient: numbersAt(gradient) })),
+  kept: kept.map(([name, shape, bytes]) => ({ name: texts[name], shape, bytes })),
+}));
+const leaves = explanation.leaves.map(([name, shape, dtype, gradient, before, uses]) => ({
+  name: texts[name], shape, dtype: texts[dtype], gradient: numbersAt(gradient), before, uses: uses.map(([step, gradient]) => ({ step, gradient: numbersAt(gradient) })),
+}));
+for (const root of roots) root.seed = numbersAt(root.seed);
 const MOST = 80; // items that a group may hold; beyond, they are put in runs
 const START = steps.length > 500 ? 45 : 90; // items to show at first, at most: of a large graph fewer, to open quickly
 

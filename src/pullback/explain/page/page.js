@@ -65,7 +65,7 @@ function openAll(open) {
 // The first picture: as many modules opened as can still be read; where even few are too many, the end at the output.
 function start() {
   let before = null;
-  for (const limit of [START, 45, 25, 12]) {
+  for (const limit of new Set([START, 45, 25, 12])) {
     opened.clear();
     opened.add("");
     openAsFits(limit);

@@ -17,11 +17,12 @@ function numbers(v) {
   if (!v) return make("p", {}, "none");
   const rows = [["shape", sizeText(v.shape)], ["norm", numberText(v.norm)], ["mean", numberText(v.mean)],
     ["range", `${numberText(v.min)} to ${numberText(v.max)}`], ["zeros", `${+(v.zeros * 100).toFixed(1)} %`]];
+  if (v.stored !== null) rows.push(["stored", `${v.stored}, sparse`]);
   if (v.nan) rows.push(["nan", v.nan]);
   if (v.inf) rows.push(["inf", v.inf]);
   const single = v.shape.every((n) => n === 1);
   const list = make("dl", { class: "numbers" }, ...rows.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(text)))));
-  return make("div", {}, v.values !== null ? matrix(v.values, v.shape) : "", single ? "" : list);
+  return make("div", {}, v.values !== null && (single || v.zeros < 1) ? matrix(v.values, v.shape) : "", single ? "" : list);
 }
 
 // Up to two dimensions as they are; of more, the last two, one below another.
@@ -61,7 +62,7 @@ function showStep(n) {
   const s = steps[n - 1];
   panel.append(make("p", { class: "step-head" }, `${n}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`));
   const where = [s.module ? s.module + (s.call > 1 ? ` (call ${s.call})` : "") : null, s.line ? `${fileName(s.file)}:${s.line}` : null,
-    `${sizeText(s.shape)} ${[s.dtype].flat()[0]}`].filter(Boolean).join(" · ");
+    `${sizeText(s.shape)} ${s.dtype[0]}`].filter(Boolean).join(" · ");
   panel.append(make("p", { class: "where" }, where));
   s.upstream.forEach((v, i) => {
     if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, s.upstream.length > 1 ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
@@ -95,14 +96,18 @@ const lineElements = new Map(); // "file:line" -> element
 
 function buildCode() {
   const panel = document.getElementById("code"), byLine = new Map();
-  for (const s of steps) if (s.line) byLine.set(`${s.file}:${s.line}`, [...(byLine.get(`${s.file}:${s.line}`) || []), s.number]);
+  for (const s of steps) {
+    const key = `${s.file}:${s.line}`;
+    if (s.line && !byLine.has(key)) byLine.set(key, []);
+    if (s.line) byLine.get(key).push(s.number);
+  }
   for (const [file, lines] of Object.entries(explanation.sources)) {
     panel.append(make("h3", { title: file }, file.replaceAll("\\", "/").split("/").slice(-2).join("/")));
     lines.forEach((text, i) => {
       const key = `${file}:${i + 1}`, numbersOf = byLine.get(key);
       const content = [make("span", { class: "number" }, String(i + 1)), make("span", {}, text || " ")];
       const line = numbersOf
-        ? make("button", { class: "line", "data-steps": numbersOf.join(" "), "aria-label": `line ${i + 1}: ${text.trim()}; ${numbersOf.length} step${numbersOf.length > 1 ? "s" : ""}`,
+        ? make("button", { class: "line", "data-steps": numbersOf.length, "aria-label": `line ${i + 1}: ${text.trim()}; ${numbersOf.length} step${numbersOf.length > 1 ? "s" : ""}`,
             onclick: () => go(numbersOf[(numbersOf.indexOf(current) + 1) % numbersOf.length]) }, ...content)
         : make("div", { class: "line" }, ...content);
       lineElements.set(key, line);
@@ -143,9 +148,12 @@ function buildSeed() {
   }
 }
 
-function buildLeaves() {
-  const rows = leaves.map((leaf) => make("tr", {}, make("td", {}, make("button", { class: "link", onclick: () => chosen(items.get("l:" + leaf.name)) }, leaf.name)),
-    make("td", {}, sizeText(leaf.shape)), make("td", {}, numberText(leaf.gradient.norm)), make("td", {}, String(leaf.uses.length || 1))));
+// Thousands of rows take long to lay out: they come when asked for.
+function buildLeaves(most = 100) {
+  const row = (leaf) => make("tr", {}, make("td", {}, make("button", { class: "link", onclick: () => chosen(items.get("l:" + leaf.name)) }, leaf.name)),
+    make("td", {}, sizeText(leaf.shape)), make("td", {}, numberText(leaf.gradient.norm)), make("td", {}, String(leaf.uses.length || 1)));
   const head = make("tr", {}, ...["leaf", "shape", "gradient norm", "uses"].map((t) => make("th", { scope: "col" }, t)));
-  document.getElementById("leaves").append(make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))));
+  const more = leaves.length > most ? make("button", { onclick: () => buildLeaves(Infinity) }, `Show all ${leaves.length} leaves`) : null;
+  document.getElementById("leaves").replaceChildren(...[make("div", { class: "scroll" },
+    make("table", {}, make("thead", {}, head), make("tbody", {}, ...leaves.slice(0, most).map(row)))), more].filter(Boolean));
 }

@@ -141,8 +141,8 @@ class Module(Hookable, Stateful):
             members = own.get(kind)
             if members is not None and name in members:
                 value = members[name]
-                if members.__class__ is Members and members.owner() is self:
-                    own[name] = value
+                if members.__class__ is Members and members.owner() is self and type(self).__getattr__ is Module.__getattr__:
+                    own[name] = value  # a subclass that has its own wants to be asked every time
                 return value
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -558,8 +558,8 @@ class Module(Hookable, Stateful):
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self: Self) -> Self:
-        """Accepted for compatibility; does nothing."""
-        return self
+        """Move parameters and buffers to memory that processes share; see :meth:`Tensor.share_memory_`."""
+        return self._apply(lambda t: t.share_memory_())
 
     def train(self: Self, mode: bool = True) -> Self:
         """Set ``training`` on every module of the tree, which dropout, batch norm and the like look at."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -31,14 +32,12 @@ States = tuple[Tensor, ...]
 def _run(mode: str, input: Tensor, states: States, weights: list[Tensor], bias: bool, spans: Spans) -> States:
     """One layer in one direction: the states after each step, from the inputs of each, both in rows."""
     w_ih, w_hh, *rest = weights
-    if mode == "GRU":
-        b_ih, b_hh = rest if bias else (None, None)
-        return (gru(F.linear(input, w_ih, b_ih), *states, w_hh, b_hh, spans),)
-    x = F.linear(input, w_ih, rest[0] + rest[1] if bias else None)
+    b_ih, b_hh, *projection = rest if bias else (None, None, *rest)
     if mode == "LSTM":
-        projection = rest[2 * bias] if len(rest) > 2 * bias else None
-        return lstm(x, *states, w_hh, projection, spans)
-    return (elman(x, *states, w_hh, spans, mode == "RNN_RELU"),)
+        return lstm(input, *states, w_ih, w_hh, b_ih, b_hh, projection[0] if projection else None, spans)[:2]
+    if mode == "GRU":
+        return gru(input, *states, w_ih, w_hh, b_ih, b_hh, spans)[:1]
+    return (elman(input, *states, w_ih, w_hh, b_ih, b_hh, spans, mode == "RNN_RELU"),)
 
 
 class RNNBase(Module):
@@ -117,9 +116,10 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
             self._check_input(data, 2)
-            states = self._first_states(data, hx, int(batch_sizes[0]))
-            output, last = self._run_layers(data, _permuted(states, order), batch_sizes.tolist())
-            return PackedSequence(output, batch_sizes, order, back), self._as_given(_permuted(last, back))
+            sizes = batch_sizes.tolist()
+            states = self._first_states(data, _permuted(hx, order), sizes[0])
+            output, last = self._run_layers(data, states, tuple(zip(accumulate(sizes, initial=0), accumulate(sizes))))
+            return PackedSequence(output, batch_sizes, order, back), _permuted(self._as_given(last), back)
         batched = input.dim() == 3
         if not batched and input.dim() != 2:
             raise ValueError(f"{self._kind}: Expected input to be 2D or 3D, got {input.dim()}D instead")
@@ -130,7 +130,7 @@ class RNNBase(Module):
         steps, batch = x.shape[:2]
         if steps == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        output, last = self._run_layers(x.flatten(0, 1), self._first_states(x, hx, batch), [batch] * steps)
+        output, last = self._run_layers(x.flatten(0, 1), self._first_states(x, hx, batch), _spans(steps, batch))
         output = output.unflatten(0, (steps, batch))
         if not batched:
             return output.squeeze(1), self._as_given(tuple(s.squeeze(1) for s in last))
@@ -166,30 +166,28 @@ class RNNBase(Module):
             raise RuntimeError("input.size(-1) must be equal to input_size. "
                                f"Expected {self.input_size}, got {x.size(-1)}")  # fmt: skip
 
-    def _first_states(self, x: Tensor, hx: Any, batch: int) -> States:
-        """The states to begin with: those given, if they fit, or zeros."""
+    def _first_states(self, x: Tensor, hx: Any, batch: int) -> list[States]:
+        """The states of each layer to begin with: those given, if they fit, or zeros."""
         layers = len(self._all_weights)
-        shapes = [(layers, batch, self.proj_size or self.hidden_size), (layers, batch, self.hidden_size)]
+        shapes = [(batch, self.proj_size or self.hidden_size), (batch, self.hidden_size)]
         if hx is None:
-            return tuple(zeros(shape, dtype=x.dtype) for shape in shapes[: 1 + (self.mode == "LSTM")])
+            return [tuple([zeros(shape, dtype=x.dtype) for shape in shapes[: 1 + (self.mode == "LSTM")]])] * layers
         states = tuple(hx) if self.mode == "LSTM" else (hx,)
         for i, (state, shape) in enumerate(zip(states, shapes)):
-            if state.shape != shape:
+            if state.shape != (layers, *shape):
                 which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
-                raise RuntimeError(f"Expected {which} size {shape}, got {list(state.shape)}")
-        return states
+                raise RuntimeError(f"Expected {which} size {(layers, *shape)}, got {list(state.shape)}")
+        return list(zip(*(state.unbind(0) for state in states)))
 
-    def _run_layers(self, x: Tensor, states: States, sizes: list[int]) -> tuple[Tensor, States]:
+    def _run_layers(self, x: Tensor, first: list[States], spans: Spans) -> tuple[Tensor, States]:
         """The last layer's outputs, in rows like the inputs, and all layers' last states."""
-        spans = [(end - size, end) for size, end in zip(sizes, accumulate(sizes))]
-        first = list(zip(*(state.unbind(0) for state in states)))
         last, outputs = [], []
         for k, weights in enumerate(self.all_weights):
             backwards = self.bidirectional and k % 2 == 1
             order = spans[::-1] if backwards else spans
             after = _run(self.mode, x, first[k], weights, self.bias, order)
             outputs.append(after[0])
-            last.append([_last(state, order, sizes[0]) for state in after])
+            last.append([_last(state, order, spans[0][1]) for state in after])
             if backwards or not self.bidirectional:
                 x = cat(outputs, 1) if backwards else outputs[0]
                 outputs = []
@@ -214,8 +212,17 @@ class RNNBase(Module):
         return ", ".join(parts)
 
 
-def _permuted(states: States, order: Tensor | None) -> States:
-    return states if order is None else tuple(state.index_select(1, order) for state in states)
+@lru_cache(64)
+def _spans(steps: int, batch: int) -> Spans:
+    """The rows of each step, where all sequences take all steps."""
+    return tuple([(i * batch, (i + 1) * batch) for i in range(steps)])
+
+
+def _permuted(states: Any, order: Tensor | None) -> Any:
+    """Both states, or the only one, with sequences in another order."""
+    if order is None or states is None:
+        return states
+    return states.index_select(1, order) if isinstance(states, Tensor) else tuple(state.index_select(1, order) for state in states)
 
 
 def _last(states: Tensor, spans: Spans, batch: int) -> Tensor:
@@ -354,7 +361,7 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, "
                                    f"expected {self.hidden_size}")  # fmt: skip
         weights = [self.weight_ih, self.weight_hh] + ([self.bias_ih, self.bias_hh] if self.bias else [])
-        after = _run(self.mode, x, states, weights, self.bias, [(0, len(x))])
+        after = _run(self.mode, x, states, weights, self.bias, ((0, len(x)),))
         return after if batched else tuple(state.squeeze(0) for state in after)
 
     def extra_repr(self) -> str:

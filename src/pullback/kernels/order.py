@@ -1,0 +1,163 @@
+"""The few largest or smallest elements of rows, the largest or smallest of columns, and places in sorted sequences.
+
+NaN is above all numbers; of equal elements the first counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import I32, I64, Function, Type, Value
+from .rows import TYPES, Kernel
+
+FEW = 32  # that are kept in order while a row goes by
+LEAST = {32: -(1 << 31), 64: -(1 << 63)}
+
+
+def _key(f: Function, x: Value, largest: bool) -> Value:
+    """An integer that is in the order of numbers, or in the opposite one."""
+    bits = f.convert("bitcast", x + 0.0, x.type.integers)  # one zero
+    top = (1 << x.type.bits - 1) - 1
+    key = f.select(f.compare("uno", x, 0.0), top - 1, bits ^ ((bits >> x.type.bits - 1) & top))
+    return key if largest else ~key
+
+
+@lru_cache(None)
+def _few(d: np.dtype, largest: bool) -> Callable:
+    """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``out``."""
+    k = Kernel("few", TYPES[d], ["x", "keys", "out"], ["n", "count"])
+    f, n, count, number = k.f, k["n"], k["count"], k.type.integers
+    with f.loop(f["from"], f["to"]) as row:
+        x, keys, out = f.at(k["x"], row * n, k.type), f.at(k["keys"], row * count, number), f.at(k["out"], row * count, I64)
+        with f.loop(0, count) as i:
+            f.store(f.constant(LEAST[number.bits], number), f.at(keys, i, number))
+        last = f.variable(LEAST[number.bits], number)
+
+        def insert(key: Value, at: Value) -> None:
+            """Before all that are smaller, which move on; the last falls out."""
+            place = f.variable(count - 1)
+            with f.loop(1, count):
+                before = place.get() - 1
+                smaller = f.load(f.at(keys, f.select(before < 0, 0, before), number), number) < key
+                with f.when(smaller & (before >= 0)):
+                    for array, type in ((keys, number), (out, I64)):
+                        f.store(f.load(f.at(array, before, type), type), f.at(array, place.get(), type))
+                    place.set(before)
+            f.store(key, f.at(keys, place.get(), number))
+            f.store(at, f.at(out, place.get(), I64))
+            last.set(f.load(f.at(keys, count - 1, number), number))
+
+        def look(at: Value, mask: Value | None, u: int) -> None:
+            key = _key(f, k.load(x, at, mask), largest)
+            better = key > f.splat(last.get(), k.lanes)
+            if mask is not None:
+                better = better & mask
+            some = f.convert("bitcast", better, Type(f"i{k.lanes}", k.lanes))
+            with f.when(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
+                one = _key(f, k.number(x, i), largest)
+                with f.when(one > last.get()):
+                    insert(one, i)
+
+        k.sweep(n, look, 1)
+    return k.done()
+
+
+def few(x: np.ndarray, count: int, d: int, largest: bool) -> np.ndarray | None:
+    """The indices of so many elements along the last dimension, in order."""
+    n = x.shape[-1]
+    if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= min(FEW, n // 8):
+        return None
+    shape = (*x.shape[:-1], count)
+    keys = np.empty(shape, f"i{x.itemsize}")
+    return _few(x.dtype, largest)(x.size // n, n, count, np.ascontiguousarray(x), keys, np.empty(shape, np.int64))
+
+
+VECTORS = 4  # of neighbouring columns
+
+
+@lru_cache(None)
+def _columns(d: np.dtype, largest: bool) -> Callable:
+    """Of an array ``(outer, n, inner)``: items are some columns."""
+    k = Kernel("columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
+    f, n, inner, number = k.f, k["n"], k["inner"], k.type.integers.of(k.lanes)
+    width = VECTORS * k.lanes
+    with f.loop(f["from"], f["to"]) as item:
+        blocks = (inner + (width - 1)) // width
+        outer, column = item // blocks, item % blocks * width
+        x = f.at(k["x"], outer * n * inner + column, k.type)
+        left = [inner - column - v * k.lanes for v in range(VECTORS)]
+        masks = [f.mask_below(f.select(rest < 0, 0, rest), k.lanes) for rest in left]
+        best = [f.variable(k.load(x, f.constant(v * k.lanes, I64), mask)) for v, mask in enumerate(masks)]
+        where = [f.variable(f.constant(0, number)) for _ in masks]
+
+        def through(masked: bool) -> None:
+            with f.loop(1, n) as i:
+                line = f.at(x, i * inner, k.type)
+                place = f.splat(f.convert("trunc", i, number.scalar) if number.bits < 64 else i, k.lanes)
+                for v, mask in enumerate(masks):
+                    value, old = k.load(line, f.constant(v * k.lanes, I64), mask if masked else None), best[v].get()
+                    better = f.compare("ugt" if largest else "ult", value, old) & f.compare("ord", old, 0.0)
+                    best[v].set(f.select(better, value, old))
+                    where[v].set(f.select(better, place, where[v].get()))
+
+        f.choose(inner - column >= width, lambda: through(False), lambda: through(True))
+        for v, mask in enumerate(masks):
+            target = outer * inner + column + v * k.lanes
+            k.store(best[v].get(), k["values"], target, mask)
+            found = where[v].get()
+            f.store(f.convert("sext", found, I64.of(k.lanes)) if number.bits < 64 else found, f.at(k["out"], target, I64), mask)
+    return k.done()
+
+
+def columns(x: np.ndarray, d: int, largest: bool) -> Any:
+    """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if there is one."""
+    if x.dtype not in TYPES or d == x.ndim - 1 or not x.size or x.shape[d] >= 1 << 31:
+        return None
+    x, shape, n = np.ascontiguousarray(x), (*x.shape[:d], 1, *x.shape[d + 1 :]), x.shape[d]
+    outer, inner = math.prod(x.shape[:d]), math.prod(x.shape[d + 1 :])
+    items = outer * -(-inner // (VECTORS * native.WIDTH // x.itemsize))
+    values, out = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    return values, _columns(x.dtype, largest)(items, n, inner, x, values, out)
+
+
+# --- places in sorted sequences -----------------------------------------------------------------------------------
+
+COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+GRAIN = 1 << 11  # searches that are worth a thread's while
+
+
+@lru_cache(None)
+def _places(d: np.dtype, right: bool, of_rows: bool) -> Callable:
+    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at once."""
+    k = Kernel("places", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
+    f, n, relation = k.f, k["n"], "le" if right else "lt"
+    with f.loop(f["from"], f["to"]) as i:
+        value = k.number(k["values"], i)
+        edges = f.at(k["edges"], i // k["each"] * n, k.type) if of_rows else k["edges"]
+        place, left = f.variable(0, I64), f.variable(n)
+        with f.loop(0, k["steps"]):
+            half = left.get() >> 1
+            below = f.compare(relation, k.number(edges, place.get() + half - 1), value)
+            place.set(place.get() + (half & f.convert("sext", below, I64)))  # a branch would be guessed wrong half of the time
+            left.set(left.get() - half)
+        last = f.compare(relation, k.number(edges, place.get()), value)
+        found = place.get() + f.convert("zext", last, I64)
+        f.store(f.select(value.differs(value), n, found) if k.type.is_float else found, f.at(k["out"], i, I64))
+    return k.done(GRAIN)
+
+
+def places(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray | None:
+    """Where values belong among sorted edges, or each row of them among a row of edges; NaN behind all."""
+    n = edges.shape[-1]
+    if edges.dtype not in COMPARED or values.dtype != edges.dtype or not n or not values.size:
+        return None
+    of_rows, each = edges.size > n, values.shape[-1] if values.ndim else 1
+    call = _places(edges.dtype, right, of_rows)
+    edges, values = np.ascontiguousarray(edges), np.ascontiguousarray(values)
+    return call(values.size, n, each, (n - 1).bit_length(), edges, values, np.empty(values.shape, np.int64))

@@ -1,0 +1,84 @@
+"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two are apart.
+
+Sums are taken in double precision, in several vectors side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from .builder import F64, I64, Value
+from .rows import TYPES, Kernel
+
+UNROLL = 2
+
+
+@lru_cache(None)
+def _describe(d: np.dtype) -> Callable:
+    k = Kernel("describe", TYPES[d], ["x", "out"], ["n"])
+    f, wide, whole = k.f, F64.of(k.lanes), I64.of(k.lanes)
+    first = k.splat(k.number(k["x"], f.constant(0, I64)))
+    sums, squares, zeros = ([f.variable(f.constant(0, t)) for _ in range(UNROLL)] for t in (wide, wide, whole))
+    least, most = ([f.variable(f.constant(x, k.vector)) for _ in range(UNROLL)] for x in (math.inf, -math.inf))
+
+    def take(at: Value, mask: Value | None, u: int) -> None:
+        v = f.load(f.at(k["x"], at, k.type), k.vector, mask, None if mask is None else first)
+        least[u].set(f.select(v < least[u].get(), v, least[u].get()))
+        most[u].set(f.select(v > most[u].get(), v, most[u].get()))
+        zero = v.equals(0.0) if mask is None else v.equals(0.0) & mask
+        zeros[u].set(zeros[u].get() + f.convert("zext", zero, whole))
+        v = k.kept(v, mask)
+        v = v if k.type == F64 else f.convert("fpext", v, wide)
+        sums[u].set(sums[u].get() + v)
+        squares[u].set(f.fma(v, v, squares[u].get()))
+
+    k.sweep(k["n"], take, UNROLL)
+
+    def put(i: int, value: Value) -> None:
+        f.store(value if value.type == F64 else f.convert("fpext", value, F64), f.at(k["out"], i, F64))
+
+    put(0, f.sum_lanes(sums[0].get() + sums[1].get()))
+    put(1, f.sum_lanes(squares[0].get() + squares[1].get()))
+    put(2, f.fold_lanes(f.select(least[0].get() < least[1].get(), least[0].get(), least[1].get()), lambda a, b: f.select(a < b, a, b)))
+    put(3, f.fold_lanes(f.select(most[0].get() > most[1].get(), most[0].get(), most[1].get()), lambda a, b: f.select(a > b, a, b)))
+    put(4, f.convert("sitofp", f.sum_lanes(zeros[0].get() + zeros[1].get()), F64))
+    return k.done()
+
+
+def describe(x: np.ndarray) -> list[float] | None:
+    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays with gaps, or of other types.
+
+    Where an element is NaN, so are the sums; the minimum and the maximum are those of the others.
+    """
+    if x.dtype not in TYPES or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
+        return None
+    return _describe(x.dtype)(1, x.size, x, np.empty(5)).tolist()
+
+
+@lru_cache(None)
+def _squares(d: np.dtype) -> Callable:
+    k = Kernel("squares", TYPES[d], ["a", "b", "out"], ["n"])
+    f, wide = k.f, F64.of(k.lanes)
+    apart, own = ([f.variable(f.constant(0, wide)) for _ in range(UNROLL)] for _ in range(2))
+
+    def take(at: Value, mask: Value | None, u: int) -> None:
+        a, b = (k.kept(k.load(k[name], at, mask), mask) for name in ("a", "b"))
+        for sums, v in ((apart, a - b), (own, b)):
+            v = v if k.type == F64 else f.convert("fpext", v, wide)
+            sums[u].set(f.fma(v, v, sums[u].get()))
+
+    k.sweep(k["n"], take, UNROLL)
+    for i, sums in enumerate((apart, own)):
+        f.store(f.sum_lanes(sums[0].get() + sums[1].get()), f.at(k["out"], i, F64))
+    return k.done()
+
+
+def squares(a: np.ndarray, b: np.ndarray) -> list[float] | None:
+    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without gaps."""
+    if a.dtype not in TYPES or b.dtype != a.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return None
+    return _squares(a.dtype)(1, a.size, a, b, np.empty(2)).tolist()

@@ -1,0 +1,104 @@
+"""Tensors in memory that processes share: what one writes into them, the others see.
+
+The memory is a file mapped into each process, in a folder that is itself in memory where there is one. A process that is forked
+has the mapping already; to others it is passed by the file's name, when a tensor goes to them in an argument or through a queue.
+The process that made the file removes it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import tempfile
+import weakref
+from contextlib import suppress
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+
+from .. import storage
+from ..lift import unbatched
+from ..tensor import Tensor
+
+FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # or where temporary files go
+_mapped: weakref.WeakValueDictionary[str, Mapping] = weakref.WeakValueDictionary()
+
+
+class Mapping(mmap.mmap):
+    """A file mapped into this process."""
+
+    path: str
+
+
+def _map(path: str, descriptor: int, size: int) -> Mapping:
+    mapping = _mapped[path] = Mapping(descriptor, size)
+    mapping.path = path
+    return mapping
+
+
+def _remove(path: str, maker: int) -> None:
+    if os.getpid() == maker:  # not in a process forked from it
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def mapping_of(array: Any) -> Mapping | None:
+    """The mapping that an array lies in; None for one in memory of this process alone."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array if isinstance(array, Mapping) else None
+
+
+def shared(array: np.ndarray) -> np.ndarray:
+    """A copy of an array in memory to be shared."""
+    laid = array.copy("K")
+    descriptor, path = tempfile.mkstemp(prefix="pullback-", dir=FOLDER)
+    try:
+        os.ftruncate(descriptor, max(1, laid.nbytes))
+        mapping = _map(path, descriptor, max(1, laid.nbytes))
+    finally:
+        os.close(descriptor)
+    weakref.finalize(mapping, _remove, path, os.getpid())
+    result: np.ndarray = np.ndarray(laid.shape, laid.dtype, mapping, 0, laid.strides)
+    result[...] = laid
+    return result
+
+
+def attached(path: str, size: int, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]) -> np.ndarray:
+    """The array that lies there in a file of another process."""
+    mapping = _mapped.get(path)
+    if mapping is None:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            mapping = _map(path, descriptor, size)
+        finally:
+            os.close(descriptor)
+    return np.ndarray(shape, dtype, mapping, offset, strides)
+
+
+def _passed(array: np.ndarray) -> Any:
+    """How an array goes to another process: by name if it is shared, else as it is pickled anyway."""
+    mapping = mapping_of(array)
+    if mapping is None:
+        return array.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+    start = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
+    offset = array.__array_interface__["data"][0] - start
+    return attached, (mapping.path, len(mapping), array.shape, array.dtype, offset, array.strides)
+
+
+ForkingPickler.register(np.ndarray, _passed)
+
+
+def share(tensor: Tensor) -> Tensor:
+    """Move a tensor to shared memory: what ``Tensor.share_memory_`` does.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2).share_memory_().is_shared()
+    True
+    """
+    unbatched("share_memory_()", tensor)
+    if mapping_of(tensor._array) is None:
+        storage.look_at(tensor, shared(tensor._array))
+    return tensor

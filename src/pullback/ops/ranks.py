@@ -1,0 +1,90 @@
+"""The order of elements along a dimension, as indices: NaN comes last, and equal elements stay in their order.
+
+A stable sort of indices follows them all over memory. So an element of up to 32 bits becomes one integer of 64: a number
+in its order on top, and its place, which also keeps equal elements apart, below. These are sorted, or parted at a rank,
+where they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..strides import row_major
+from .extreme import ordered, taken
+from .part import basic
+
+__all__: list[str] = []
+
+MANY = 1024  # elements from which keys are sooner made and sorted (measured)
+PLACE = 0xFFFFFFFF
+
+
+def _keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
+    """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many bits."""
+    kind, size = x.dtype.kind, x.dtype.itemsize
+    if x.size < MANY or x.shape[d] < 8 or kind == "f" and size > 4:
+        return None
+    x = np.ascontiguousarray(np.moveaxis(x, d, -1))
+    if kind == "f":
+        bits = (x.astype(np.float32, copy=False) + np.float32(0)).view(np.int32)  # one zero,
+        bits ^= (bits >> 31) & 0x7FFFFFFF
+        np.putmask(bits, x != x, 0x7FFFFFFF)  # and one NaN
+    elif size < 4 or x.dtype == np.int32:
+        bits = x
+    else:
+        least = x.min()
+        if int(x.max()) - int(least) >= 1 << 31:
+            return None
+        bits = x - least
+    keys = bits.astype(np.int64)
+    if descending:
+        np.invert(keys, keys)
+    keys <<= 32
+    keys |= np.arange(x.shape[-1])
+    return keys
+
+
+def _places(keys: np.ndarray, d: int) -> np.ndarray:
+    keys &= PLACE
+    return row_major(np.moveaxis(keys, -1, d))
+
+
+def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
+    """The indices that sort along a dimension."""
+    x = ordered(x)
+    keys = _keys(x, d, descending)
+    if keys is not None:
+        keys.sort(axis=-1)
+        return _places(keys, d)
+    if not descending:
+        return x.argsort(axis=d, kind="stable")
+    back = basic(d, slice(None, None, -1))
+    return x.shape[d] - 1 - x[back].argsort(axis=d, kind="stable")[back]
+
+
+def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> np.ndarray:
+    """The first ``count`` of them; of equal ones at their end, some or others."""
+    x = ordered(x)
+    n = x.shape[d]
+    if not 0 < count < n // 8:
+        return in_order(x, d, descending).take(range(count), d)
+    few = kernels.run("order", "few", x.size, x, count, d, descending)
+    if few is not None:
+        return few
+    few = np.argpartition(x, n - count if descending else count - 1, axis=d)
+    few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
+    return taken(few, in_order(taken(x, few, d), d, descending), d)
+
+
+def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
+    """The index of the element of a rank along a dimension, which stays with size 1; ranks are one number, or an array."""
+    rank = np.asarray(rank)
+    keys = _keys(ordered(x), d, False)
+    if keys is None:
+        return taken(in_order(x, d), np.broadcast_to(rank, (*x.shape[:d], 1, *x.shape[d + 1 :])), d)
+    keys.partition(np.unique(rank), axis=-1)
+    rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
+    return _places(taken(keys, rank, keys.ndim - 1), d)

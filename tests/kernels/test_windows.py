@@ -1,0 +1,59 @@
+"""Kernels of elements by their numbers against NumPy's way: maxima of windows, weighted sums, sums at places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+
+pytest.importorskip("llvmlite")
+
+from pullback.ops.maxima import sharing  # noqa: E402
+
+from . import using  # noqa: E402
+from .test_written import compare  # noqa: E402
+
+F = torch.nn.functional
+TYPES = (torch.float32, torch.float64)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(2, 3, 7, 5), (1, 1, 1, 1), (3, 1, 4, 6)])
+def test_pools(shape: tuple[int, ...], dtype: Any) -> None:
+    samples = torch.tensor(np.random.default_rng(0).random((*shape[:2], 2)), dtype=dtype)
+    compare(lambda x: F.adaptive_max_pool2d(x, 3), shape, dtype=dtype, uses="windows.largest windows.place")
+    compare(lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples), shape, dtype=dtype, uses="windows.largest")
+    compare(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), shape, dtype=dtype, uses="windows.mapped")
+    compare(lambda x: F.avg_pool2d(x, 3, 2, 1), shape, dtype=dtype, uses="windows.mapped")
+    compare(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=7), shape, dtype=dtype)
+    compare(lambda x: F.interpolate(x, size=(4, 3), mode="bilinear"), shape, dtype=dtype, uses="windows.mapped")
+    compare(lambda x: F.interpolate(x, scale_factor=2), shape, dtype=dtype, uses="windows.mapped")
+
+
+def test_of_equal_elements_the_first_and_of_nan_the_last() -> None:
+    x = np.array([[1.0, 1.0, 0.0, np.nan, 5.0, np.nan, -np.inf, -np.inf]])
+    found = []
+    for mode in ("off", "always"):
+        with using(mode):
+            found.append(sharing((8,), (4,)).maxima(x))
+            found.append(sharing((8,), (3,)).maxima(x))
+    for (values, indices), (more, others) in zip(found[:2], found[2:]):
+        np.testing.assert_array_equal(values, more)
+        np.testing.assert_array_equal(indices, others)
+    assert found[0][1].tolist() == [[0, 3, 5, 6]]
+
+
+def test_order_of_memory() -> None:
+    compare(lambda x: F.adaptive_max_pool2d(x, 2), (5, 4, 3, 2), dtype=torch.float64, permute=(3, 2, 1, 0))
+    compare(lambda x: F.adaptive_avg_pool2d(x, 2), (5, 4, 3, 2), dtype=torch.float64, permute=(3, 2, 1, 0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int32])
+def test_other_types_take_numpys_way_or_are_widened(dtype: Any) -> None:
+    x = torch.arange(30).reshape(1, 1, 5, 6).to(dtype)
+    values, indices = F.adaptive_max_pool2d(x, 3, return_indices=True)
+    assert values.dtype is dtype and indices.flatten().tolist() == values.long().flatten().tolist()
+    assert F.avg_pool2d(x, 2).dtype is dtype
