@@ -149,6 +149,25 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
     assert taken
 
 
+def test_rows_are_summed_and_added_to_as_numpy_does_to_the_bit() -> None:
+    sum_rows = operators.sum_rows(lambda x: np.asarray(np.add.reduce(x, 0)))
+    add_row = operators.add_row(lambda x, row: np.add(x, row, x))
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, np.nan])
+    for shape in [(1, 1), (3, 1), (7, 1), (8, 1), (50, 1), (1, 5), (8, 32), (3, 17), (60, 16), (0, 4), (4, 0), (40, 40), (3,), (2, 3, 4)]:
+        for dtype in (np.float32, np.float64, np.complex64, np.int64):
+            for x in (rng.normal(size=shape).astype(dtype), rng.choice(values[:5] if dtype is np.int64 else values, shape).astype(dtype)):
+                with np.errstate(all="ignore"):
+                    for each in (x, x[::-1], np.asfortranarray(x)):
+                        np.testing.assert_array_equal(sum_rows(each), np.add.reduce(each, 0), strict=True)
+                    row = rng.normal(size=shape[-1:]).astype(dtype)
+                    out = x.copy()
+                    assert add_row(out, row) is out
+                np.testing.assert_array_equal(out, x + row, strict=True)
+    with pytest.raises(ValueError, match="broadcast"):
+        add_row(np.ones((2, 3)), np.ones(2))
+
+
 def test_a_line_of_the_users() -> None:
     x = torch.ones(2, requires_grad=True)
     line = sys._getframe().f_lineno + 1
@@ -179,7 +198,8 @@ def held(make: Callable[[], Any], *watched: Any) -> list[int]:
     return [after - before for before, after in zip(*counts)]
 
 
-def test_references_are_given_back() -> None:
+def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, requires_grad=True), torch.ones(3)
     dtype, node_type, array, number = np.dtype(np.float32), type((x * y)._fn), y._array, 1234.5
     frame = sys._getframe()

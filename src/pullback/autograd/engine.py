@@ -269,6 +269,11 @@ def arrive(r: Any, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], 
 walk: Callable | None = None  # the same way as machine code, once :mod:`pullback.outcome` has loaded it
 
 
+def sum_rows(g: Any) -> Any:
+    """The sum over the first dimension; machine code takes its place, too."""
+    return asarray(ops.reduce.total(g, (0,)))
+
+
 def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> Any:
     """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for it."""
     hooks = leaf._hooks
@@ -429,7 +434,7 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
     if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
-        return asarray(ops.reduce.total(g, (0,)))  # the usual case: a bias, added to every row
+        return sum_rows(g)  # the usual case: a bias, added to every row
     if not create and isinstance(g, lift.Lifted):
         return fit(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g
@@ -513,23 +518,11 @@ def restored(array: Any, e: Any) -> Any:
 def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
     with accumulating:
-        old = leaf._grad
         if graph.grad_dtypes and leaf.__dict__.get("_grad_dtype") is not None:
             g, owned = ops.convert.cast(g, leaf.__dict__["_grad_dtype"].numpy), False
-        if create or isinstance(g, lift.Lifted) or old is not None and isinstance(old._array, lift.Lifted):
-            g = as_tensor(g) if create else lift.without_tangents(as_tensor(lift.settled(g)))
-            if modes._local.trace is not None and not create:
-                modes._local.trace.accumulate(leaf, g._array)
-                return
-            if old is not None and g.is_sparse and not create:
-                old.add_(g)  # in place, as below
-            elif old is None and create and g._array.__class__ is leaf._array.__class__ is ndarray:
-                # A copy, laid out as the leaf: rules may hand out the seed itself, or one tensor to several leaves.
-                leaf._grad = ops.write.copied(wrap(np.empty_like(leaf._array, g._array.dtype)), g)
-            elif old is None and (create or g.is_sparse and not owned):
-                leaf._grad = g.clone()
-            else:
-                leaf._grad = g if old is None else old + g
+        old = leaf._grad
+        if g.__class__ is not ndarray or old is not None and old._array.__class__ is not ndarray:
+            _keep_unusual(leaf, g, owned, create)
         elif old is None:
             if g.ndim > 1 and g.strides != leaf._array.strides:
                 g, owned = laid_like(g, leaf._array, owned)
@@ -537,6 +530,23 @@ def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
         else:
             np.add(old._array, g, out=old._array)
             storage.written(old._array)
+
+
+def _keep_unusual(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+    """Accumulate what is recorded, or lifted."""
+    old = leaf._grad
+    g = as_tensor(g) if create else lift.without_tangents(as_tensor(lift.settled(g)))
+    if modes._local.trace is not None and not create:
+        modes._local.trace.accumulate(leaf, g._array)
+    elif old is not None and g.is_sparse and not create:
+        old.add_(g)  # in place, as usual
+    elif old is None and create and g._array.__class__ is leaf._array.__class__ is ndarray:
+        # A copy, laid out as the leaf: rules may hand out the seed itself, or one tensor to several leaves.
+        leaf._grad = ops.write.copied(wrap(np.empty_like(leaf._array, g._array.dtype)), g)
+    elif old is None and (create or g.is_sparse and not owned):
+        leaf._grad = g.clone()
+    else:
+        leaf._grad = g if old is None else old + g
 
 
 def laid_like(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:

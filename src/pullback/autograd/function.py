@@ -18,7 +18,7 @@ from ..outcome import wrap
 from ..tensor import Tensor
 from . import errors, modes
 from .engine import restored
-from .graph import FREED, LEAF, Node, Output, clock, made_here
+from .graph import FREED, LEAF, USERS, Node, Output, clock, made_here
 from .refusing import guarded, has_intermediate
 from .refusing import once_differentiable as once_differentiable
 from .saved import SavedTensor, packed
@@ -429,7 +429,12 @@ class Function(metaclass=FunctionMeta):
         attributes = node.__dict__
         if attributes:
             cls._keep(node, attributes, args, outputs)
-        made_here(node, sys._getframe(1))
+        frame = sys._getframe(1)
+        code = frame.f_code
+        if code.co_filename in USERS:
+            node._code, node._lasti = code, frame.f_lasti
+        else:
+            made_here(node, frame)
         node._seq = clock()
         return output
 

@@ -29,7 +29,7 @@ NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
 SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
          "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1024, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
-         "table": 1024}  # fmt: skip
+         "table": 1024, "outer": 1024}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -112,8 +112,12 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
         if out is not None:
             return out
     out = a.dot(b)
-    if bias is not None:
-        out += bias
+    return out if bias is None else add_row(out, bias)
+
+
+def add_row(out: Any, row: Any) -> Any:
+    """``out += row``; machine code takes its place once :mod:`pullback.outcome` has loaded it."""
+    out += row
     return out
 
 

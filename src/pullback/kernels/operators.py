@@ -1,4 +1,4 @@
-"""What small tensors cost most often, as machine code: the operators ``+ - * /``, and derivative rules of elementwise operations.
+"""What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations, biases.
 
 Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside them.
 Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754 rounds
@@ -109,6 +109,32 @@ class Small(Maker):
                     lambda: self.choose(is_int, of_int, of_array))  # fmt: skip
         return is_float | is_int, number.get(), array.get()
 
+    def check_matrix(self, x: Value) -> tuple[Value, Value]:
+        """The sizes of a small matrix."""
+        self.check_array(x)
+        self.need(self.field(x, native.RANK, I32).equals(2))
+        self.size(x)
+        rows, columns = (self.load(self.at(self.field(x, native.SHAPE), i, I64), I64) for i in range(2))
+        return rows, columns
+
+    def array(self, like: Value, rank: Any, shape: Value) -> Value:
+        """A new array of the type of another."""
+        rank = self.constant(rank, I32)
+        return self.call("PyArray_NewFromDescr", self.object(np.ndarray), self.own(self.field(like, TYPE_OF_ARRAY)), rank, shape,
+                         self.nothing(), self.nothing(), self.constant(0, I32), self.nothing(), returns=PTR, outside=True)  # fmt: skip
+
+    def by_type(self, x: Value, compute: Callable[[Type], None]) -> None:
+        self.choose(self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64))
+
+    def in_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
+        """``block(at, mask)`` for every vector of n elements; the mask is for the last."""
+        lanes = native.WIDTH * 8 // type.bits
+        whole = n // lanes * lanes
+        with self.loop(0, whole, lanes) as at:
+            block(at, None)
+        with self.when(whole < n):
+            block(whole, self.mask_below(n - whole, lanes))
+
     def computed(self, function: Callable, x: Value, n: Value, others: Sequence[tuple[Value, Value, Value]], exponents: Sequence[int] = ()) -> Value:
         """A new array like x of a function of its elements and the others', which are as :meth:`number_or_array` says.
 
@@ -117,10 +143,7 @@ class Small(Maker):
         if exponents:
             *others, (is_number, power, _) = others
             self.need(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
-        dtype = self.field(x, TYPE_OF_ARRAY)
-        out = self.call("PyArray_NewFromDescr", self.object(np.ndarray), self.own(dtype), self.field(x, native.RANK, I32),
-                        self.field(x, native.SHAPE), self.nothing(), self.nothing(), self.constant(0, I32), self.nothing(),
-                        returns=PTR, outside=True)  # fmt: skip
+        out = self.array(x, self.field(x, native.RANK, I32), self.field(x, native.SHAPE))
 
         def compute(type: Type, *fixed: int) -> None:
             lanes = native.WIDTH * 8 // type.bits
@@ -139,20 +162,13 @@ class Small(Maker):
                 given = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
                 self.store(lowered(self, [form], given, lanes)[0], self.at(to, at, type), mask)
 
-            whole = n // lanes * lanes
-            with self.loop(0, whole, lanes) as at:
-                block(at, None)
-            with self.when(whole < n):
-                block(whole, self.mask_below(n - whole, lanes))
-
-        def in_type(*fixed: int) -> None:
-            self.choose(dtype.equals(self.object(FLOATS[F32])), lambda: compute(F32, *fixed), lambda: compute(F64, *fixed))
+            self.in_vectors(type, n, block)
 
         if not exponents:
-            in_type()
+            self.by_type(x, compute)
         for k in exponents:
             with self.when(power.equals(float(k))):
-                in_type(k)
+                self.by_type(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
         return out
 
 
@@ -274,3 +290,42 @@ def rule(op: Any, position: int) -> Callable:
 
     others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
     return native.as_function(op.name, f.address(f.end(f.computed(compute, g, n, others, exponents), [g, saved])))
+
+
+def sum_rows(plain: Callable) -> Callable:
+    """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
+    f = Small("sum_rows", plain)
+    x = f.given(0)
+    rows, columns = f.check_matrix(x)
+    f.need((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
+    out = f.array(x, 1, f.at(f.field(x, native.SHAPE), 1, I64))
+
+    def sums(type: Type, at: Value, mask: Value | None) -> None:
+        vector = type.of(native.WIDTH * 8 // type.bits)
+        total = f.variable(f.constant(0.0, vector))
+        with f.loop(0, rows) as i:
+            total.set(total.get() + f.load(f.at(f.field(x, native.DATA), i * columns + at, type), vector, mask))
+        f.store(total.get(), f.at(f.field(out, native.DATA), at, type), mask)
+
+    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    return native.as_function("sum_rows", f.address(f.end(out, [x])))
+
+
+def add_row(plain: Callable) -> Callable:
+    """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
+    f = Small("add_row", plain)
+    x, row = f.given(0), f.given(1)
+    rows, columns = f.check_matrix(x)
+    f.check_array(row)
+    f.need(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, native.RANK, I32).equals(1))
+    f.need(f.load(f.field(row, native.SHAPE), I64).equals(columns))
+
+    def sums(type: Type, at: Value, mask: Value | None) -> None:
+        vector = type.of(native.WIDTH * 8 // type.bits)
+        term = f.load(f.at(f.field(row, native.DATA), at, type), vector, mask)
+        with f.loop(0, rows) as i:
+            place = f.at(f.field(x, native.DATA), i * columns + at, type)
+            f.store(f.load(place, vector, mask) + term, place, mask)
+
+    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    return native.as_function("add_row", f.address(f.end(f.own(x), [x, row])))

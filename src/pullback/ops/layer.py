@@ -72,6 +72,7 @@ _linear.vjp(
     weight=_of_weight,
     bias=lambda g: g,
 )
+NODES = {name: _linear.op.node_type(name, False) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -96,7 +97,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     try:
         x, w = input._array, weight._array
         d = x.dtype
-        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special or modes.marking():
+        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special or modes.silent and modes.marking():
             return _linear(input, weight, bias)
         if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
             return _linear(input, weight, bias)
@@ -108,7 +109,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     except (AttributeError, ValueError, RuntimeError):
         return _linear(input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
-    return recorded(_linear.op, _linear_node(x, w, bias), out, (e, f, h), saved)
+    return recorded(NODES[_linear_node(x, w, bias)], out, (e, f, h), saved)
 
 
 # --- embedding --------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import complaint, dtypes, kernels, op, outcome, writing
 from ..autograd import modes
+from ..autograd.graph import Node
 from ..complaint import noted
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
@@ -88,9 +89,10 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
 
 
 _matmul.vjp(input=_of_input, other=_of_other)
+NODES = {name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")}
 
 
-def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
     """The tensor around a result, with its node: what ``calling.record`` does, for callers that know the layout of the node.
 
     ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
@@ -102,7 +104,7 @@ def recorded(of: op.Op, name: str, out: np.ndarray, edges: tuple[Any, ...], save
         return outcome.wrap(out)
     if modes.silent and not modes.is_grad_enabled():
         return outcome.wrap(out)
-    return outcome.recorded(out, of.node_type(name, False), edges, saved, getframe(2))
+    return outcome.recorded(out, node_type, edges, saved, getframe(2))
 
 
 @op.composite
@@ -137,7 +139,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     except (AttributeError, ValueError, RuntimeError):
         return _matmul(input, other, out=out)
     saved = (x.shape, None if e is None else y, None if f is None else x, y.shape)
-    return recorded(_matmul.op, _node_name(x, y), value, (e, f), saved)
+    return recorded(NODES[_node_name(x, y)], value, (e, f), saved)
 
 
 def _from_left(self: Tensor, other: Any) -> Any:
