@@ -4,8 +4,40 @@ from __future__ import annotations
 
 import pathlib
 import runpy
+import sys
 
+import numpy as np
 import pytest
+
+import pullback
+from pullback import bench
+
+
+@pytest.mark.parametrize("name", bench.PROGRAMS)
+def test_each_program_runs_compiled_as_it_does_eagerly(name: str) -> None:
+    eager, compiled = list(bench.contenders(name, None).values())
+    for _ in range(3):
+        a, b = eager(), compiled()
+        assert np.isfinite(a.detach().numpy()).all()
+        np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_line_shows_each_contender(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]  # importing it fails
+    threads = pullback.get_num_threads()
+    try:
+        bench.main(["product", "hessian"], 0.01, 1)
+    finally:
+        pullback.set_num_threads(threads)
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["product", "hessian"]
+    assert all("pullback" in line and "compiled" in line for line in shown.out.splitlines()) and "pip install torch" in shown.err
+
+
+@pytest.mark.torch
+def test_ratios_to_pytorch() -> None:
+    (line,) = bench.lines(["mlp-small-sgd"], 0.01, pytest.importorskip("torch"))
+    assert line.count("(") == 2
 
 
 @pytest.mark.torch

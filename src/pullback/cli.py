@@ -1,4 +1,4 @@
-"""The command line: ``pullback run``, ``pullback explain``, ``pullback demo``; also as ``python -m pullback``."""
+"""The command line: ``pullback run``, ``explain``, ``demo`` and ``bench``; also as ``python -m pullback``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def commands() -> click.Group:
     import click
 
     from . import run
+    from .bench import PROGRAMS as BENCHMARKS
     from .demo import PROGRAMS
     from .version import pullback as version
 
@@ -57,5 +58,15 @@ def commands() -> click.Group:
 
         for program in [number] if number else range(1, len(PROGRAMS) + 1):
             show(program, seed)
+
+    @pullback.command()
+    @click.argument("programs", nargs=-1, type=click.Choice(list(BENCHMARKS)), metavar="[PROGRAM]...")
+    @click.option("--seconds", default=3.0, show_default=True, help="How long to run each program, about.")
+    @click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
+    def bench(programs: tuple[str, ...], seconds: float, threads: int) -> None:
+        """Time programs, eager and compiled, beside PyTorch where that is installed: ratios below 1 are faster."""
+        from .bench import main
+
+        main(list(programs), seconds, threads)
 
     return pullback

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import doctest
+import gc
 import pathlib
 import subprocess
 import sys
@@ -359,3 +360,19 @@ def test_attention_with_dropout_and_masks() -> None:
             pullback.manual_seed(1)
             np.testing.assert_allclose(np.asarray(fast()), np.asarray(expected), rtol=1e-5, atol=1e-6)
     assert not attend(q, k, v, mask)[:, 2].any()
+
+
+def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
+    """Values of the traced run refer to each other; were they kept until the next collection, every operation took the slow path."""
+    from pullback.autograd import modes
+
+    before = modes.special
+    x = pullback.ones(3, requires_grad=True)
+    step = compile(lambda: (x * 2).sin().sum())
+    gc.collect()
+    gc.disable()
+    try:
+        step().backward()
+        assert modes.special == before
+    finally:
+        gc.enable()

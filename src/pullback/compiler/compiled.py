@@ -200,6 +200,7 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
             version = Version(function, trace, around, leaves, spec, history, result)
     except BaseException:
         trace.undo()
+        trace.forget()
         for x, g in grads.values():
             x._grad = g
         for x, e in history:
@@ -214,6 +215,7 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
     version.finish(leaves, around, history)
     for _, _, taken in trace.advances:
         taken()
+    trace.forget()
     return (None if trace.once else version), result
 
 

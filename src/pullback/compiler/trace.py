@@ -447,6 +447,11 @@ class Trace(Level):
         for owner, copy in self.before.values():
             owner[...] = copy
 
+    def forget(self) -> None:
+        """Let go of the values of the run, which refer back: while a level has values, every operation takes the slow path."""
+        for values in (self.roots, self.of_array, self.leaves, self.cleared, self.numbers):
+            values.clear()
+
     def _before_write(self, array: Any) -> None:
         """A constant is about to be written into: the program keeps what it was."""
         if isinstance(array, ndarray):
