@@ -146,6 +146,16 @@ def test_legacy_types():
     assert not isinstance(x, torch.cuda.FloatTensor) and torch.typename(x) == "torch.FloatTensor"
 
 
+def test_legacy_types_of_sparse_tensors():
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([2.0, 3.0], requires_grad=True)
+    kind = torch.sparse.FloatTensor
+    x = kind(indices, values, torch.Size([2, 3]))
+    assert x.to_dense().tolist() == [[0, 2, 0], [3, 0, 0]] and x.requires_grad and x.type() == "torch.sparse.FloatTensor"
+    assert kind(indices, values).shape == (2, 2) and kind(2, 3).shape == kind(torch.Size([2, 3])).shape == (2, 3) and kind().shape == (0,)
+    assert isinstance(x, kind) and not isinstance(x, torch.FloatTensor | torch.sparse.DoubleTensor) and not isinstance(values, kind)
+    assert torch.sparse.LongTensor(4).dtype is torch.int64 and str(kind) == "<class 'torch.sparse.FloatTensor'>"
+
+
 def test_the_default_type_by_its_old_name():
     torch.set_default_tensor_type(torch.DoubleTensor)
     assert torch.zeros(1).dtype is torch.float64
@@ -435,6 +445,14 @@ def test_one_process_alone():
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
     assert not isinstance(torch.nn.Linear(1, 1), torch.nn.parallel.DistributedDataParallel)
+
+
+def test_compiled_modules_are_known():
+    from pullback._dynamo import OptimizedModule
+
+    module = torch.nn.Linear(1, 1)
+    assert isinstance(torch.compile(module), torch._dynamo.eval_frame.OptimizedModule) and OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
+    assert not isinstance(module, OptimizedModule)
 
 
 def test_switches_of_the_compiler():

@@ -58,6 +58,9 @@ def test_made_of_what_it_stores(layout: str) -> None:
     values = x.values().clone().requires_grad_()
     y = pullback.sparse_compressed_tensor(*parts, values, (4, 6), layout=x.layout)
     assert np.array_equal(y.detach().to_dense(), DENSE) and y.layout is x.layout
+    names = ("crow_indices", "col_indices") if layout[-1] == "r" else ("ccol_indices", "row_indices")
+    y = getattr(pullback, f"{layout}_tensor")(**dict(zip(names, parts)), values=values, size=(4, 6))
+    assert np.array_equal(y.detach().to_dense(), DENSE) and y.layout is x.layout
     weights = pullback.arange(24.0, dtype=pullback.float64).reshape(4, 6)
     (y.to_dense() * weights).sum().backward()
     expected = weights.sparse_mask(x).values()

@@ -151,17 +151,24 @@ class Diagonal:
         return func, args
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "matmul", "clone", "abs", "linalg.eigh", "isclose"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "matmul", "clone", "abs", "linalg.eigh", "isclose", "linalg.cholesky",
+                                  "linalg.inv", "inverse", "linalg.solve", "logdet"])
 def test_stand_ins_are_asked_with_the_public_function(name):
     function = torch
     for part in name.split("."):
         function = getattr(function, part)
     d, t = Diagonal(torch.ones(2)), torch.ones(2, 2)
-    calls = {"clone": [(d,)], "abs": [(d,)], "linalg.eigh": [(d,)]}
-    for args in calls.get(name, [(d, t), (t, d), (d, d)]):
+    pairs = [(d, t), (d, d)] if name == "linalg.solve" else [(d, t), (t, d), (d, d)]
+    for args in [(d,)] if name in ("clone", "abs", "linalg.eigh", "linalg.cholesky", "linalg.inv", "inverse", "logdet") else pairs:
         func, given = function(*args)
         assert func is function
         assert len(given) == len(args) and all(a is b for a, b in zip(given, args))
+
+
+def test_stand_ins_get_a_dimension_as_a_number():
+    d = Diagonal(torch.ones(2))
+    d.ndim = 2
+    assert torch.sum(d, -1) == (torch.sum, (d, 1)) and torch.sum(d, (0, 1)) == (torch.sum, (d, (0, 1)))
 
 
 def test_others_are_refused():

@@ -40,6 +40,12 @@ def test_tensors_and_modules_pass_through_queues():
     assert [g[1].tolist() for g in got] == [[[0, 0], [0, 0]], [[1, 1], [1, 1]]] and got[0][2].weight.requires_grad
 
 
+def test_history_does_not_pass():
+    queue = mp.get_context(METHOD).SimpleQueue()
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):
+        queue.put(torch.ones(2, requires_grad=True) * 2)
+
+
 @pytest.mark.parametrize("how, error, words", [("raise", ProcessRaisedException, "-- Process 1 terminated with the following error:\n(.|\n)*seven"),
                                                ("exit", ProcessExitedException, "process 1 terminated with exit code 5")])  # fmt: skip
 def test_a_failure_stops_the_others(how, error, words):
@@ -71,8 +77,8 @@ SHARING = """
 import sys, torch
 import torch.multiprocessing as mp
 
-def work(model, queue, rank):
-    with torch.no_grad():
+def work(model, queue, rank, lock):
+    with lock, torch.no_grad():
         for p in model.parameters():
             p.add_(rank + 1)
     queue.put((rank, model.weight.is_shared()))
@@ -83,8 +89,8 @@ if __name__ == "__main__":
     torch.nn.init.zeros_(model.weight)
     weight = model.weight
     assert model.share_memory() is model and model.weight is weight and weight.is_leaf and weight.requires_grad
-    queue = context.Queue()
-    children = [context.Process(target=work, args=(model, queue, rank)) for rank in range(2)]
+    queue, lock = context.Queue(), context.Lock()
+    children = [context.Process(target=work, args=(model, queue, rank, lock)) for rank in range(2)]
     for child in children:
         child.start()
     print(sorted(queue.get() for _ in children))
@@ -115,6 +121,46 @@ def test_processes_write_into_shared_memory(tmp_path, method):
         "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]] True",
         "[[0.0, 0.0], [0.0, 5.0], [0.0, 0.0]] (1, 3)",
     ], run.stderr
+
+
+STATE = """
+import sys, torch
+import torch.multiprocessing as mp
+
+def work(model, optimizer, lock):
+    for _ in range(5):
+        with lock:
+            for p in model.parameters():
+                p.grad = torch.ones_like(p)
+            optimizer.step()
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(3, 1).share_memory()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
+    for p in model.parameters():
+        torch.nn.init.zeros_(p)
+        optimizer.state[p].update(step=torch.zeros(1), exp_avg=torch.zeros_like(p), exp_avg_sq=torch.zeros_like(p))
+        for t in optimizer.state[p].values():
+            t.share_memory_()
+    context, lock = mp.get_context(sys.argv[1]), mp.get_context(sys.argv[1]).Lock()
+    processes = [context.Process(target=work, args=(model, optimizer, lock)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    print([round(w, 3) for w in model.weight.flatten().tolist()], [s["step"].item() for s in optimizer.state.values()])
+    print([round(s["exp_avg"].sum().item(), 4) for s in optimizer.state.values()], optimizer.state[model.weight]["exp_avg"].is_shared())
+"""
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_processes_share_the_state_of_an_optimizer(tmp_path, method):
+    import subprocess
+
+    script = tmp_path / "program.py"
+    script.write_text(STATE)
+    run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script), method], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == ["[-5.0, -5.0, -5.0] [10.0, 10.0]", "[1.954, 0.6513] True"], run.stderr
 
 
 def test_shared_memory_goes_with_its_tensor():

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from pullback.streams import generator as module
 from pullback.streams import rejection
-from pullback.streams.generator import CHUNK, Generator
+from pullback.streams.generator import Generator
 from pullback.streams.rounding import fused
+from pullback.streams.words import CHUNK, STATE
 
 _spec = importlib.util.spec_from_file_location(
     "record_random", Path(__file__).parent / "golden" / "record_random.py"
@@ -142,6 +143,17 @@ def test_device():
         Generator("cuda")
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda generator: pickle.loads(pickle.dumps(generator))])
+def test_copies_of_public_generators_are_public_ones(copied):
+    import pullback
+
+    generator = pullback.Generator().manual_seed(3)
+    pullback.rand(5, generator=generator)
+    other = copied(generator)
+    assert type(other) is pullback.Generator
+    assert pullback.rand(3, generator=generator).tolist() == pullback.rand(3, generator=other).tolist()
+
+
 @pytest.mark.parametrize("drawn", [0, 1, 5, 623, 624, 625, 1247, 1248, 1249])
 @pytest.mark.parametrize("copied", ["state", "clone", "pickle", "copy", "deepcopy"])
 def test_copies_go_on_from_the_same_place(drawn, copied):
@@ -166,7 +178,7 @@ def test_copies_go_on_from_the_same_place(drawn, copied):
 def test_state_keeps_what_it_does_not_use():
     """The float32 normal, which no kernel of PyTorch fills any more."""
     state = Generator().get_state()
-    fields = state.view(module.STATE)
+    fields = state.view(STATE)
     fields["normal32"], fields["has_normal32"] = 1.5, True
     np.testing.assert_array_equal(Generator().set_state(state).get_state(), state)
 
@@ -182,9 +194,9 @@ def test_refused_states():
         generator.set_state(np.zeros(5056, np.uint8))
     for field, value in (("left", 0), ("left", 625), ("next", 7), ("seeded", 0)):
         wrong = generator.get_state()
-        wrong.view(module.STATE)[field] = value
+        wrong.view(STATE)[field] = value
         if field == "next":
-            wrong.view(module.STATE)["left"] = 100
+            wrong.view(STATE)["left"] = 100
         with pytest.raises(RuntimeError, match="Invalid mt19937 state"):
             generator.set_state(wrong)
     np.testing.assert_array_equal(generator.get_state(), before)

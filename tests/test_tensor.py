@@ -114,8 +114,8 @@ def test_pickling() -> None:
     for t in (torch.arange(3), torch.ones(2, 3, requires_grad=True), torch.tensor(1.5, dtype=torch.bfloat16), torch.zeros(0, 2)):
         u = pickle.loads(pickle.dumps(t))
         assert u.dtype is t.dtype and u.shape == t.shape and u.requires_grad == t.requires_grad and u.tolist() == t.tolist()
-    with pytest.raises(RuntimeError, match="non-leaf"):
-        pickle.dumps(torch.ones(2, requires_grad=True) * 2)
+    u = pickle.loads(pickle.dumps(torch.ones(2, requires_grad=True) * 2))
+    assert u.tolist() == [2, 2] and u.is_leaf and u.requires_grad
 
 
 def test_deepcopy() -> None:
@@ -148,6 +148,9 @@ def test_sizes() -> None:
     assert isinstance(s[:1], torch.Size) and isinstance(s + (4,), torch.Size) and s[0] == 2
     assert torch.zeros(2, 3).size(-1) == 3 and torch.zeros(2, 3).dim() == 2 and torch.zeros(2, 3).numel() == 6
     assert torch.zeros(s).shape == s and pickle.loads(pickle.dumps(s)) == s
+    assert [type(n) for n in torch.Size([torch.tensor(2), np.int64(3), 4])] == [int] * 3
+    with pytest.raises(TypeError, match=r"torch.Size\(\) takes an iterable of 'int' \(item 1 is 'float'\)"):
+        torch.Size((2, 3.0))
 
 
 def test_devices() -> None:

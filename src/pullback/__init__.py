@@ -71,7 +71,9 @@ from .ops.memory import *
 from .ops.cut import *
 from .ops.index import *
 from .ops.scatter import *
+from .ops.mask import *
 from .ops.join import *
+from .ops.pad import *
 from .ops.reduce import *
 from .ops.extreme import *
 from .ops.statistics import *

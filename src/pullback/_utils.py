@@ -44,4 +44,7 @@ class ExceptionWrapper:
             error = self.exc_type(_Verbatim(message) if issubclass(self.exc_type, KeyError) else message)
         except Exception:
             error = RuntimeError(message)
-        raise error from None
+        try:
+            raise error from None
+        finally:
+            del error  # or its traceback would keep the frames alive, and the workers of the loader with them

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ndarray, asarray = np.ndarray, np.asarray
 getframe = sys._getframe
+OPTIONS = {float, int, bool, str, type(None)}
 
 
 def elementwise_call(op: Op) -> Callable:
@@ -225,19 +226,19 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_call(op: Op) -> Callable:
     """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some with names."""
-    total = len(op.params)
-    if op.listed or not op.tensors or op.kind == "elementwise":
-        slow = elementwise_slow if op.kind == "elementwise" else general_slow
+    total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
+    if op.listed or not op.tensors or op.kind == "elementwise" and op.tensors != (0,):
 
         def call_slowly(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None) if kwargs else None
             return slow(op, op.bind(args, kwargs) if kwargs or len(args) != total else args, out)
 
         return call_slowly
-    impl, tensors, node_name, alone, named = op.impl, op.tensors, op.node_name, op.tensors == (0,), op.result
+    impl, tensors, node_name, alone, named, check = op.impl, op.tensors, op.node_name, op.tensors == (0,), op.result, op.check
+    elementwise = op.kind == "elementwise"  # and so mixes types, and computes in another where it has to
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
     optional = {i for i in tensors[1:] if op.defaults[i] is None}
-    inference, getters = storage.INFERENCE_TENSOR, op.getters
+    inference, getters, differentiable = storage.INFERENCE_TENSOR, op.getters, op.differentiable or (0,)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
@@ -246,7 +247,16 @@ def general_call(op: Op) -> Callable:
         if alone and args[0].__class__ is ndarray:
             return asarray(impl(*args)) if named is None else impl(*args)
         if modes.special or out is not None:
-            return general_slow(op, args, out)
+            return slow(op, args, out)
+        if elementwise:
+            c = args[0].__class__
+            if c is not Tensor and c not in PLAIN:
+                return slow(op, args, out)
+            d = args[0]._array.dtype
+            if not (d is FLOAT32 or d is FLOAT64) or not OPTIONS.issuperset(map(type, args[1:])):
+                return slow(op, args, out)
+            if check is not None:
+                check(*args)
         values, edges, wanted, bit = list(args), [], 0, 1
         for i in tensors:
             x, e = args[i], None
@@ -255,7 +265,7 @@ def general_call(op: Op) -> Callable:
                 e = x._fn
                 if x._view is not None:
                     if x._view is inference:
-                        return general_slow(op, args, out)
+                        return slow(op, args, out)
                     e = storage.edge_of(x)
                 elif e is LEAF:
                     e = x
@@ -263,26 +273,26 @@ def general_call(op: Op) -> Callable:
                 if e is not None:
                     wanted += bit
             elif not (x is None and i in optional or i and (c is float or c is int)):
-                return general_slow(op, args, out)
+                return slow(op, args, out)
             edges.append(e)
             bit += bit
         try:
             value = impl(*values)
         except Exception as error:
             raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
-        if value.__class__ is not ndarray and isinstance(value, lift.Lifted):  # such as a sparse value
-            return finished(op, args, edges, values, value, None, 1)
-        arrays = [v if v.__class__ is ndarray else asarray(v) for v in ((value,) if named is None else value)]
-        of_interest = () if not wanted or modes.silent and not modes.is_grad_enabled() else (0,) if named is None else op.differentiable
-        taking_part = [i for i in of_interest if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
-        if not taking_part:
+        if named is None and value.__class__ is not ndarray:
+            if isinstance(value, lift.Lifted):  # such as a sparse value
+                return finished(op, args, edges, values, value, None, 1)
+            value = asarray(value)
+        arrays = (value,) if named is None else [asarray(v) for v in value]
+        first = differentiable[0]
+        d = arrays[first].dtype
+        if not wanted or modes.silent and not modes.is_grad_enabled() or OF_NUMPY[d].category < FLOATING:
             results = [outcome.bare(a) for a in arrays]
             if modes.silent and modes._local.made is not None:
                 for r in results:
                     storage.mark(r, next((e for e in edges if e is not None), None), *args)
             return results[0] if named is None else named(*results)
-        first = taking_part[0]
-        d = arrays[first].dtype
         node = Node if Node is not None else op.node_type(node_name(*args), False)
         if not (d is FLOAT32 or d is FLOAT64) and d.kind == "c":
             node = op.node_type(node.__name__, True)
@@ -298,6 +308,7 @@ def general_call(op: Op) -> Callable:
         if named is None:
             return result
         results = [result if i == first else outcome.bare(a) for i, a in enumerate(arrays)]
+        taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
         if len(taking_part) > 1:
             node = result._fn
             node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]

@@ -80,6 +80,14 @@ class Compressed(Coo):
                              layout=self.layout.name)  # fmt: skip
 
 
+def elements_of(up: np.ndarray, across: np.ndarray, blocks: tuple[int, ...]) -> np.ndarray:
+    """Row and column of every element of blocks, one block after the other, from those of the blocks: ``(2, elements)``."""
+    rows, columns = blocks
+    inside = np.arange(rows * columns)
+    at = up[:, None] * rows + inside // columns, across[:, None] * columns + inside % columns
+    return np.stack([a.reshape(-1) for a in at]).astype(np.int64)
+
+
 def laid(x: Coo, layout: Layout, blocks: tuple[int, int]) -> Compressed:
     """A matrix in coordinates in a compressed layout. Blocks that have one of its places are stored in full."""
     rows, columns = blocks
@@ -93,7 +101,5 @@ def laid(x: Coo, layout: Layout, blocks: tuple[int, int]) -> Compressed:
     value = np.zeros(len(met) * size, x.dtype)
     np.add.at(value, block * size + within, x.value)
     up, across = np.divmod(met, m if by_rows else n) if len(met) else (met, met)
-    up, across = (up, across) if by_rows else (across, up)
-    inside = np.arange(size)
-    at = [up[:, None] * rows + inside // columns, across[:, None] * columns + inside % columns]
-    return Compressed(np.stack([a.reshape(-1) for a in at]).astype(np.int64), value, x.shape, layout, blocks)
+    at = elements_of(up, across, blocks) if by_rows else elements_of(across, up, blocks)
+    return Compressed(at, value, x.shape, layout, blocks)

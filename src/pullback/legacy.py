@@ -23,6 +23,7 @@ class TensorType(type):
 
     dtype: dtypes.dtype
     is_cuda: bool
+    is_sparse: bool
 
     @property
     def _legacy_dtype(cls) -> dtypes.dtype:
@@ -32,11 +33,13 @@ class TensorType(type):
         return cls.dtype
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and not cls.is_cuda
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_sparse is cls.is_sparse and not cls.is_cuda
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         if cls.is_cuda:
             raise _unavailable(cls)
+        if cls.is_sparse:
+            return _sparse(cls.dtype, *args)
         kind = cls.dtype.numpy
         if len(args) == 1 and isinstance(args[0], Tensor):
             if args[0].dtype is not cls.dtype:
@@ -48,15 +51,24 @@ class TensorType(type):
         return wrap(np.zeros(shape if args else 0, kind))
 
 
+def _sparse(kind: dtypes.dtype, *args: Any) -> Tensor:
+    """From indices, values and perhaps a size, or from a size: the values keep the type that they have."""
+    from .ops.sparse import sparse_coo_tensor
+
+    if args and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args)
+    return sparse_coo_tensor(size=args[0] if args and isinstance(args[0], Size) else args or (0,), dtype=kind)
+
+
 def _unavailable(cls: type) -> TypeError:
     return TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
 
 
 def make(name: str, module: str) -> TensorType:
-    """The type of that name, such as ``LongTensor``, at ``torch`` or ``torch.cuda``."""
+    """The type of that name, such as ``LongTensor``, at ``torch``, ``torch.cuda`` or ``torch.sparse``."""
     kind = next(NAMES[n] for n, legacy in TYPE_NAMES.items() if f"{legacy}Tensor" == name)
     members = {"__module__": module, "__doc__": f"``{kind}``, as a type of tensors.", "dtype": kind,
-               "is_cuda": module == "torch.cuda", "is_sparse": False}  # fmt: skip
+               "is_cuda": module == "torch.cuda", "is_sparse": module == "torch.sparse"}  # fmt: skip
     return TensorType(name, (), members)
 
 

@@ -287,10 +287,9 @@ def concerned(values: Sequence[Any]) -> bool:
 
 def compute(op: Any, values: Sequence[Any]) -> Any:
     """An operation on values that concern a level: a value, or a list of them."""
-    level = topmost(values) or modes._local.trace
-    outer = any([isinstance(w, Lifted) and w.level is level and w.outer
-                 for v in values for w in (v if isinstance(v, (tuple, list)) else (v,))])  # fmt: skip
-    return level.compute(op, values, outer)
+    lifted = [w for v in values for w in (v if isinstance(v, (tuple, list)) else (v,)) if isinstance(w, Lifted)]
+    level = topmost(lifted) or modes._local.trace
+    return level.compute(op, values, any([w.outer and w.level is level for w in lifted]))
 
 
 def left(x: Tensor, seq: int) -> Tensor:
@@ -349,10 +348,15 @@ def lifted_as(base: Any, view: Any) -> Any:
 
 def entered(x: Tensor, start: int, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]) -> Tensor:
     """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each with the way out."""
-    from .autograd.engine import number_of
+    noted = []
+    for outside, leave in outsides:
+        e, number = storage.edge_of(outside), 0
+        if e is not None:
+            from .autograd.engine import number_of
 
-    edges = [storage.edge_of(outside) for outside, _ in outsides]
-    x.__dict__["_outsides"] = [(*pair, 0 if e is None else number_of(e), start) for pair, e in zip(outsides, edges)]
+            number = number_of(e)
+        noted.append((outside, leave, number, start))
+    x.__dict__["_outsides"] = noted
     return x
 
 

@@ -6,6 +6,7 @@ A :class:`TorchFunctionMode` intervenes in all operations of its block, whatever
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -109,6 +110,8 @@ def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
         return getattr(pullback, name), args, kwargs
     if name in ("sum_all", "sum_dims"):
         *args_, dtype = args
+        if name == "sum_dims" and len(args_[1]) == 1:
+            args_[1] = args_[1][0]
         if len(args_) == 3 and not args_[2]:  # keepdim
             args_.pop()
         return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
@@ -153,6 +156,19 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise TypeError(f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
                         f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
     return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
+
+
+def overridable(fn: Callable) -> Callable:
+    """A function made of operations that objects which are no tensors may define as a whole."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not args or isinstance(args[0], Tensor) or not hasattr(type(args[0]), "__torch_function__"):
+            return fn(*args, **kwargs)
+        result = dispatch(call, args, kwargs)
+        return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
+
+    return call
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

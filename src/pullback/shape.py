@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
+
+new = tuple.__new__  # makes a Size of what is known to be whole numbers
 
 
 class Size(tuple):
@@ -15,6 +18,13 @@ class Size(tuple):
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        self = new(cls, sizes)
+        for n in self:
+            if n.__class__ is not int:  # a tensor, for one
+                return new(cls, [_whole(n, i) for i, n in enumerate(self)])
+        return self
 
     def numel(self) -> int:
         """The number of elements."""
@@ -40,3 +50,10 @@ class Size(tuple):
 
     def __reduce__(self) -> Any:
         return Size, (tuple(self),)
+
+
+def _whole(n: Any, i: int) -> int:
+    try:
+        return int(index(n))
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')") from None

@@ -7,6 +7,8 @@ tensor([[1., 0.],
         [0., 2.]])
 """
 
+from .legacy import __all__ as _TENSOR_TYPES
+from .legacy import make as _tensor_type
 from .ops.sparse import addmm as addmm
 from .ops.sparse import log_softmax as log_softmax
 from .ops.sparse import mm as mm
@@ -14,3 +16,5 @@ from .ops.sparse import softmax as softmax
 from .ops.sparse import sum as sum
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
+
+globals().update({name: _tensor_type(name, "torch.sparse") for name in _TENSOR_TYPES if name != "BoolTensor"})

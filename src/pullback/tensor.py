@@ -19,6 +19,7 @@ from .device import CPU, Layout, check_device, device, strided
 from .dtypes import FLOATING, OF_NUMPY, dtype
 from .hooks import RemovableHandle
 from .shape import Size
+from .shape import new as shape_of
 
 new = object.__new__
 PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
@@ -164,7 +165,7 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return Size(self._array.shape)
+        return shape_of(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtype:
@@ -605,10 +606,8 @@ class Tensor:
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError("Can't serialize a non-leaf tensor that requires grad; detach() it first")
         state = {k: v for k, v in self.__dict__.items() if k not in BOOKKEEPING}
-        return _rebuild, (self.__class__, self._array, self._fn is LEAF, state)
+        return _rebuild, (self.__class__, self._array, self.requires_grad, state)
 
 
 @classmethod  # type: ignore[misc]

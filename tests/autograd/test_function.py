@@ -252,6 +252,18 @@ def test_wrong_shape_is_refused_where_pytorch_sums() -> None:
         function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2)).apply(leaf(torch, 1.0, 2.0)).sum().backward()
 
 
+def test_unmodified_programs_have_a_gradient_of_the_broadcast_shape_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pullback as torch
+
+    monkeypatch.setattr("pullback.run.installed", lambda: True)
+    x = leaf(torch, 1.0, 2.0)
+    y = function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2) * g).apply(x).sum()
+    for create_graph in (False, True):
+        assert torch.autograd.grad(y, x, retain_graph=True, create_graph=create_graph)[0].tolist() == [5, 5]
+    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[3\] but expected shape compatible with \[2\]"):
+        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(3)).apply(leaf(torch, 1.0, 2.0)).sum().backward()
+
+
 def test_nodes_name_their_module(torch: Any) -> None:
     node = function(torch, lambda ctx, x: x * 2).apply(leaf(torch, 1.0)).grad_fn
     assert repr(node).startswith(f"<torch.autograd.function.{node.name()} object at 0x")

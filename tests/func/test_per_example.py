@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.func import grad, plain
+from pullback.autograd import engine
+from pullback.func import back, grad, jvp, plain, vjp
 from pullback.nn import functional as F
 
 RNG = np.random.default_rng(0)
@@ -92,6 +93,112 @@ def test_the_short_way_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     twice = lambda x, w: pullback.vmap(grad(loss, 1), in_dims=(0, None))(x, w)  # noqa: E731
     nested = pullback.vmap(twice, in_dims=(0, None))(tensor(2, 5, 4), w)
     assert nested.shape == (2, 5, 6, 4) and not any(outcomes)
+
+
+def _in_place(x: Any, w: Any) -> Any:
+    y = x * w
+    y[1:].mul_(2)
+    return (y * x).sum()
+
+
+def _twice(x: Any, w: Any) -> Any:
+    y, pull = vjp(lambda w: (x * w).tanh(), w)
+    return (pull(y)[0] * pull(x)[0]).sum()
+
+
+# What per-example gradients are asked of: several uses, several results, what is known to no short way, other transforms inside.
+PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
+    "several_uses": lambda x, w: (x * w + x * x + w * w).sum() + w.sum(),
+    "several_results": lambda x, w: (lambda a, b: (a * b).sum())(*pullback.var_mean(x * w, 0)) + (x * w).max(0)[0] * w.unbind()[1],
+    "one_of_several_results": lambda x, w: (x * w).sort(descending=True)[0][:2].prod() + pullback.split(x + w, 2)[0].exp().sum(),
+    "products": lambda x, w: x @ pullback.outer(w, x) @ w,
+    "indices": lambda x, w: (x * w)[pullback.tensor([0, 0, 2])].cumsum(0).logsumexp(0),
+    "a_slope_inside": lambda x, w: jvp(lambda a: (a * w).sin(), (x,), (w,))[1].sum(),
+    "a_gradient_inside": lambda x, w: grad(lambda a: (a * w).sin().sum())(x).sum(),
+    "pulled_twice": _twice,
+    "written_in_place": _in_place,
+    "nothing_of_the_first": lambda x, w: (w * w).sum() + x.detach().sum(),
+    "single": lambda x, w: (x.float() * w).sin().sum().double(),
+    "half": lambda x, w: ((x.half() * w.half()).float()).sum().double(),
+    "complex": lambda x, w: (pullback.complex(x, w) ** 3).abs().sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_against_one_example_at_a_time(name: str) -> None:
+    compare(PROGRAMS[name], (tensor(5, 4),), (tensor(4),), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9)
+    compare(PROGRAMS[name], (tensor(5, 4), tensor(5, 4)), (), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9)
+
+
+def test_the_engine_is_spared_what_it_need_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is not spared hooks, custom Functions, and what is differentiated further."""
+    runs: list[Any] = []
+    run = engine.run
+    monkeypatch.setattr(engine, "run", lambda *args, **kwargs: runs.append(args) or run(*args, **kwargs))
+
+    def of(f: Callable, *args: Any) -> int:
+        runs.clear()
+        pullback.vmap(grad(f, 1), in_dims=(0, None))(*args)
+        return len(runs)
+
+    class Double(pullback.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g
+
+    heard: list[tuple[int, ...]] = []
+
+    def hooked(x: Any, w: Any) -> Any:
+        y = x * w
+        y.register_hook(lambda g: heard.append(tuple(g.shape)) or 3 * g)
+        return y.sum()
+
+    x, w = tensor(5, 4), tensor(4)
+    assert [of(f, x, w) for f in PROGRAMS.values()][:5] == [0] * 5
+    assert of(lambda x, w: Double.apply(x * w).sum(), x, w) > 0
+    assert of(hooked, x, w) > 0 and heard == [(4,)]
+    np.testing.assert_allclose(pullback.vmap(grad(hooked, 1), in_dims=(0, None))(x, w), 3 * x)
+    assert of(lambda x, w: (x * w).sum(), x, w.requires_grad_()) > 0
+
+
+def test_what_examples_share_they_share_afterwards() -> None:
+    """A gradient that does not depend on the example has no batch."""
+    w = tensor(4)
+    f = lambda x, w: (w * w).sum() + (x * x).sum()  # noqa: E731
+    shared = pullback.vmap(grad(f, 1), in_dims=(0, None), out_dims=None)(tensor(5, 4), w)
+    np.testing.assert_allclose(shared, 2 * w)
+    with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+        pullback.vmap(grad(lambda x, w: (x * w).sum(), 1), in_dims=(0, None), out_dims=None)(tensor(5, 4), w)
+
+
+def test_saved_values_that_were_overwritten_are_noticed() -> None:
+    def f(x: Any) -> Any:
+        y = x.exp()
+        z = (y * y).sum()
+        y.add_(1)
+        return z
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pullback.vmap(grad(f))(tensor(3, 4))
+
+
+def test_errors_of_rules_name_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any) -> Any:
+        raise ArithmeticError("no")
+
+    monkeypatch.setattr(back.plain, "pulled", fails)
+    with pytest.raises(ArithmeticError, match="no") as failure:
+        pullback.vmap(grad(lambda x: x.sin().sum()))(tensor(3, 4))
+    assert "SinBackward0" in "".join(getattr(failure.value, "__notes__", ()))
 
 
 def test_of_no_examples() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import convolution as implementation
+from pullback.ops import convolution, correlate
 
 CASES = range(60)
 
@@ -65,11 +66,24 @@ def function(root: Any, transposed: bool, n: int) -> Any:
     return getattr(root, f"conv_transpose{n}d" if transposed else f"conv{n}d")
 
 
-@pytest.mark.parametrize("block", [1 << 20, 300])
+@pytest.fixture(params=["at once", 1 << 20, 300])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """How it is computed: all windows at once, which is for small ones, in one block of outputs, or in many."""
+    planned = convolution._geometry, correlate.small_windows, correlate.few_places
+    if request.param != "at once":
+        monkeypatch.setattr(correlate, "BLOCK", request.param)
+        monkeypatch.setattr(correlate, "SMALL", 0)
+        monkeypatch.setattr(correlate, "FEW", 0)
+    for plan in planned:
+        plan.cache_clear()
+    yield
+    for plan in planned:
+        plan.cache_clear()
+
+
 @pytest.mark.parametrize("seed", CASES)
-def test_equals_the_definition(seed: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any stride, padding, dilation, grouping; in one block of outputs or in many."""
-    monkeypatch.setattr(implementation, "BLOCK", block)
+def test_equals_the_definition(seed: int, way: None) -> None:
+    """Any stride, padding, dilation, grouping."""
     transposed, x, w, bias, options = draw(seed)
     arguments = [None if a is None else torch.from_numpy(a) for a in (x, w, bias)]
     got = function(torch, transposed, x.ndim - 2)(*arguments, **options)
@@ -90,7 +104,7 @@ def second_order(root: Any, transposed: bool, arrays: list[Any], options: dict[s
 
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", CASES)
-def test_second_order_is_pytorchs(seed: int) -> None:
+def test_second_order_is_pytorchs(seed: int, way: None) -> None:
     """Random convolutions to second order."""
     judge = pytest.importorskip("torch")
     transposed, x, w, bias, options = draw(seed)
@@ -98,6 +112,26 @@ def test_second_order_is_pytorchs(seed: int) -> None:
     expected = second_order(judge, transposed, arrays, options)
     for a, b in zip(second_order(torch, transposed, arrays, options), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+
+
+def test_options_after_a_plan() -> None:
+    """A geometry that is known does not let wrong types or options pass."""
+    x, w = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
+    assert torch.conv1d(x, w).tolist() == [[[2.0, 2.0]]]
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        torch.conv1d(x, w.double())
+    with pytest.raises(TypeError):
+        torch.conv1d(x, w, stride=1.0)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="expected stride to be a single integer"):
+        torch.conv1d(x, w, stride=[1, 1])
+    with pytest.raises(NotImplementedError, match="Bool"):
+        torch.conv1d(x.bool(), w.bool())
+
+
+def test_an_infinite_weight_stays_at_its_places() -> None:
+    """Zeros that only stand between the elements of a transposed convolution's input meet no weight."""
+    w = torch.tensor([[[1.0, torch.inf]]])
+    assert torch.conv_transpose1d(torch.ones(1, 1, 2), w, stride=3).tolist() == [[[1.0, torch.inf, 0.0, 1.0, torch.inf]]]
 
 
 def test_no_large_temporaries() -> None:

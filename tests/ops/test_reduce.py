@@ -364,6 +364,21 @@ def test_quantiles_lie_where_asked() -> None:
     assert weight.grad.item() == pytest.approx(2)  # between two of three samples the rank moves by 2 q
 
 
+def test_quantiles_of_gaps_move_with_what_is_known() -> None:
+    """The gradient by the rank counts the elements that are known."""
+    rows, q = torch.tensor([[1.0, nan, 3.0], [1.0, 2.0, 4.0]]), torch.tensor([0.2, 0.7], requires_grad=True)
+    torch.nanquantile(rows, q, dim=1).sum().backward()
+    assert q.grad.tolist() == [2 + 2, 2 + 4]
+
+
+def test_a_product_of_one_factor_has_a_second_derivative() -> None:
+    """It is 0, not absent."""
+    x, c = torch.tensor([[2.0], [0.0]], requires_grad=True), torch.ones(2, requires_grad=True)
+    (g,) = torch.autograd.grad(x.prod(1), x, c, create_graph=True)
+    again, by_c = torch.autograd.grad(g.sum(), (x, c))
+    assert g.tolist() == [[1], [1]] and again.tolist() == [[0], [0]] and by_c.tolist() == [1, 1]
+
+
 def test_distinct_elements_have_no_gradient() -> None:
     y = torch.unique(torch.tensor([1.0, 1.0, 2.0], requires_grad=True))
     assert y.requires_grad

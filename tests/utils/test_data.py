@@ -422,6 +422,19 @@ def test_exceptions_come_with_the_workers_traceback(error):
     assert next(it).tolist() == [8, 9]  # the others go on
 
 
+def test_workers_end_with_their_exception():
+    before = set(multiprocessing.active_children())
+    gc.disable()  # nothing may wait for it
+    try:
+        try:
+            list(DataLoader(Numbers(10, 7, ValueError("no seven")), batch_size=2, num_workers=2))
+        except ValueError:
+            pass
+        assert not set(multiprocessing.active_children()) - before
+    finally:
+        gc.enable()
+
+
 def test_exceptions_of_the_init_function():
     def fail(worker_id):
         raise ValueError(f"not {worker_id}")

@@ -17,7 +17,7 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..outcome import wrap
 from ..tensor import Tensor
 from . import errors, modes
-from .engine import restored
+from .engine import broadcasts, restored
 from .graph import FREED, LEAF, USERS, Node, Output, clock, made_here
 from .refusing import guarded, has_intermediate
 from .refusing import once_differentiable as once_differentiable
@@ -168,9 +168,18 @@ class BackwardNode(FunctionCtx, Node):
             if r is not None and e is not None:
                 shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
                 if r._array.shape != shape:
-                    raise errors.wrong_shape(self, r._array.shape, shape, i)
+                    r = self._summed(r, shape, i)
             grads.append(None if r is None or e is None else r if recording else r._array)
         return grads
+
+    def _summed(self, r: Tensor, shape: tuple[int, ...], index: int) -> Tensor:
+        """A gradient of another shape: unmodified programs have it summed, as PyTorch does; all else is refused."""
+        from ..ops.reduce import sum_to
+        from ..run import installed
+
+        if not installed() or not broadcasts(shape, r._array.shape):
+            raise errors.wrong_shape(self, r._array.shape, shape, index)
+        return sum_to(r, shape)
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:  # type: ignore[override]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ class Fusion:
     """
 
     def __init__(self, program: Program, fixed: dict[int, ndarray]) -> None:
-        self.program, self.steps = program, []
+        self.program = program
+        self.steps: list[Any] = []
         self.memory: dict[int, Memory] = {}
         self.home: dict[int, int] = {}
         self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
@@ -53,8 +55,6 @@ class Fusion:
             if not self._lower(step):
                 self._call(step)
 
-    steps: list[Any]
-
     # --- memory -------------------------------------------------------------------------------------------------
 
     def _own(self, number: int, like: ndarray, home: int) -> Memory:
@@ -62,7 +62,7 @@ class Fusion:
         self.home[number] = home
         return memory
 
-    def _fresh(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
+    def fresh(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
         """The number of a value that the steps need besides the program's."""
         self.program.values.append(Value(shape, dtype))
         return len(self.program.values) - 1
@@ -89,7 +89,7 @@ class Fusion:
         if suits(memory.like):
             return memory
         v = self.program.values[x.number]
-        copy, like = self._fresh(v.shape, v.dtype), np.empty(v.shape, v.dtype)
+        copy, like = self.fresh(v.shape, v.dtype), np.empty(v.shape, v.dtype)
         memory = Memory(copy, like, 0)
         self._own(copy, like, self.copy_into(x.number, memory))
         return memory
@@ -113,7 +113,7 @@ class Fusion:
 
     def room(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> Memory:
         """Memory for something that the next step computes besides."""
-        return self.result(self._fresh(shape, dtype), like)
+        return self.result(self.fresh(shape, dtype), like)
 
     def filled(self, number: int, value: float) -> Memory:
         """Memory in which a loop puts a number."""
@@ -125,8 +125,8 @@ class Fusion:
     def column(self, x: Ref) -> Ref:
         """A row as a column."""
         memory, v = self.in_memory(x.number), self.program.values[x.number]
-        number = self._fresh((*v.shape, 1), v.dtype)
-        self.memory[number] = Memory(memory.root, memory.like[:, None], memory.offset)
+        number = self.fresh((*v.shape, 1), v.dtype)
+        self.memory[number] = memory.showing(memory.like[:, None])
         return Ref(number)
 
     def checked(self, function: Callable[..., None], x: Ref, *options: Any) -> None:
@@ -281,7 +281,7 @@ class Fusion:
         views = _views(step.op, memory.like, options)
         if views is None:  # no strides describe it here, though they did where it was traced: of a copy, then
             v = self.program.values[source.number]
-            between = self._fresh(v.shape, v.dtype)
+            between = self.fresh(v.shape, v.dtype)
             if not self._same(between, source):
                 return False
             memory = self.in_memory(between)
@@ -289,8 +289,7 @@ class Fusion:
             if views is None:
                 return False
         for n, v in zip(step.outs, views):
-            offset = 0 if not v.size else _address(v) - _address(memory.like)
-            self.memory[n] = Memory(memory.root, v, memory.offset + offset)
+            self.memory[n] = memory.showing(v) if v.size else Memory(memory.root, v, memory.offset)
         return True
 
     def _same(self, out: int, x: Ref) -> bool:
@@ -308,10 +307,10 @@ class Fusion:
     def _unsafe_view(self, out: int, x: Ref, shape: Any) -> bool:
         memory = self.in_memory(x.number)
         if memory.like.flags.c_contiguous:
-            self.memory[out] = Memory(memory.root, memory.like.reshape(self.program.values[out].shape), memory.offset)
+            self.memory[out] = memory.showing(memory.like.reshape(self.program.values[out].shape))
             return True
         v = self.program.values[x.number]
-        between = self._fresh(v.shape, v.dtype)
+        between = self.fresh(v.shape, v.dtype)
         return self._same(between, x) and self._unsafe_view(out, Ref(between), shape)
 
     def _sum_all(self, out: int, x: Ref, dtype: Any = None) -> bool:
@@ -327,7 +326,7 @@ class Fusion:
         if dtype is not None:
             return False
         dims = dims_of(dim, len(v.shape))
-        total = self._fresh(o.shape, o.dtype)
+        total = self.fresh(o.shape, o.dtype)
         count = math.prod([v.shape[d] for d in dims])
         return self.sum(x.number, dims, total) and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
 
@@ -335,7 +334,7 @@ class Fusion:
         v = self.program.values[x.number]
         if reduction == "none" or self.kind_of([x.number, y.number]) is None or 0 in v.shape:
             return False
-        square, total = self._fresh(v.shape, v.dtype), self._fresh((), v.dtype)
+        square, total = self.fresh(v.shape, v.dtype), self.fresh((), v.dtype)
         count = math.prod(v.shape) if reduction == "mean" else 1
         return (self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None) and self.sum(square, range(len(v.shape)), total)
                 and self.elementwise(lambda a: a / count, [Ref(total)], out, None))  # fmt: skip
@@ -346,7 +345,7 @@ class Fusion:
         v, o = self.program.values[x.number], self.program.values[out]
         if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
             return False
-        square, total = self._fresh(v.shape, v.dtype), self._fresh(o.shape, o.dtype)
+        square, total = self.fresh(v.shape, v.dtype), self.fresh(o.shape, o.dtype)
         return (self.elementwise(lambda a: a * a, [x], square, None) and self.sum(square, dims_of(dim, len(v.shape)), total)
                 and self.elementwise(np.sqrt, [Ref(total)], out, None))  # fmt: skip
 
@@ -358,7 +357,7 @@ class Fusion:
         target = part.of(like) if isinstance(part, Window) else like[part]
         if 0 in target.shape or target.shape != self.program.values[x.number].shape:
             return False
-        at = self.copy_into(x.number, Memory(out, target, _address(target) - _address(like)))
+        at = self.copy_into(x.number, Memory(out, like, 0).showing(target))
         self.steps[at].clears.append(out)
         self._own(out, like, at)
         return True
@@ -370,8 +369,8 @@ class Fusion:
         seen = memory.like[part] if part.__class__ is tuple else part.of(memory.like) if isinstance(part, Window) and part.order is None else None
         if seen is None or 0 in seen.shape:
             return False
-        between = self._fresh(seen.shape, seen.dtype)
-        self.memory[between] = Memory(memory.root, seen, memory.offset + _address(seen) - _address(memory.like))
+        between = self.fresh(seen.shape, seen.dtype)
+        self.memory[between] = memory.showing(seen)
         return self._same(out, Ref(between))
 
     def _cat(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
@@ -380,24 +379,22 @@ class Fusion:
             return False
         if any(len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape for t in tensors):
             return False
-        like, first, last = np.empty(v.shape, v.dtype), 0, 0
-        for t in tensors:
-            n = self.program.values[t.number].shape[dim]
-            target = like[(slice(None),) * (dim % len(v.shape)) + (slice(first, first + n),)]
-            last = max(last, self.copy_into(t.number, Memory(out, target, _address(target) - _address(like))))
-            first += n
-        self._own(out, like, last)
-        return True
+        ends = list(accumulate([self.program.values[t.number].shape[dim] for t in tensors], initial=0))
+        return self._joined(out, tensors, dim, [slice(a, b) for a, b in pairwise(ends)])
 
     def _stack(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
         v = self.program.values[out]
         if self.kind_of([t.number for t in tensors]) is None or any(self.program.values[t.number].dtype != v.dtype for t in tensors) or 0 in v.shape:
             return False
-        like, last = np.empty(v.shape, v.dtype), 0
-        for i, t in enumerate(tensors):
-            target = like[(slice(None),) * (dim % len(v.shape)) + (i, ...)]
-            last = max(last, self.copy_into(t.number, Memory(out, target, _address(target) - _address(like))))
-        self._own(out, like, last)
+        return self._joined(out, tensors, dim, range(len(tensors)))
+
+    def _joined(self, out: int, tensors: list[Any], dim: int, places: Sequence[Any]) -> bool:
+        """Let loops copy each to its place along a dimension of the result."""
+        v = self.program.values[out]
+        whole = Memory(out, np.empty(v.shape, v.dtype), 0)
+        before = (slice(None),) * (dim % len(v.shape))
+        last = max([self.copy_into(t.number, whole.showing(whole.like[(*before, place, ...)])) for t, place in zip(tensors, places)])
+        self._own(out, whole.like, last)
         return True
 
     def _linear(self, out: int, x: Ref, weight: Ref, bias: Any = None) -> bool:
@@ -405,11 +402,11 @@ class Fusion:
         if len(w.shape) != 2 or self.kind_of([x.number, weight.number]) is None:
             return False
         m = self.in_memory(weight.number)
-        turned = self._fresh(w.shape[::-1], w.dtype)
-        self.memory[turned] = Memory(m.root, m.like.T, m.offset)
+        turned = self.fresh(w.shape[::-1], w.dtype)
+        self.memory[turned] = m.showing(m.like.T)
         if bias is None:
             return self._matmul(out, x, Ref(turned))
-        product = self._fresh(v.shape, v.dtype)
+        product = self.fresh(v.shape, v.dtype)
         return self._matmul(product, x, Ref(turned)) and self.elementwise(lambda a, b: a + b, [Ref(product), bias], out, None)
 
     def _matmul(self, out: int, x: Ref, y: Ref) -> bool:
@@ -430,10 +427,8 @@ class Fusion:
         p, q = np.broadcast_to(p, batch + p.shape[-2:]), np.broadcast_to(q, batch + q.shape[-2:])
         memory = self._own(out, np.empty(v.shape, v.dtype), len(self.steps))
         laid = memory.like.reshape(batch + (p.shape[-2], q.shape[-1]))
-        self.steps.append(Product(Memory(left.root, p, left.offset), Memory(right.root, q, right.offset), Memory(out, laid, 0)))
+        self.steps.append(Product(left.showing(p), right.showing(q), memory.showing(laid)))
         return True
-
-
 
 
 def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | None:
@@ -464,7 +459,3 @@ def _compute(op: Any, args: Sequence[Any], fusion: Fusion) -> np.dtype | None:
     from .plan import computed_in
 
     return computed_in(op, args, fusion.program, fusion.numbers)
-
-
-def _address(a: ndarray) -> int:
-    return a.__array_interface__["data"][0]

@@ -13,14 +13,10 @@ from ..kernels import convolution, pool, windows
 from ..ops.convolution import Layout, each
 from ..ops.maxima import Sliding
 from .ir import Ref
-from .whole import FORWARD
+from .whole import FORWARD, lie_in_order, lowers
 
 if TYPE_CHECKING:
     from .fuse import Fusion
-
-
-def _in_order(fusion: Fusion, *given: Ref) -> bool:
-    return all([fusion.in_memory(x.number).like.flags.c_contiguous for x in given])
 
 
 def _is_large(kind: str, size: int) -> bool:
@@ -28,6 +24,7 @@ def _is_large(kind: str, size: int) -> bool:
     return size >= kernels.SIZES[kind] or kernels.MODE == "always"
 
 
+@lowers(FORWARD, "convolution")
 def _convolution(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Ref, bias: Any = None, stride: Any = 1, padding: Any = 0,
                  dilation: Any = 1, transposed: bool = False, output_padding: Any = 0, groups: int = 1) -> bool:  # fmt: skip
     x, w, made = map(fusion.value, (input, weight, Ref(outs[0])))
@@ -36,7 +33,7 @@ def _convolution(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Ref, b
     layout = Layout(w.shape[2:], size, each(stride, n, ""), each(padding, n, ""), each(dilation, n, ""), groups)
     if not convolution.suits(x, w, made.shape[2:], layout) or not _is_large("convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)):
         return False
-    if not _in_order(fusion, input, weight) or transposed and bias is not None:
+    if not lie_in_order(fusion, input, weight) or transposed and bias is not None:
         return False
     given = [fusion.in_rows(p) for p in (input, weight)]
     out = fusion.result(outs[0])
@@ -48,12 +45,13 @@ def _convolution(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Ref, b
     return True
 
 
+@lowers(FORWARD, "convolution_weight")
 def _convolution_weight(fusion: Fusion, outs: Sequence[int], input: Ref, output: Ref, kernel: Any, stride: Any, padding: Any, dilation: Any,
                         groups: int) -> bool:  # fmt: skip
     x, y = map(fusion.value, (input, output))
     layout = Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
-    if not convolution.suits(x, y, kernel, layout) or not _is_large("convolution", work) or not _in_order(fusion, input, output):
+    if not convolution.suits(x, y, kernel, layout) or not _is_large("convolution", work) or not lie_in_order(fusion, input, output):
         return False
     given = [fusion.in_rows(p) for p in (input, output)]
     out = fusion.result(outs[0])
@@ -61,28 +59,27 @@ def _convolution_weight(fusion: Fusion, outs: Sequence[int], input: Ref, output:
     return True
 
 
-def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, windows: Any, name: str) -> bool:
+@lowers(FORWARD, "maxima")
+def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name: str) -> bool:
     v = fusion.value(input)
-    if not isinstance(windows, Sliding) or 0 in v.shape or not _is_large("pool", math.prod(v.shape)):
+    if not isinstance(sliding, Sliding) or 0 in v.shape or not _is_large("pool", math.prod(v.shape)):
         return False
-    kernel = pool.kernel_for(v.dtype, tuple(windows.spatial), windows.layout)
+    kernel = pool.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:
         return False
     x, results = fusion.in_rows(input), [fusion.result(n) for n in outs]
-    fusion.kernel("maxima", kernel, [math.prod(v.shape) // math.prod(windows.spatial), x, *results], results)
+    fusion.kernel("maxima", kernel, [math.prod(v.shape) // math.prod(sliding.spatial), x, *results], results)
     return True
 
 
+@lowers(FORWARD, "place")
 def _place(fusion: Fusion, outs: Sequence[int], input: Ref, index: Ref, size: Sequence[int], add: bool, name: str = "") -> bool:
     x, at = map(fusion.value, (input, index))
     if not add or x.dtype not in windows.TYPES or at.dtype != np.int64 or x.shape != at.shape or 0 in x.shape:
         return False
-    if not _is_large("windows", math.prod(x.shape)) or not _in_order(fusion, index):
+    if not _is_large("windows", math.prod(x.shape)) or not lie_in_order(fusion, index):
         return False
     many = math.prod(x.shape[len(x.shape) - len(size) :])
     given, out = [fusion.in_rows(p) for p in (input, index)], fusion.result(outs[0])
     fusion.kernel("place", windows.place_kernel(x.dtype), [math.prod(x.shape) // many, many, math.prod(size), *given, out], [out])
     return True
-
-
-FORWARD.update(convolution=_convolution, convolution_weight=_convolution_weight, maxima=_maxima, place=_place)

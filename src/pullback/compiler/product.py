@@ -9,8 +9,8 @@ import numpy as np
 
 from ..kernels import matmul, native, threads
 from ..kernels.builder import I8, I64, PTR, Function, Type, Value
-from .fuse import OF, Memory, Product
 from .llvm import Table, merged, nested
+from .steps import OF, Memory, Product
 
 SMALL = 1 << 15  # multiplications below which the product is written out
 

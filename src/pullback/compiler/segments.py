@@ -98,7 +98,7 @@ class Segments:
         """A copy of what is in memory, made at the end."""
         step = Loop(v.shape, next(t for t in (OF[v.dtype], OF[np.dtype(np.float32)]) if t.bits > 1))
         if target is None:
-            number = self.fusion._fresh(v.shape, v.dtype)
+            number = self.fusion.fresh(v.shape, v.dtype)
             target = self.fusion._own(number, np.empty(v.shape, v.dtype), len(self.fusion.steps))
         step.stores.append((step.load(m), target))
         self.fusion.steps.append(step)

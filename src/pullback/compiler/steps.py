@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,26 @@ class Memory:
     def __init__(self, root: int, like: ndarray, offset: int) -> None:
         self.root, self.like, self.offset = root, like, offset
 
+    def showing(self, view: ndarray) -> Memory:
+        """The part of it that a view of :attr:`like` shows."""
+        return Memory(self.root, view, self.offset + _address(view) - _address(self.like))
+
     def over(self, shape: tuple[int, ...]) -> Memory:
+        """The same for each element of a larger shape, as broadcasting has it."""
         return self if self.like.shape == shape else Memory(self.root, np.broadcast_to(self.like, shape), self.offset)
 
     @property
     def key(self) -> tuple[Any, ...]:
         strides = tuple([0 if n == 1 else s for s, n in zip(self.like.strides, self.like.shape)])
         return self.root, self.offset, strides
+
+
+def _address(a: ndarray) -> int:
+    return a.__array_interface__["data"][0]
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join([f"%{n}" for n in numbers])
 
 
 class Loop:
@@ -51,7 +64,7 @@ class Loop:
         loads: what it reads.
         numbers: the number inputs that it takes, after the loads.
         stores: pairs of an expression and where it goes.
-        sums: triples of an expression, where its sum goes, over the loop's shape, and which dimensions are summed.
+        sums: pairs of an expression and where its sum goes, in the loop's shape: with stride 0 where it is summed.
         clears: roots to be set to zero before.
     """
 
@@ -122,7 +135,7 @@ class Call:
         return set(self.step.outs)
 
     def __str__(self) -> str:
-        return f"call {self.step.op.name}({', '.join(f'%{n}' for n in refs(self.step.args))}) to {', '.join(f'%{n}' for n in self.step.outs)}"
+        return f"call {self.step.op.name}({_listed(refs(self.step.args))}) to {_listed(self.step.outs)}"
 
 
 class Check:
@@ -159,4 +172,4 @@ class Kernel:
         return {m.root for m in self.given if m.__class__ is Memory} - self.writes()
 
     def __str__(self) -> str:
-        return f"kernel {self.name}({', '.join(f'%{n}' for n in sorted(self.reads()))}) to {', '.join(f'%{m.root}' for m in self.written)}"
+        return f"kernel {self.name}({_listed(sorted(self.reads()))}) to {_listed([m.root for m in self.written])}"

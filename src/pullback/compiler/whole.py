@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels import attention, rows, table
+from ..kernels.kernel import TYPES
 from ..kernels.scalar import where
 from ..ops.cross_entropy import check_classes
 from ..ops.layer import check_rows
@@ -28,7 +29,9 @@ FORWARD: dict[str, Callable[..., bool]] = {}  # by an operation's name: a functi
 RULES: dict[str, Callable[..., bool]] = {}  # likewise: of fusion, Outs, the gradients that come in, and saved values by name
 
 
-def _lowers(table: dict[str, Callable[..., bool]], name: str) -> Callable:
+def lowers(table: dict[str, Callable[..., bool]], name: str) -> Callable:
+    """Register what lowers an operation of that name."""
+
     def put(f: Callable[..., bool]) -> Callable[..., bool]:
         table[name] = f
         return f
@@ -42,10 +45,15 @@ def rule(fusion: Fusion, op: Any, outs: Outs, g: Any, saved: Sequence[Any]) -> b
     return lower is not None and lower(fusion, outs, g, **dict(zip(op.saved_names, saved)))
 
 
+def lie_in_order(fusion: Fusion, *given: Ref) -> bool:
+    """Whether values lie in memory without gaps, their last dimension the innermost."""
+    return all([fusion.in_memory(x.number).like.flags.c_contiguous for x in given])
+
+
 # --- normalization ----------------------------------------------------------------------------------------------
 
 
-@_lowers(FORWARD, "standardize")
+@lowers(FORWARD, "standardize")
 def _standardize(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Any, bias: Any, dims: Any, shape: Any, eps: float, centre: bool,
                  node: str) -> bool:  # fmt: skip
     made = rows.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
@@ -64,7 +72,7 @@ def _standardize(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Any, b
     return True
 
 
-@_lowers(RULES, "standardize")
+@lowers(RULES, "standardize")
 def _of_standardize(fusion: Fusion, outs: Outs, g: Any, input: Ref, weight: Any, bias_shape: Any, dims: Any, shape: Any, eps: float,
                     centre: bool, mean: Ref, var: Ref) -> bool:  # fmt: skip
     g, *of_statistics = g
@@ -88,7 +96,7 @@ def _of_standardize(fusion: Fusion, outs: Outs, g: Any, input: Ref, weight: Any,
 
 def _goes_along_rows(fusion: Fusion, x: Ref, dim: int) -> bool:
     v = fusion.value(x)
-    return v.dtype in rows.TYPES and len(v.shape) > 0 and dim % len(v.shape) == len(v.shape) - 1 and 0 not in v.shape
+    return v.dtype in TYPES and len(v.shape) > 0 and dim % len(v.shape) == len(v.shape) - 1 and 0 not in v.shape
 
 
 def _softmax(logarithm: bool) -> Callable[..., bool]:
@@ -124,7 +132,7 @@ for _name in ("softmax", "log_softmax"):
 
 def _are_classes(fusion: Fusion, input: Ref, target: Ref) -> bool:
     fits = len(fusion.value(input).shape) == 2 and _goes_along_rows(fusion, input, 1) and fusion.value(target).dtype == np.int64
-    return fits and fusion.in_memory(target.number).like.flags.c_contiguous
+    return fits and lie_in_order(fusion, target)
 
 
 def _by_share(losses: Any, shares: Any) -> Any:
@@ -132,10 +140,10 @@ def _by_share(losses: Any, shares: Any) -> Any:
     return where(shares == 0, 0.0, losses * shares)
 
 
-@_lowers(FORWARD, "class_shares")
+@lowers(FORWARD, "class_shares")
 def _class_shares(fusion: Fusion, outs: Sequence[int], target: Ref, weight: Any, classes: int, ignore_index: int, mean: bool, dtype: Any) -> bool:
     v = fusion.value(target)
-    if weight is not None or dtype not in rows.TYPES or 0 in v.shape or not fusion.in_memory(target.number).like.flags.c_contiguous:
+    if weight is not None or dtype not in TYPES or 0 in v.shape or not lie_in_order(fusion, target):
         return False
     fusion.checked(check_classes, target, classes, ignore_index)
     given, counted, shares = fusion.in_memory(target.number), fusion.result(outs[0]), fusion.result(outs[1])
@@ -144,7 +152,7 @@ def _class_shares(fusion: Fusion, outs: Sequence[int], target: Ref, weight: Any,
     return True
 
 
-@_lowers(FORWARD, "cross_entropy")
+@lowers(FORWARD, "cross_entropy")
 def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref, shares: Ref, each: bool) -> bool:
     if not _are_classes(fusion, input, target):
         return False
@@ -152,17 +160,17 @@ def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref,
     x, t = fusion.in_rows(input), fusion.in_rows(target)
     top, logsum, losses = fusion.result(outs[1]), fusion.result(outs[2]), fusion.room(v.shape[:1], v.dtype)
     fusion.kernel("cross_entropy", rows.cross_entropy_kernel(v.dtype), [*v.shape, x, t, top, logsum, losses], [top, logsum, losses])
-    shared = outs[0] if each else fusion._fresh(v.shape[:1], v.dtype)
+    shared = outs[0] if each else fusion.fresh(v.shape[:1], v.dtype)
     return fusion.elementwise(_by_share, [Ref(losses.root), shares], shared, None) and (each or fusion.sum(shared, (0,), outs[0]))
 
 
-@_lowers(RULES, "cross_entropy")
+@lowers(RULES, "cross_entropy")
 def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Ref, shares: Ref, top: Ref, logsum: Ref) -> bool:
     g, of_logsum = g
     if not _are_classes(fusion, input, target) or not fusion.is_zero(of_logsum) or outs[0] is None:
         return False
     v = fusion.value(input)
-    by_share, spread = fusion._fresh(v.shape[:1], v.dtype), fusion._fresh(v.shape, v.dtype)
+    by_share, spread = fusion.fresh(v.shape[:1], v.dtype), fusion.fresh(v.shape, v.dtype)
     if not fusion.elementwise(lambda g, shares: g * shares, [g, shares], by_share, None):
         return False
     given = [fusion.in_rows(r) for r in (input, target, top, logsum, Ref(by_share))]
@@ -177,11 +185,11 @@ def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Re
 
 def _are_rows(fusion: Fusion, v: Any, indices: Ref) -> bool:
     """Whether kernels look up rows of such a table by such numbers."""
-    fits = len(v.shape) == 2 and v.dtype in rows.TYPES and 0 not in (*v.shape, *fusion.value(indices).shape)
-    return fits and fusion.value(indices).dtype == np.int64 and fusion.in_memory(indices.number).like.flags.c_contiguous
+    fits = len(v.shape) == 2 and v.dtype in TYPES and 0 not in (*v.shape, *fusion.value(indices).shape)
+    return fits and fusion.value(indices).dtype == np.int64 and lie_in_order(fusion, indices)
 
 
-@_lowers(FORWARD, "embedding")
+@lowers(FORWARD, "embedding")
 def _embedding(fusion: Fusion, outs: Sequence[int], weight: Ref, indices: Ref, *options: Any) -> bool:
     v = fusion.value(weight)
     if not _are_rows(fusion, v, indices):
@@ -192,7 +200,7 @@ def _embedding(fusion: Fusion, outs: Sequence[int], weight: Ref, indices: Ref, *
     return True
 
 
-@_lowers(FORWARD, "index_accumulate")
+@lowers(FORWARD, "index_accumulate")
 def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...]) -> bool:
     """At row numbers that a table was looked up by, which are known to be right."""
     v = fusion.value(Ref(outs[0]))
@@ -207,7 +215,7 @@ def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[An
 # --- attention --------------------------------------------------------------------------------------------------
 
 
-@_lowers(FORWARD, "flash_attention")
+@lowers(FORWARD, "flash_attention")
 def _attention(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float) -> bool:
     q, k, v = (fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
@@ -217,7 +225,7 @@ def _attention(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value:
     return True
 
 
-@_lowers(RULES, "flash_attention")
+@lowers(RULES, "flash_attention")
 def _of_attention(fusion: Fusion, outs: Outs, g: Any, query: Ref, key: Ref, value: Ref, causal: bool, scale: float, result: Ref,
                   logsum: Ref) -> bool:  # fmt: skip
     given = [fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value, result, g)]

@@ -15,7 +15,7 @@ from ..complaint import noted
 from ..dtypes import finfo
 from ..ops.activation import logsigmoid, softplus
 from ..ops.create import eye, full_like
-from ..ops.join import pad
+from ..ops.pad import pad
 from ..ops.view import broadcast_shapes
 from ..shape import Size
 from ..tensor import Tensor

@@ -186,6 +186,7 @@ class Batch(Level):
 
     def _one_by_one(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
         """The operation for each example in turn."""
+
         def of(a: Any, b: Any, k: int) -> Any:
             return [of(x, y, k) for x, y in zip(a, b)] if isinstance(b, list) else a[k] if b else a
 
@@ -268,7 +269,9 @@ class Batch(Level):
             return (self.wrap(g, 0, True),)
 
         e = storage.edge_of(x)
-        if self._holds(x._array):
+        if e is None and self._holds(x._array):
+            x = held(x._array.value)
+        elif self._holds(x._array):
             x = crossing(x._array.value, (e,), back)
         else:
             x = crossing(held(x._array).unsqueeze(0).expand((self.size, *x._array.shape))._array, (e,), back)

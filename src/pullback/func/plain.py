@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,15 @@ import numpy as np
 from .. import kernels
 from ..autograd import rows
 from ..autograd.graph import Node
+from ..dtypes import FLOAT32, FLOAT64
 from ..lift import Lifted
+from ..ops.cross_entropy import _cross_entropy, _nll, counted
 from ..ops.matmul import product
+from ..ops.reduce import total
+from ..ops.view import unsqueeze
 
 FORWARDS: dict[str, Callable[..., Any]] = {}
 PULLS: dict[str, Callable[..., Any]] = {}
-outer = kernels.beside("outer", [mul], np.multiply, even_plain=True)  # of columns and rows
 
 
 def computed(level: Any, op: Any, values: Sequence[Any]) -> Any:
@@ -44,14 +46,25 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
     """The gradients for a node's edges as batches of the level; None where the general way has to be gone."""
     op = node._op
     several = g.__class__ is tuple
-    kinds = node._dtype if several else (node._dtype,)
-    if op is None or not level.size or any([d is None or d.kind != "f" or d.itemsize < 4 for d in kinds]):
+    if op is None or not level.size:
         return None
-    values = (*g, *saved) if several else (g, *saved)
-    given: list[Any] = [_given(level, v) for v in values]
-    if None in given:
+    for d in node._dtype if several else (node._dtype,):
+        if d is not FLOAT32 and d is not FLOAT64:
+            return None
+    given: list[Any] = []
+    lifted = outside = False
+    for v in (*g, *saved) if several else (g, *saved):
+        if isinstance(v, Lifted):
+            if v.level is not level or v.value.__class__ is not np.ndarray:
+                return None
+            lifted, outside = True, outside or v.outer
+            given.append((v.value, True))
+        elif v.__class__ is list:
+            return None
+        else:
+            given.append((v, False))
+    if not lifted:
         return None
-    outside = any([isinstance(v, Lifted) and v.outer for v in values])
     n = len(g) if several else 1
     results = _results(op, node, given[:n], given[n:], edges, level.size)
     if results is None:
@@ -59,9 +72,10 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
     fitted = []
     for e, r in zip(edges, results):
         if e is not None and r is not None:
-            r = rows.fitted(r, e, level.size, False)
-            if r is rows.NOT_HERE:
-                return None
+            if e._seq <= 0 or r.dtype is not e._dtype or r.shape != (level.size, *e._shape):
+                r = rows.fitted(r, e, level.size, False)
+                if r is rows.NOT_HERE:
+                    return None
             r = level.lifted(r, outside)
         fitted.append(r)
     return fitted
@@ -112,6 +126,21 @@ def registered(table: dict[str, Callable[..., Any]], *names: str) -> Callable[[C
     return register
 
 
+# --- looks and sums ---------------------------------------------------------------------------------------------
+
+
+@registered(FORWARDS, "unsqueeze")
+def _unsqueezed(size: int, input: Any, dim: Any) -> Any:
+    x, ndim = input[0], input[0].ndim
+    return unsqueeze(x, dim[0] % ndim + 1) if -ndim <= dim[0] < ndim else None
+
+
+@registered(FORWARDS, "sum_all")
+def _sum(size: int, input: Any, dtype: Any) -> Any:
+    x = input[0]
+    return None if x.ndim < 2 or dtype[0] is not None or x.dtype.kind != "f" or x.dtype.itemsize < 4 else total(x, tuple(range(1, x.ndim)))
+
+
 # --- linear maps ------------------------------------------------------------------------------------------------
 
 
@@ -122,8 +151,9 @@ def _linear(size: int, input: Any, weight: Any, bias: Any) -> Any:
         return None
     if x.dtype.kind != "f" or x.dtype.itemsize < 4 or w.dtype != x.dtype or b is not None and (b.dtype != x.dtype or b.ndim > 1):
         return None
-    out = product(x.reshape(-1, x.shape[-1]), w.T).reshape(*x.shape[:-1], len(w))
-    if b is not None:
+    own_row = b is not None and b.shape == w.shape[:1]
+    out = product(x.reshape(-1, x.shape[-1]), w.T, b if own_row else None).reshape(*x.shape[:-1], len(w))
+    if b is not None and not own_row:
         out += b
     return out
 
@@ -138,15 +168,26 @@ def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     lead = g.shape[1:-1]
     count = prod(lead)  # of rows in each example
     each = g.reshape(size, count, m)
-    results: list[Any] = [None, None, g]
+    results: list[Any] = [None, None, None]
     if edges[0] is not None:
         w, batched = saved["weight"]
         results[0] = np.matmul(each, w).reshape(size, *lead, k) if batched else product(each.reshape(-1, m), w).reshape(size, *lead, k)
     if edges[1] is not None:
         x, batched = saved["input"]
-        x = x.reshape(size if batched else 1, count, k)
-        results[1] = outer(each.transpose(0, 2, 1), x) if count == 1 else np.matmul(each.transpose(0, 2, 1), x)
+        if count == 1:
+            x = x.reshape(-1, k)
+            results[1] = outer(each.reshape(size, m), x if batched else np.broadcast_to(x, (size, k)))
+        else:
+            results[1] = np.matmul(each.transpose(0, 2, 1), x.reshape(size if batched else 1, count, k))
+    if edges[2] is not None:
+        results[2] = each.reshape(size, m) if count == 1 else total(each, (1,))
     return results
+
+
+def outer(x: np.ndarray, y: np.ndarray) -> Any:
+    """The outer products of rows: ``(n, rows)`` and ``(n, columns)`` to ``(n, rows, columns)``."""
+    out = kernels.run("outer", "outer", x.size * y.shape[1], x, y)
+    return x[:, :, None] * y[:, None, :] if out is None else out
 
 
 # --- losses of classes ------------------------------------------------------------------------------------------
@@ -155,12 +196,10 @@ def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
 @registered(FORWARDS, "class_shares")
 def _shares(size: int, target: Any, weight: Any, classes: Any, ignored: Any, mean: Any, dtype: Any) -> Any:
     """Shares of the mean are those of each example."""
-    from ..ops.cross_entropy import counted
-
     if weight[0] is not None:
         return None
     target, shares = counted(target[0], None, classes[0], ignored[0], False, dtype[0])
-    if mean[0] and shares.ndim > 1:
+    if mean[0] and shares.size > size:
         shares = shares / np.maximum(shares.sum(tuple(range(1, shares.ndim)), keepdims=True), 1)
     return target, shares
 
@@ -168,42 +207,40 @@ def _shares(size: int, target: Any, weight: Any, classes: Any, ignored: Any, mea
 @registered(FORWARDS, "cross_entropy")
 def _losses(size: int, input: Any, target: Any, shares: Any, each: Any) -> Any:
     """Examples become more rows of one batch."""
-    from ..ops.cross_entropy import _cross_entropy
-
     x, t, s = (everywhere(pair, size) for pair in (input, target, shares))
     if x.ndim not in (2, 3) or not x.size or x.dtype != s.dtype:
         return None
     lead = x.shape[:-1]
     out, top, logsum = _cross_entropy.op.impl(x.reshape(-1, x.shape[-1]), t.reshape(-1), s.reshape(-1), True)
     out = out.reshape(lead)
-    return out.sum(1) if out.ndim == 2 and not each[0] else out, top.reshape(*lead, 1), logsum.reshape(*lead, 1)
+    if out.ndim == 2 and not each[0]:
+        out = out.reshape(size) if out.shape[1] == 1 else total(out, (1,))
+    return out, top.reshape(*lead, 1), logsum.reshape(*lead, 1)
 
 
 @registered(PULLS, "nll_loss", "cross_entropy")
 def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     """Examples become more rows of one batch."""
-    from ..ops.cross_entropy import _cross_entropy, _nll
-
     shares = everywhere(saved["shares"], size)
-    g = everywhere(gs[0], size)
     if shares.ndim > 2:
         return None
-    g = np.broadcast_to(g.reshape((size,) + (1,) * (shares.ndim - 1)) if g.ndim == 1 else g, shares.shape)
-    few = shares.ndim == 2  # rows in each example
+    g, few = gs[0][0], shares.ndim == 2  # rows in each example
+    if g.ndim:  # not one number for all
+        g = everywhere(gs[0], size)
+        g = np.broadcast_to(g.reshape((size,) + (1,) * (shares.ndim - 1)) if g.ndim == 1 else g, shares.shape).reshape(-1)
 
     def of(name: str) -> Any:
         v = everywhere(saved[name], size)
         return v.reshape(-1, *v.shape[2:]) if few else v
 
-    flat = g.reshape(-1)
     target = of("target")
     if len(gs) == 1:
-        shape = saved["input_shape"][0]
-        out = _nll.op.pulls[0](flat, _in_order(_nll.op, input_shape=(len(flat), shape[-1]), target=target, shares=of("shares")))
+        shape = shares.size, saved["input_shape"][0][-1]
+        out = _nll.op.pulls[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
     else:
-        of_logsum = everywhere(gs[1], size)
+        of_logsum = (everywhere(gs[1], size) if gs[1][1] or gs[1][0].any() else gs[1][0].reshape(-1)[:1]).reshape(-1, 1)
         parts = of("input"), target, of("shares"), of("top").reshape(-1, 1), of("logsum").reshape(-1, 1)
-        out, *_ = _cross_entropy.op.shared((flat, of_logsum.reshape(-1, 1)), [True], *parts)
+        out, *_ = _cross_entropy.op.shared((g, of_logsum), [True], *parts)
     return [out.reshape(*shares.shape, out.shape[-1])] + [None] * (len(edges) - 1)
 
 

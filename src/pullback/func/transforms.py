@@ -12,12 +12,13 @@ from .. import storage
 from ..autograd import engine, modes, rows
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
 from ..autograd.functional import basis_of
-from ..autograd.graph import Output, clock
+from ..autograd.graph import Node, Output, clock
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import Lifted, crossing, entered, held, live, nowhere, straight
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from . import back
 from .batched import Batch
 
 __all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
@@ -72,45 +73,49 @@ _NOWHERE: Any = held(np.zeros(()))  # a leaf of nobody's, which receives nothing
 
 def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
     """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
-    roots, create = _roots(outputs, seeds, inputs)
-    found = [None] * len(inputs.edges)
+    roots, create, nodes = _roots(outputs, seeds, inputs)
+    found: list[Any] = [None] * len(inputs.edges)
     if roots:
-        with modes.set_grad_enabled(create):
-            found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
+        batches = modes._local.batches
+        inside = None if create or nodes is None or not batches else back.gradients(batches[-1], nodes, roots, inputs.edges, retain)
+        if inside is not None:
+            found = inside
+        else:
+            with modes.set_grad_enabled(create):
+                found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
     return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
 
 
-def _roots(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool]:
-    """Where gradients enter the graph, and whether their way is to be recorded."""
+def _roots(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
+    """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
     edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
-    create = modes.is_grad_enabled() and (any([s._fn is not None for _, s in roots]) or _open(roots, inputs.edges))
-    return roots if create else [(e, s._array) for e, s in roots], create
+    nodes = _closed_in(roots, inputs.edges)
+    create = modes.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
+    return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
-def _open(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
-    """Whether the graph leads to anything but the inputs: then the gradients, too, depend on it."""
+def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Node] | None:
+    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on it."""
     ends = {id(e) for e in wanted}
-    seen: set[int] = set()
+    seen: dict[int, Node] = {}
     todo = [e for e, _ in roots]
     while todo:
         e = todo.pop()
-        if e is None:
+        if e is None or id(e) in seen:
             continue
         if e._seq == 0:
             if e is not _NOWHERE:
-                return True
+                return None
             continue
         node = e.node if e.__class__ is Output else e
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
         if id(node) in ends:
             if node._edges[0] is not _NOWHERE:
-                return True
-            continue
-        todo.extend(node._edges)
-    return False
+                return None
+        elif id(node) not in seen:
+            seen[id(node)] = node
+            todo.extend(node._edges)
+    return list(seen.values())
 
 
 def _chosen(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
@@ -145,29 +150,34 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _chosen(argnums, args)
-        with modes.enable_grad(), transforming():
-            given = list(args)
-            inputs = Inputs([args[i] for i in chosen])
-            for i, x in zip(chosen, inputs.given):
-                given[i] = x
-            output = func(*given, **kwargs)
-            aux = None
-            if has_aux:
-                if not (isinstance(output, tuple) and len(output) == 2):
-                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
-                output, aux = output
-            if not isinstance(output, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
-            if len(output._array.shape):
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                                   f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")  # fmt: skip
-            results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
-        gradient = results[0] if isinstance(argnums, int) else tuple(results)
-        value = closed(output)
+        gradient, value, aux = _differentiated(func, argnums, has_aux, args, kwargs)
+        value = closed(value)
         return (gradient, (value, tree_map(closed, aux))) if has_aux else (gradient, value)
 
     return wrapper
+
+
+def _differentiated(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The gradient of ``func``, its value and what else it returned, these two with their history."""
+    chosen = _chosen(argnums, args)
+    with modes.enable_grad(), transforming():
+        given = list(args)
+        inputs = Inputs([args[i] for i in chosen])
+        for i, x in zip(chosen, inputs.given):
+            given[i] = x
+        output = func(*given, **kwargs)
+        aux = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+            output, aux = output
+        if not isinstance(output, Tensor):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+        if len(output._array.shape):
+            raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                               f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")  # fmt: skip
+        results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
+    return results[0] if isinstance(argnums, int) else tuple(results), output, aux
 
 
 def closed(x: Any) -> Any:
@@ -175,7 +185,7 @@ def closed(x: Any) -> Any:
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = storage.edge_of(x)
-    if e._seq == 0 or _open([(e, None)], ()):
+    if e._seq == 0 or _closed_in([(e, None)], ()) is None:
         return x
     y = held(x._array)
     return y._array.level.track(y) if isinstance(y._array, Lifted) else y
@@ -191,8 +201,8 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
-        return (gradient, value[1]) if has_aux else gradient
+        gradient, _, aux = _differentiated(func, argnums, has_aux, args, kwargs)
+        return (gradient, tree_map(closed, aux)) if has_aux else gradient
 
     return wrapper
 
@@ -344,7 +354,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         flat, spec = tree_flatten(args)
         dims = _in_dims(in_dims, args, flat, func)
-        sizes = {x.shape[d] for x, d in zip(flat, dims) if d is not None}
+        sizes = {x._array.shape[d] for x, d in zip(flat, dims) if d is not None}
         if len(sizes) != 1:
             if not sizes:
                 raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -369,18 +379,18 @@ def name_of(func: Callable) -> str:
 
 def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str) -> Any:
     with Batch(size, randomness) as level, transforming():
-        given = [x if d is None else level.wrap(x, d % max(len(x.shape), 1)) for x, d in zip(flat, dims)]
+        given = [x if d is None else level.wrap(x, d % max(len(x._array.shape), 1)) for x, d in zip(flat, dims)]
         output = func(*tree_unflatten(given, spec), **kwargs)
         flat_out, out_spec = tree_flatten(output)
         for y in flat_out:
             if not isinstance(y, Tensor):
                 raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did you mean "
                                  "to set out_dims= to None for output?")  # fmt: skip
-        if not all([d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]):
+        if not isinstance(out_dims, int) and not all([d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]):
             raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
                              "representing where in the outputs the vmapped dimension should appear.")  # fmt: skip
         single = isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
-        where = broadcast_dims(out_dims[0] if single else out_dims, output)
+        where = [out_dims] * len(flat_out) if isinstance(out_dims, int) else broadcast_dims(out_dims[0] if single else out_dims, output)
         if where is None:
             raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
                              f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}.")  # fmt: skip
@@ -399,28 +409,30 @@ def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: di
 
 
 def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callable) -> list[Any]:
-    where = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    def where() -> str:
+        return f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
+
     if not isinstance(in_dims, int) and not isinstance(in_dims, tuple):
-        raise ValueError(f"{where}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+        raise ValueError(f"{where()}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
                          f"{type(in_dims)}.")  # fmt: skip
     if not args:
         raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
                          "a function with no inputs. The latter is unsupported.")  # fmt: skip
     dims = broadcast_dims(in_dims, args)
     if dims is None:
-        raise ValueError(f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+        raise ValueError(f"{where()}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {tree_flatten(args)[1]}.")  # fmt: skip
     for x, d in zip(flat, dims):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(f"{where}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(f"{where()}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if not isinstance(x, Tensor):
-            raise ValueError(f"{where}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
+            raise ValueError(f"{where()}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
                              "arguments, please use None as the respective in_dim")  # fmt: skip
         n = len(x._array.shape)
         if not -n <= d < n:
-            raise ValueError(f"{where}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim "
+            raise ValueError(f"{where()}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim "
                              f"to satisfy -{n} <= in_dim < {n}.")  # fmt: skip
     return dims
 
@@ -428,7 +440,7 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
 def broadcast_dims(dims: Any, tree: Any) -> list[Any] | None:
     """A dimension for each tensor of ``tree``: one for all of a subtree, or a nest of the same structure."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(tree_flatten(tree)[0])
+        return [dims] * (1 if isinstance(tree, Tensor) else len(tree_flatten(tree)[0]))
     if isinstance(tree, (tuple, list)) and isinstance(dims, (tuple, list)) and len(tree) == len(dims):
         parts = [broadcast_dims(d, t) for d, t in zip(dims, tree)]
     elif isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
@@ -510,7 +522,7 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
     if count == 1:  # one row needs no batch
         return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
     if chunk_size is None and not modes.special:
-        roots, create = _roots(outputs, seeds, inputs)
+        roots, create, _ = _roots(outputs, seeds, inputs)
         with modes.set_grad_enabled(create):
             found = rows.pulled(roots, inputs.edges, create)
         if found is not None:

@@ -13,7 +13,6 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "
 UNARY = {"neg": "-", "pos": "+", "invert": "~"}
 
 
-
 def map_aggregate(arg: Any, fn: Callable[[Any], Any]) -> Any:
     """A nest of tuples, lists, dicts and slices with ``fn`` of each of its leaves."""
     if isinstance(arg, tuple):
@@ -29,6 +28,8 @@ def map_aggregate(arg: Any, fn: Callable[[Any], Any]) -> Any:
 
 
 class Text(str):
+    """What is source text already."""
+
     __slots__ = ()
 
     def __repr__(self) -> str:
@@ -143,12 +144,18 @@ def _attribute(root: str, path: str) -> str:
 
 
 def found(torch: Any, path: str) -> Any:
+    """What ``torch.path`` is; None if nothing."""
     for name in path.split(".")[1:]:
         torch = getattr(torch, name, None)
     return torch
 
 
 def reach(module: Any, path: str) -> Any:
+    """The module or tensor at a path.
+
+    Raises:
+        RuntimeError: there is none.
+    """
     for name in path.split("."):
         if not hasattr(module, name):
             raise RuntimeError(f"Node referenced nonexistent target {path}")

@@ -50,22 +50,27 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
+        """The nodes among its arguments, each once."""
         found: dict[Node, None] = {}
         map_arg((self._args, self._kwargs), lambda node: found.setdefault(node))
         return list(found)
 
     @property
     def next(self) -> Node:
+        """The node behind it."""
         return self.graph._nodes[self.graph._nodes.index(self) + 1]
 
     @property
     def prev(self) -> Node:
+        """The node before it."""
         return self.graph._nodes[self.graph._nodes.index(self) - 1]
 
     def update_arg(self, idx: int, arg: Any) -> None:
+        """Replace a positional argument."""
         self.args = (*self._args[:idx], arg, *self._args[idx + 1 :])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
+        """Set an argument by name."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_all_uses_with(self, replacement: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True) -> list[Node]:
@@ -76,6 +81,7 @@ class Node:
         return changed
 
     def replace_input_with(self, old: Node, new: Node) -> None:
+        """Take another node where it takes that one."""
         self._set(*map_arg((self._args, self._kwargs), lambda node: new if node is old else node))
 
     def prepend(self, node: Node) -> None:
@@ -89,6 +95,7 @@ class Node:
         self.graph._nodes.insert(self.graph._nodes.index(self) + 1, node)
 
     def is_impure(self) -> bool:
+        """Whether it does something besides giving a result, so that it counts even if nobody uses that."""
         return self.op in ("placeholder", "output") or self.op == "call_method" and self.target.endswith("_")
 
     def format_node(self) -> str:
@@ -123,6 +130,7 @@ class Graph:
 
     @property
     def nodes(self) -> _Nodes:
+        """The nodes in order; the graph may change while one goes through them."""
         return _Nodes(self._nodes)
 
     def _named(self, candidate: str) -> str:
@@ -154,27 +162,35 @@ class Graph:
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = inspect.Parameter.empty) -> Node:
+        """Add an argument of the graph."""
         return self.create_node("placeholder", name, () if default_value is inspect.Parameter.empty else (default_value,))
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+        """Add a parameter or buffer, by its path."""
         return self.create_node("get_attr", qualified_name)
 
     def call_function(self, the_function: Callable[..., Any], args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+        """Add a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs)
 
     def call_method(self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+        """Add a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs)
 
     def call_module(self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+        """Add a call of a module, by its path."""
         return self.create_node("call_module", module_name, args, kwargs)
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
+        """Add what the graph returns."""
         return self.create_node("output", "output", (result,))
 
     def output_node(self) -> Node:
+        """The node of what it returns."""
         return next(node for node in reversed(self._nodes) if node.op == "output")
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
+        """The nodes of a kind, and of a target if one is given, in order."""
         return [node for node in self._nodes if node.op == op and target in (None, node.target)]
 
     @contextmanager
@@ -256,6 +272,7 @@ class Graph:
         return PythonCode(self, root_module)
 
     def print_tabular(self) -> None:
+        """Print the nodes as a table."""
         rows = [["opcode", "name", "target", "args", "kwargs"]]
         rows += [[node.op, node.name, str(node.target), str(node.args), str(node.kwargs)] for node in self._nodes]
         widths = [max(map(len, column)) for column in zip(*rows)]

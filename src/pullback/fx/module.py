@@ -66,10 +66,12 @@ class GraphModule(Module):
         return made
 
     def add_submodule(self, target: str, m: Module) -> bool:
+        """Put a module at a path; returns True."""
         self._take(target, m)
         return True
 
     def delete_submodule(self, target: str) -> bool:
+        """Remove the module at a path; returns whether there was one."""
         *folders, last = target.split(".")
         owner = reach(self, ".".join(folders)) if folders else self
         if last not in owner._modules:
@@ -78,12 +80,14 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
+        """Remove the modules that no node calls or takes something from."""
         used = [node.target for node in self.graph.nodes if node.op in ("call_module", "get_attr")]
         for name, _ in [*self.named_modules()]:
             if name and not any(f"{u}.".startswith(f"{name}.") or f"{name}.".startswith(f"{u}.") for u in used):
                 self.delete_submodule(name)
 
     def print_readable(self, print_output: bool = True, **kwargs: Any) -> str:
+        """The module as source text, printed by default."""
         text = f"class {self._name}(torch.nn.Module):\n    " + self.code.strip().replace("\n", "\n    ")
         if print_output:
             print(text)
@@ -121,6 +125,15 @@ class Interpreter:
         self.env: dict[Node, Any] = {}
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+        """What the graph returns for these arguments.
+
+        Args:
+            initial_env: values of nodes that need not run.
+            enable_io_processing: accepted.
+
+        Raises:
+            RuntimeError: an argument without a default is missing.
+        """
         self.env = dict(initial_env or {})
         self.args_iter = iter(args)
         for node in self.graph.nodes:
@@ -131,16 +144,20 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
+        """What a node gives, from values of those before it."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[Any, Any]:
+        """A node's arguments as values."""
         return self.map_nodes_to_values((n.args, n.kwargs), n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """Arguments with values in the place of nodes."""
         return map_arg(args, self.env.__getitem__)
 
     def fetch_attr(self, target: str) -> Any:
+        """The module or tensor at a path."""
         return reach(self.module, target)
 
     def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:

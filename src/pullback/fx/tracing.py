@@ -60,12 +60,16 @@ class Proxy:
 
     @classmethod
     def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs or {}), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        tracer, name = found[0].tracer, orig_method.__name__
+        tracer, name = _proxies_in((args, kwargs or {}))[0].tracer, orig_method.__name__
         if isinstance(args[0] if args else None, Proxy) and getattr(Tensor, name, None) is orig_method:
             return tracer.create_proxy("call_method", name, args, kwargs or {})
         return tracer.create_proxy("call_function", orig_method, args, kwargs or {})
+
+
+def _proxies_in(arguments: Any) -> list[Proxy]:
+    found: list[Proxy] = []
+    map_aggregate(arguments, lambda x: found.append(x) if isinstance(x, Proxy) else None)
+    return found
 
 
 class Attribute(Proxy):
@@ -119,6 +123,11 @@ class Tracer:
         return m.__module__.partition(".")[2].startswith("nn.") and m.__module__.startswith(("torch", "pullback")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
+        """Where in the traced module another one is.
+
+        Raises:
+            NameError: nowhere.
+        """
         for name, m in self.root.named_modules():
             if m is mod:
                 return name
@@ -145,25 +154,31 @@ class Tracer:
         return x
 
     def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None) -> Node:
+        """Write a node down."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None,
                      proxy_factory_fn: Any = None) -> Any:  # fmt: skip
+        """Write a node down whose arguments have stand-ins among them; returns the one of what it gives."""
         node = self.create_node(kind, target, self.create_arg(tuple(args)), self.create_arg(dict(kwargs)), name, type_expr)
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def proxy(self, node: Node) -> Proxy:
+        """The stand-in for what a node gives."""
         return Proxy(node, self)
 
     def to_bool(self, obj: Proxy) -> bool:
+        """What the truth of a stand-in is: unknown, unless a subclass knows."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
+        """What a loop over a stand-in goes through: unknown, unless a subclass knows."""
         raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs "
                          "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control "
                          "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors")  # fmt: skip
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What a call of a module gives: a node's stand-in if it is a leaf, else what its ``forward`` makes of stand-ins."""
         path = self.path_of_module(m)
         if not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
@@ -190,13 +205,13 @@ class Tracer:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TraceError(f"{parameter} cannot be traced: name the arguments")
             name = parameter.name
-            if concrete_args is not None and parameter.name in concrete_args:
-                value = concrete_args[parameter.name]
+            if concrete_args is not None and name in concrete_args:
+                value = concrete_args[name]
             else:
                 default = () if parameter.default is parameter.empty else (parameter.default,)
                 value = self.create_proxy("placeholder", name, default, {})
             if parameter.kind is parameter.KEYWORD_ONLY:
-                keywords[parameter.name] = value
+                keywords[name] = value
             else:
                 given.append(value)
         with ExitStack() as stack:
@@ -220,14 +235,13 @@ class Tracer:
             function = space.get(name, getattr(builtins, name, None))
             stack.enter_context(patch.dict(space, {name: self._recorded(function)}))
         for function in self._whole:
-            for owner in (math,) if function.__module__ == "math" else ():
-                stack.enter_context(patch.object(owner, function.__name__, self._recorded(function)))
+            if function.__module__ == "math":
+                stack.enter_context(patch.object(math, function.__name__, self._recorded(function)))
 
     def _recorded(self, function: Any) -> Callable[..., Any]:
         def record(*args: Any, **kwargs: Any) -> Any:
-            found: list[Any] = []
-            map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-            return self.create_proxy("call_function", function, args, kwargs) if found else function(*args, **kwargs)
+            traced = _proxies_in((args, kwargs))
+            return self.create_proxy("call_function", function, args, kwargs) if traced else function(*args, **kwargs)
 
         return record
 

@@ -1,7 +1,7 @@
 """Native kernels for large arrays: machine code that Python generates through LLVM, cached on disk.
 
     scalar expressions ─► vector LLVM IR ─► machine code      (elementwise operations and their derivative rules)
-    written kernels    ─►                                     (rows, convolution, pooling, attention, optimizers)
+    written kernels    ─►                                     (rows, products, convolution, recurrence, order, optimizers, ...)
 
 NumPy computes what is small, and everything where llvmlite can't be imported or ``PULLBACK_KERNELS=off``: results agree
 to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size and ``PULLBACK_VECTOR=16`` vectors of so many bytes,

@@ -17,7 +17,7 @@ import numpy as np
 from ..strides import side_by_side
 from . import native
 from .builder import I64, Value
-from .rows import TYPES, Kernel
+from .kernel import TYPES, Kernel
 
 ROWS = 6 if native.REGISTERS == 32 else 2  # queries at a time
 STRIDES = ("batch", "head", "row")
@@ -26,10 +26,10 @@ STRIDES = ("batch", "head", "row")
 class Heads(Kernel):
     """A task that does whole heads. ``integers`` has the sizes, and the strides of each operand in elements."""
 
-    def __init__(self, name: str, d: np.dtype, depth: int, width: int, operands: Sequence[str], others: Sequence[str]) -> None:
+    def __init__(self, name: str, d: np.dtype, depth: int, operands: Sequence[str], others: Sequence[str]) -> None:
         integers = ["heads", "n", "m", *(f"{o}_{s}" for o in operands for s in STRIDES)]
         super().__init__(name, TYPES[d], [*operands, *others], integers, ["scale"])
-        self.depth, self.width = depth, width
+        self.depth = depth
         self.padded = (self["m"] + (self.lanes - 1)) // self.lanes * self.lanes
 
     def head(self, operand: str, item: Value) -> Value:
@@ -109,21 +109,12 @@ class Heads(Kernel):
                 for v, (at, mask) in enumerate(some):
                     finish(r, at, sums[r][v].get(), mask)
 
-    def room(self, count: Value) -> tuple[Value, Value]:
-        """Memory for so many elements, and its size in bytes."""
-        f = self.f
-        size = count * (self.type.bits // 8)
-        return f.call("pullback_take", f.constant(0, I64), size, returns=f["slots"].type, outside=True), size
-
-    def give_back(self, room: Value, size: Value) -> None:
-        self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
-
 
 @lru_cache(64)
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
-    k = Heads("attention", d, depth, width, ["q", "k", "v", "out"], ["logsum"])
+    k = Heads("attention", d, depth, ["q", "k", "v", "out"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    room, size = k.room(k.padded * (depth + ROWS) + n)
+    room = k.room(k.padded * (depth + ROWS) + n)
     weights = f.at(room, k.padded * depth, k.type)
     rows = [f.at(weights, k.padded * r, k.type) for r in range(ROWS)]
     maxima = f.at(weights, k.padded * ROWS, k.type)
@@ -169,15 +160,14 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
             k.weighted(weights, ROWS, limits[-1], "v", v, width,
                        lambda r, at, x, mask: k.store(x * shares[r], lines[r], f.constant(at, I64), mask))  # fmt: skip
         k.sweep(n, lambda at, mask, u: k.store(f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask))
-    k.give_back(room, size)
     return k.done()
 
 
 @lru_cache(64)
 def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
-    k = Heads("attention_backward", d, depth, width, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
+    k = Heads("attention_backward", d, depth, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    room, size = k.room(k.padded * (depth + width + 2 * ROWS))
+    room = k.room(k.padded * (depth + width + 2 * ROWS))
     values = f.at(room, k.padded * depth, k.type)
     weights = f.at(values, k.padded * width, k.type)
     slopes = f.at(weights, k.padded * ROWS, k.type)
@@ -227,7 +217,6 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
                             for share, vector in zip(shares, vectors):
                                 total = f.fma(share, vector, total)
                             k.store(total, target, column, mask)
-    k.give_back(room, size)
     return k.done()
 
 

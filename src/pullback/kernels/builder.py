@@ -305,6 +305,19 @@ class Function:
             vector = fold(self.shuffle(vector, None, range(n)), self.shuffle(vector, None, range(n, 2 * n)))
         return self.lane(vector, 0)
 
+    def transposed(self, rows: Sequence[Value]) -> list[Value]:
+        """The transpose of a square of vectors: neighbours exchange elements, then pairs, and so on."""
+        made, n, step = list(rows), len(rows), 1
+        while step < n:
+            upper = [n + i - step if i & step else i for i in range(n)]
+            lower = [n + i if i & step else i + step for i in range(n)]
+            for i in range(n):
+                if not i & step:
+                    a, b = made[i], made[i + step]
+                    made[i], made[i + step] = self.shuffle(a, b, upper), self.shuffle(a, b, lower)
+            step *= 2
+        return made
+
     # --- memory -------------------------------------------------------------------------------------------------
 
     def at(self, pointer: Value, index: Any, type: Type) -> Value:

@@ -18,28 +18,29 @@ from typing import Any
 
 import numpy as np
 
-from .features import Outputs, Weight, fills_vectors
-from .frames import MOST_TAPS, TYPES, Frame, Ints, Part, frame_of
-from .positions import Correlation, WeightGradient
+from . import features as with_features
+from . import positions as with_positions
+from .frames import MOST_TAPS, Frame, Ints, Part, frame_of
+from .kernel import TYPES
 from .winograd import Winograd, pays
 
 
 @lru_cache(256)
 def _forward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-             padding: Ints, dilation: Ints, bias: bool) -> Correlation | Outputs:  # fmt: skip
+             padding: Ints, dilation: Ints, bias: bool) -> with_positions.Outputs | with_features.Outputs:  # fmt: skip
     n, taps = len(kernel), list(np.ndindex(*kernel))
-    filled = fills_vectors(d, features)
+    filled = with_features.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in taps)
     part = Part(offsets, tuple(range(len(taps))), (0,) * n, (1,) * n, size)
     if filled:
-        return Outputs(d, groups, channels, features, frame, [part], stride, size)
-    return Correlation(TYPES[d], groups, channels, features, frame, [part], size, bias)
+        return with_features.Outputs(d, groups, channels, features, frame, [part], stride, size)
+    return with_positions.Outputs(d, groups, channels, features, frame, [part], size, bias)
 
 
 @lru_cache(256)
 def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-              padding: Ints, dilation: Ints) -> Correlation | Outputs:  # fmt: skip
+              padding: Ints, dilation: Ints) -> with_positions.Outputs | with_features.Outputs:  # fmt: skip
     """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
@@ -64,20 +65,20 @@ def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: I
                 offsets.append(frame.offset([v[0] + b for v, b in zip(here, before)]))  # type: ignore[index]
                 taps.append(int(np.ravel_multi_index(tap, kernel)))
         parts.append(Part(tuple(offsets), tuple(taps), rs, stride, count))
-    if fills_vectors(d, features):
-        return Outputs(d, groups, channels, features, frame, parts, (1,) * len(size), spatial)
-    return Correlation(TYPES[d], groups, channels, features, frame, parts, spatial, False)
+    if with_features.fills_vectors(d, features):
+        return with_features.Outputs(d, groups, channels, features, frame, parts, (1,) * len(size), spatial)
+    return with_positions.Outputs(d, groups, channels, features, frame, parts, spatial, False)
 
 
 @lru_cache(256)
 def _weight(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-            padding: Ints, dilation: Ints) -> WeightGradient | Weight:  # fmt: skip
-    filled = fills_vectors(d, features)
+            padding: Ints, dilation: Ints) -> with_positions.Weight | with_features.Weight:  # fmt: skip
+    filled = with_features.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
     if filled:
-        return Weight(d, groups, channels, features, frame, offsets, stride, size)
-    return WeightGradient(TYPES[d], groups, channels, features, frame, offsets, size)
+        return with_features.Weight(d, groups, channels, features, frame, offsets, stride, size)
+    return with_positions.Weight(d, groups, channels, features, frame, offsets, size)
 
 
 def suits(x: Any, other: Any, size: Sequence[int], layout: Any) -> bool:

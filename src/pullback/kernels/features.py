@@ -18,25 +18,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from . import native
-from .builder import I64, PTR, Function, Type, Value, module
-from .frames import TYPES, Frame, Ints, Part, blank, fill_frame
+from .builder import I64, PTR, Function, Type, Value
+from .frames import Frame, Ints, Part, blank, fill_frame, in_vectors, pitches
+from .kernel import TYPES, Kernel
 
 TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
 TASKS = 16  # into which the derivative by a small weight is divided
-
-
-def turned(f: Function, vectors: Sequence[Value]) -> list[Value]:
-    """The transpose of a square of vectors."""
-    vectors, n, step = list(vectors), len(vectors), 1
-    while step < n:
-        upper = [n + i - step if i & step else i for i in range(n)]
-        lower = [n + i if i & step else i + step for i in range(n)]
-        for i in range(n):
-            if not i & step:
-                a, b = vectors[i], vectors[i + step]
-                vectors[i], vectors[i + step] = f.shuffle(a, b, upper), f.shuffle(a, b, lower)
-        step *= 2
-    return vectors
 
 
 def fills_vectors(d: np.dtype, features: int) -> bool:
@@ -96,10 +83,6 @@ def _positions(name: str, type: Type, lanes: int, tile: tuple[int, int], vectors
     return f
 
 
-def _pitches(size: Ints) -> list[int]:
-    return [math.prod(size[d + 1 :]) for d in range(len(size))]
-
-
 def _cover(f: Function, type: Type, many: Ints, tile: Ints, by: Sequence[int], to: Sequence[int], source: Value, target: Value,
            body: Callable[[Value, Value], None]) -> None:  # fmt: skip
     """``body(source, target)`` at each tile; where tiles do not fit, the last ones overlap."""
@@ -121,9 +104,9 @@ def _turn_out(f: Function, type: Type, lanes: int, source: Value, width: int, ta
         left: how many there are, if that is not known here.
     """
 
-    def square(at: Value | int, mask: Value | None) -> None:
+    def square(at: Value, mask: Value | None) -> None:
         rows = [f.load(f.at(source, (at + i) * width, type), type.of(lanes)) for i in range(lanes)]
-        for o, row in enumerate(turned(f, rows)[:most]):
+        for o, row in enumerate(f.transposed(rows)[:most]):
             place = f.at(target, at + o * positions, type)
             if left is None:
                 f.store(row, place, mask)
@@ -131,11 +114,7 @@ def _turn_out(f: Function, type: Type, lanes: int, source: Value, width: int, ta
                 with f.when(left > o):
                     f.store(row, place, mask)
 
-    whole = positions // lanes * lanes
-    with f.loop(0, whole, lanes) as at:
-        square(at, None)
-    if positions > whole:
-        square(f.constant(whole, I64), f.mask_of([i < positions - whole for i in range(lanes)]))
+    in_vectors(f, positions, lanes, square)
 
 
 class Outputs:
@@ -153,9 +132,9 @@ class Outputs:
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], scale: Ints,
                  size: Ints) -> None:  # fmt: skip
         self.groups, self.parts = groups, parts
-        type = TYPES[d]
-        lanes, bytes = native.WIDTH * 8 // type.bits, type.bits // 8
-        taps = [len(p.taps) for p in parts]
+        k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
+        f, type, lanes = k.f, k.type, k.lanes
+        taps, own = [len(p.taps) for p in parts], pitches(size)
 
         def work(vectors: int) -> float:
             return _blocks(features, vectors, lanes) * sum(n * _tile(p, frame, scale, vectors)[0] for n, p in zip(taps, parts))
@@ -165,11 +144,7 @@ class Outputs:
         self.blocks = blocks = _blocks(features, vectors, lanes)
         self.block = block = sum(1 + channels * n for n in taps) * width  # elements of the packed weight
         positions = math.prod(size)
-        room_for = frame.size * channels + -(-positions // lanes) * lanes * width
-        f = Function("outputs_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, w, y = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(3))
-        nowhere, needed = f.constant(0, I64), f.constant(room_for * bytes, I64)
-        room = f.call("pullback_take", nowhere, needed, returns=PTR, outside=True)
+        room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
         blank(f, type, room, frame.size * channels, lanes)
         sums = f.at(room, frame.size * channels, type)
         tiles = []
@@ -177,14 +152,14 @@ class Outputs:
             image, first = item // blocks, item % blocks  # an image's group, and a block of features
             plane = math.prod(frame.spatial)
             with f.loop(0, channels) as c:
-                fill_frame(f, type, f.at(x, (image * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
-            weights = f.at(w, (image % groups * blocks + first) * block, type)
-            for k, part in enumerate(parts):
+                fill_frame(f, type, f.at(k["x"], (image * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+            weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
+            for n, part in enumerate(parts):
                 _, rows, columns = _tile(part, frame, scale, vectors)
-                tile = _positions(f"tile{k}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
+                tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
                 tiles.append(tile)
-                start = f.at(sums, sum(s * n for s, n in zip(part.start, _pitches(size))) * width, type)
-                steps = [s * p for s, p in zip(scale, frame.pitches)], [s * p * width for s, p in zip(part.step, _pitches(size))]
+                start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
+                steps = [s * p for s, p in zip(scale, frame.pitches)], [s * p * width for s, p in zip(part.step, own)]
 
                 def one(source: Value, target: Value, name: str = tile.name, weights: Value = weights) -> None:
                     f.call(name, source, weights, target, f.constant(channels, I64))
@@ -192,12 +167,10 @@ class Outputs:
                 _cover(f, type, part.many, (1,) * (len(size) - 2) + (rows, columns)[-len(size) :], *steps, room, start, one)
                 weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
             for v in range(0, width, lanes):
-                own = first * width + v
-                out = f.at(y, (image * features + own) * positions, type)
-                _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - own if blocks > 1 else None)
-        f.call("pullback_give", nowhere, room, needed, outside=True)
-        around = native.entry("outputs", f.name, "aaa", 1)
-        (self.call,) = native.functions(module(*tiles, f, (around, around.result)), ["outputs"])  # type: ignore[attr-defined]
+                feature = first * width + v
+                out = f.at(k["y"], (image * features + feature) * positions, type)
+                _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - feature if blocks > 1 else None)
+        self.call = k.done(1, *tiles)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
@@ -227,7 +200,7 @@ class Outputs:
 def _weight_tile(name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints) -> Function:
     """Add to ``sums`` the products of a channel and tap each, which are so far from the start of a frame, with the outputs."""
     f = Function(name, [("x", PTR), ("y", PTR), ("sums", PTR)], internal=True)
-    vector, own = type.of(lanes), _pitches(size)
+    vector, own = type.of(lanes), pitches(size)
     together = max(1, TOGETHER // own[0])
     with f.loop(0, size[0], together) as first:
         sums = [[f.variable(0.0, vector) for _ in range(vectors)] for _ in numbers]
@@ -258,9 +231,8 @@ class Weight:
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, stride: Ints, size: Ints) -> None:
         self.groups = groups
-        type = TYPES[d]
-        lanes, bytes, taps = native.WIDTH * 8 // type.bits, type.bits // 8, len(offsets)
-
+        k = Kernel("weight_sums", TYPES[d], ["x", "y", "sums"], ["images", "parts"])
+        f, type, lanes, taps = k.f, k.type, k.lanes, len(offsets)
         most = native.REGISTERS - 2
 
         def groups_of(deep: int, vectors: int) -> list[int]:
@@ -279,12 +251,9 @@ class Weight:
         tiles: list[Function] = []
 
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
-        f = Function("some_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        images, parts = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
-        x, y, sums = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(2, 5))
+        images, parts, x, y, sums = k.given.values()
         turned_size = -(-positions // lanes) * lanes * width
-        nowhere, needed = f.constant(0, I64), f.constant((turned_size + deep * frame.size) * bytes, I64)
-        room = f.call("pullback_take", nowhere, needed, returns=PTR, outside=True)
+        room = k.room(turned_size + deep * frame.size)
         frames = f.at(room, turned_size, type)
         blank(f, type, frames, deep * frame.size, lanes)
 
@@ -302,7 +271,7 @@ class Weight:
         with f.loop(f["from"], f["to"]) as item:
             block, group, part = item % self.blocks, item // self.blocks % groups, item // (self.blocks * groups)
             mine = f.at(sums, item * self.sums, type)
-            f.clear(mine, self.sums * bytes)
+            f.clear(mine, self.sums * (type.bits // 8))
             with f.loop(part * images // parts, (part + 1) * images // parts) as n:
                 image = n * groups + group
                 for v in range(0, width, lanes):
@@ -312,46 +281,38 @@ class Weight:
                     channels_from(c, deep, image, mine)
                 if channels % deep:
                     channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
-        f.call("pullback_give", nowhere, room, needed, outside=True)
+        self.sum_some = k.done(1, *tiles)
 
         # Then the sums of all of them, in rows of channels and taps.
-        g = Function("all_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        step, parts = (g.load(g.at(g["slots"], i, I64), I64) for i in range(2))
-        sums, out = (g.load(g.at(g["slots"], i, I64), PTR) for i in range(2, 4))
-        with g.loop(g["from"], g["to"]) as item:
-            mine = g.at(sums, item * self.sums, type)
-            with g.loop(0, self.sums, lanes) as i:
-                total = g.variable(0.0, type.of(lanes))
-                with g.loop(0, parts) as part:
-                    total.set(total.get() + g.load(g.at(mine, part * step + i, type), type.of(lanes)))
-                g.store(total.get(), g.at(mine, i, type))
+        k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
+        f, step, parts, sums, out = k.f, *k.given.values()
+        with f.loop(f["from"], f["to"]) as item:
+            mine = f.at(sums, item * self.sums, type)
+            with f.loop(0, self.sums, lanes) as i:
+                total = f.variable(0.0, k.vector)
+                with f.loop(0, parts) as part:
+                    total.set(total.get() + k.load(mine, part * step + i))
+                k.store(total.get(), mine, i)
             first = item % self.blocks * width
-            with g.loop(0, g.smaller(features - first, width)) as o:
-                row = g.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
-                with g.loop(0, channels * taps) as i:
-                    g.store(g.load(g.at(mine, i * width + o, type), type), g.at(row, i, type))
-        one, two = native.entry("some", f.name, "iiaaa", 1), native.entry("all", g.name, "iiaa", 1)
-        text = module(*tiles, f, (one, one.result), g, (two, two.result))  # type: ignore[attr-defined]
-        self.some, self.all = native.functions(text, ["some", "all"])
+            with f.loop(0, f.smaller(features - first, width)) as o:
+                row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
+                with f.loop(0, channels * taps) as i:
+                    k.put(k.number(mine, i * width + o), row, i)
+        self.sum_all = k.done()
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks
         parts = max(1, min(len(x), TASKS // blocks))
         sums = np.empty(parts * blocks * self.sums, x.dtype)
-        self.some(parts * blocks, len(x), parts, x, y, sums)
-        return self.all(blocks, blocks * self.sums, parts, sums, out)
+        self.sum_some(parts * blocks, len(x), parts, x, y, sums)
+        return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
 
 
 def _turn_in(f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int) -> None:
     """Write rows of positions as vectors of features, ``width`` apart."""
 
     def square(at: Value, mask: Value | None) -> None:
-        vectors = turned(f, [f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])
-        for i, vector in enumerate(vectors):
+        for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
             f.store(vector, f.at(target, (at + i) * width, type))
 
-    whole = positions // lanes * lanes
-    with f.loop(0, whole, lanes) as at:
-        square(at, None)
-    if positions > whole:
-        square(f.constant(whole, I64), f.mask_of([i < positions - whole for i in range(lanes)]))
+    in_vectors(f, positions, lanes, square)

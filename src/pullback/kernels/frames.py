@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
+from .builder import I64, Function, Type, Value
 
-from .builder import F32, F64, Function, Type, Value
-
-TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 MOST_TAPS = 64
 LONG = 16  # vectors of a row from which on it is a loop
 
 Ints = tuple[int, ...]
+
+
+def pitches(size: Sequence[int]) -> list[int]:
+    """How far apart neighbours of each dimension are in an array without gaps."""
+    return [math.prod(size[d + 1 :]) for d in range(len(size))]
 
 
 class Frame(NamedTuple):
@@ -35,7 +37,7 @@ class Frame(NamedTuple):
 
     @property
     def pitches(self) -> list[int]:
-        return [math.prod(self.extent[d + 1 :]) for d in range(len(self.extent))]
+        return pitches(self.extent)
 
     def offset(self, position: Sequence[int]) -> int:
         """Where the element at a position of the padded input is."""
@@ -77,7 +79,7 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
     """Copy one channel into its frame, around which nothing is written: that is what was there before."""
     *outer, width = frame.spatial
     *outer_stride, stride = frame.stride
-    pitches, own = frame.pitches, [math.prod(frame.spatial[d + 1 :]) for d in range(len(frame.spatial))]
+    apart, own = frame.pitches, pitches(frame.spatial)
     padding = frame.padding[-1]
 
     def row(source: Value, target: Value) -> None:
@@ -126,39 +128,44 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
             if many <= 0:
                 continue
             with f.loop(0, many) as j:
-                rows(d + 1, f.at(source, (j * s + first) * own[d], type), f.at(target, (j + place) * pitches[d], type), phases * s + phase)
+                rows(d + 1, f.at(source, (j * s + first) * own[d], type), f.at(target, (j + place) * apart[d], type), phases * s + phase)
 
     rows(0, source, target, 0)
+
+
+def in_vectors(f: Function, count: int, lanes: int, body: Callable[[Value, Value | None], None]) -> None:
+    """``body(at, mask)`` for each vector of so many elements, with a mask if the last is not full."""
+    whole = count // lanes * lanes
+    with f.loop(0, whole, lanes) as at:
+        body(at, None)
+    if count > whole:
+        body(f.constant(whole, I64), f.mask_of([i < count - whole for i in range(lanes)]))
 
 
 def move(f: Function, type: Type, source: Value, target: Value, count: int, lanes: int, add: Value | None = None) -> None:
     """Copy so many elements, and perhaps add something to them."""
     vector = type.of(lanes)
 
-    def one(at: Any, mask: Value | None = None) -> None:
+    def one(at: Any, mask: Value | None) -> None:
         value = f.load(f.at(source, at, type), vector, mask)
         f.store(value if add is None else value + add, f.at(target, at, type), mask)
 
-    whole = count // lanes * lanes
-    if whole > LONG * lanes:
-        with f.loop(0, whole, lanes) as i:
-            one(i)
-    else:
-        for at in range(0, whole, lanes):
-            one(at)
-    if count > whole:
-        one(whole, f.mask_of([i < count - whole for i in range(lanes)]))
+    if count >= (LONG + 1) * lanes:
+        in_vectors(f, count, lanes, one)
+        return
+    for at in range(0, count, lanes):
+        one(at, None if at + lanes <= count else f.mask_of([i < count - at for i in range(lanes)]))
 
 
-def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, pitches: Sequence[int], size: Ints, lanes: int,
+def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, apart: Sequence[int], size: Ints, lanes: int,
               add: Value | None) -> None:  # fmt: skip
-    """Copy the rows of one channel of a part to their places in the result."""
-    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
+    """Copy the rows of one channel of a part, which are ``apart``, to their places in the result, of ``size``."""
+    own = pitches(size)
 
     def rows(d: int, source: Value, target: Value) -> None:
         if d < len(size) - 1:
             with f.loop(0, part.many[d]) as j:
-                rows(d + 1, f.at(source, j * pitches[d], type), f.at(target, (j * part.step[d] + part.start[d]) * own[d], type))
+                rows(d + 1, f.at(source, j * apart[d], type), f.at(target, (j * part.step[d] + part.start[d]) * own[d], type))
             return
         step, count = part.step[d], part.many[d]
         target = f.at(target, part.start[d], type)

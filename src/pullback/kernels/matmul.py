@@ -21,7 +21,7 @@ import numpy as np
 
 from . import memory, native, threads  # noqa: F401  (memory provides what tasks ask for room)
 from .builder import I64, PTR, Function, Type, Value, module
-from .rows import TYPES
+from .kernel import TYPES
 
 TILES = {1: 8, 2: 8, 3: 8, 4: 6} if native.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
 WIDEST = max(TILES)
@@ -216,7 +216,7 @@ class Task:
         with f.loop(0, width, lanes) as j:
             lines = [self._at(self.b, f.smaller(column + j + i, end) * pitch + k) for i in range(lanes)]
             with f.loop(0, whole, lanes) as d:
-                for i, row in enumerate(transposed(f, [f.load(self._at(line, d), vector) for line in lines])):
+                for i, row in enumerate(f.transposed([f.load(self._at(line, d), vector) for line in lines])):
                     f.store(row, self._at(room, (d + i) * width + j))
             with f.loop(whole, deep) as d:
                 for i, line in enumerate(lines):
@@ -236,24 +236,9 @@ class Task:
             with f.loop(0, count, lanes) as j:
                 source = self._at(room, (i - self.begin) * self.width + j)
                 target = self._at(self.out, (column + j) * g["pitch_out"] + i)
-                for c, row in enumerate(transposed(f, [f.load(self._at(source, r * self.width), self.vector) for r in range(lanes)])):
+                for c, row in enumerate(f.transposed([f.load(self._at(source, r * self.width), self.vector) for r in range(lanes)])):
                     inside = f.select(count - j > c, mask, f.constant(0, mask.type))
                     f.store(row + bias.get(), self._at(target, g["pitch_out"] * c), inside)
-
-
-def transposed(f: Function, rows: list[Value]) -> list[Value]:
-    """A square of vectors, transposed by exchanging halves, quarters and so on."""
-    n = len(rows)
-    step = n // 2
-    while step:
-        made: list[Any] = [None] * n
-        for i in range(n):
-            if not i & step:
-                a, b = rows[i], rows[i + step]
-                made[i] = f.shuffle(a, b, [lane if not lane & step else n + (lane ^ step) for lane in range(n)])
-                made[i + step] = f.shuffle(a, b, [lane ^ step if not lane & step else n + lane for lane in range(n)])
-        rows, step = made, step // 2
-    return rows
 
 
 class Plan(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import native
 from .elementwise import Signature, write
-from .rows import TYPES
+from .kernel import TYPES
 from .scalar import Scalar
 
 _kernels: dict[Any, Any] = {}

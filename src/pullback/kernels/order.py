@@ -14,7 +14,7 @@ import numpy as np
 
 from . import native
 from .builder import I32, I64, Function, Type, Value
-from .rows import TYPES, Kernel
+from .kernel import TYPES, Kernel
 
 FEW = 32  # that are kept in order while a row goes by
 LEAST = {32: -(1 << 31), 64: -(1 << 63)}

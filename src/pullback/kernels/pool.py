@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import I32, I64, PTR, Function, Value, module
-from .frames import MOST_TAPS, TYPES, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of
+from .builder import I32, I64, Function, Value
+from .frames import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
+from .kernel import TYPES, Kernel
 
 
 class Maxima:
@@ -20,30 +20,25 @@ class Maxima:
     """
 
     def __init__(self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
-        type = TYPES[d]
-        lanes = native.WIDTH * 8 // type.bits
+        k = Kernel("maxima", TYPES[d], ["x", "corners", "firsts", "values", "indices"])
+        f, type, lanes = k.f, k.type, k.lanes
         frame = frame_of(spatial, padding, stride, size, kernel, dilation)
         taps = list(np.ndindex(*kernel))
-        offsets = [frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in taps]
-        rows = [math.prod(spatial[i + 1 :]) for i in range(len(spatial))]
-        ways = [sum(k * by * row for k, by, row in zip(tap, dilation, rows)) for tap in taps]
-        pitches = frame.pitches
-        own = sum((n - 1) * p for n, p in zip(size, pitches)) + 1
+        offsets = [frame.offset([t * by for t, by in zip(tap, dilation)]) for tap in taps]
+        rows = pitches(spatial)
+        ways = [sum(t * by * row for t, by, row in zip(tap, dilation, rows)) for tap in taps]
+        own = sum((n - 1) * p for n, p in zip(size, frame.pitches)) + 1
         pitch = -(-own // lanes) * lanes
         self.corners, self.firsts = self._numbers(frame, rows, kernel, size, dilation, pitch)
         total = frame.size + max(offsets) + pitch
-        bits = type.bits // 8
-        self.spatial, self.size = spatial, size
 
-        f = Function("maxima_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, corners, firsts, values, indices = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(5))
-        needed = f.constant(total * bits + pitch * (bits + 4), I64)
-        room = f.call("pullback_take", f.constant(0, I64), needed, returns=PTR, outside=True)
-        f.clear(room, total * bits)
+        x, corners, firsts, values, indices = k.given.values()
+        room = k.room(total + 2 * pitch)
+        f.clear(room, total * (type.bits // 8))
         blank(f, type, room, frame.size, lanes, -math.inf)
         best = f.at(room, total, type)
         numbers = f.at(best, pitch, type)
-        vector, integers = type.of(lanes), I32.of(lanes)
+        vector, integers = k.vector, I32.of(lanes)
         plane, result = math.prod(spatial), math.prod(size)
         part = Part((), (), (0,) * len(size), (1,) * len(size), size)
         with f.loop(f["from"], f["to"]) as item:
@@ -60,11 +55,9 @@ class Maxima:
                     value, number = f.select(larger, other, value), f.select(larger, corner + way, number)
                 f.store(value, f.at(best, v, type))
                 f.store(number, f.at(numbers, v, I32))
-            copy_out(f, type, best, f.at(values, item * result, type), part, pitches, size, lanes, None)
-            _widen(f, numbers, f.at(indices, item * result, I64), pitches, size, lanes)
-        f.call("pullback_give", f.constant(0, I64), room, needed, outside=True)
-        around = native.entry("maxima", f.name, "aaaaa", 4)
-        (self.call,) = native.functions(module(f, (around, around.result)), ["maxima"])  # type: ignore[attr-defined]
+            copy_out(f, type, best, f.at(values, item * result, type), part, frame.pitches, size, lanes, None)
+            _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
+        self.call = k.done(4)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""
@@ -83,14 +76,14 @@ class Maxima:
         return corners, firsts
 
 
-def _widen(f: Function, source: Value, target: Value, pitches: list[int], size: Ints, lanes: int) -> None:
-    """Copy rows of 32-bit numbers out of the frame, as 64-bit ones."""
-    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
+def _widen(f: Function, source: Value, target: Value, apart: list[int], size: Ints, lanes: int) -> None:
+    """Copy rows of 32-bit numbers, which are ``apart`` in the frame, to the result as 64-bit ones."""
+    own = pitches(size)
 
     def rows(d: int, source: Value, target: Value) -> None:
         if d < len(size) - 1:
             with f.loop(0, size[d]) as j:
-                rows(d + 1, f.at(source, j * pitches[d], I32), f.at(target, j * own[d], I64))
+                rows(d + 1, f.at(source, j * apart[d], I32), f.at(target, j * own[d], I64))
             return
         for at in range(0, size[d], lanes):
             mask = None if at + lanes <= size[d] else f.mask_of([i < size[d] - at for i in range(lanes)])

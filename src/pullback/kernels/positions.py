@@ -19,8 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import native
-from .builder import I64, PTR, Function, Type, Value, module
-from .frames import Frame, Ints, Part, blank, copy_out, fill_frame, move
+from .builder import I64, PTR, Function, Type, Value
+from .frames import Frame, Ints, Part, blank, copy_out, fill_frame, move, pitches
+from .kernel import TYPES, Kernel
 
 NEAR = 24 << 10  # bytes that stay in the first cache beside what else runs through it
 
@@ -58,34 +59,29 @@ def _micro(name: str, type: Type, lanes: int, rows: int, vectors: int, offsets: 
     return f
 
 
-class Correlation:
+class Outputs:
     """The kernel of a convolution of certain sizes.
 
     Args:
-        type: of the elements.
+        d: the type of the elements.
         channels, features: of the input and the output of one group.
         frame: of the input.
         parts: phases of the result.
         size: spatial sizes of the result.
     """
 
-    def __init__(self, type: Type, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], size: Ints,
+    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], size: Ints,
                  bias: bool) -> None:  # fmt: skip
         self.groups, self.channels, self.features, self.parts = groups, channels, features, parts
-        lanes = native.WIDTH * 8 // type.bits
+        k = Kernel("convolve", TYPES[d], ["x", "w", "b", "y"])
+        f, type, lanes, (x, w, b, y) = k.f, k.type, k.lanes, k.given.values()
         self.rows, vectors = _tile(features, native.REGISTERS)
         self.panels = -(-features // self.rows)
-        pitches = frame.pitches
-        longest = max(sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1 for part in parts)
-        blocks = -(-longest // (lanes * vectors))
-        pitch = blocks * lanes * vectors
+        lengths = [sum((n - 1) * p for n, p in zip(part.many, frame.pitches)) + 1 for part in parts]
+        pitch = -(-max(lengths) // (lanes * vectors)) * lanes * vectors
         slack = max(max(part.offsets, default=0) for part in parts) + pitch  # reading goes beyond the last frame
-        f = Function("convolve_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, w, b, y = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(4))
-        size_of = type.bits // 8
         total = frame.size * channels + slack
-        room = f.call("pullback_take", f.constant(0, I64), f.constant((total + self.panels * self.rows * pitch) * size_of, I64),
-                      returns=PTR, outside=True)  # fmt: skip
+        room = k.room(total + self.panels * self.rows * pitch)
         blank(f, type, room, total, lanes)
         sums = f.at(room, total, type)
         micros = []
@@ -95,25 +91,23 @@ class Correlation:
             with f.loop(0, channels) as c:
                 fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
             start = 0
-            for k, part in enumerate(parts):
+            for n, part in enumerate(parts):
                 taps = len(part.offsets)
-                micro = _micro(f"tile{k}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
+                micro = _micro(f"tile{n}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
                 micros.append(micro)
                 panel = channels * taps * self.rows
                 weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
                 start += self.panels * panel
-                own = sum((n - 1) * p for n, p in zip(part.many, pitches)) + 1
-                with f.loop(0, -(-own // (lanes * vectors))) as block:
+                with f.loop(0, -(-lengths[n] // (lanes * vectors))) as block:
                     v = block * (lanes * vectors)
                     with f.loop(0, self.panels) as p:
                         f.call(micro.name, f.at(room, v, type), f.at(weights, p * panel, type), f.at(sums, p * (self.rows * pitch) + v, type),
                                f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
                 with f.loop(0, features) as o:
                     add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
-                    copy_out(f, type, f.at(sums, o * pitch, type), f.at(y, (item * features + o) * result, type), part, pitches, size, lanes, add)
-        f.call("pullback_give", f.constant(0, I64), room, f.constant((total + self.panels * self.rows * pitch) * size_of, I64), outside=True)
-        around = native.entry("convolve", f.name, "aaaa", 1)
-        (self.call,) = native.functions(module(*micros, f, (around, around.result)), ["convolve"])  # type: ignore[attr-defined]
+                    target = f.at(y, (item * features + o) * result, type)
+                    copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
+        self.call = k.done(1, *micros)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
@@ -132,45 +126,43 @@ class Correlation:
         return np.ascontiguousarray(np.concatenate(chosen, 1))
 
 
-class WeightGradient:
+class Weight:
     """The kernel of the derivative by the weight, for certain sizes."""
 
-    def __init__(self, type: Type, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints) -> None:
-        lanes = native.WIDTH * 8 // type.bits
-        taps = len(offsets)
+    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints) -> None:
+        k = Kernel("fill", TYPES[d], ["x", "g", "xs", "gs"])
+        f, type, lanes, taps = k.f, k.type, k.lanes, len(offsets)
         most = native.REGISTERS - 4 if native.REGISTERS == 32 else 12
         at_once = min(taps, 9 if most > 12 else 3)
         across = max(1, min(features, round(math.sqrt(most / at_once)) if at_once < 5 else most // at_once))
         deep = max(1, min(channels, most // (at_once * across)))
         self.across = across
         self.blocks = -(-features // across)
-        pitches = frame.pitches
-        length = sum((n - 1) * p for n, p in zip(size, pitches)) + 1
-        steps = -(-length // lanes)
-        self.pitch = steps * lanes
+        length = sum((n - 1) * p for n, p in zip(size, frame.pitches)) + 1
+        self.pitch = -(-length // lanes) * lanes
         self.frame, self.channels, self.features, self.groups, self.taps = frame, channels, features, groups, taps
         self.slack = max(offsets) + self.pitch
-        vector, plane, result = type.of(lanes), math.prod(frame.spatial), math.prod(size)
+        plane, result = math.prod(frame.spatial), math.prod(size)
 
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
-        fill = Function("fill_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, g, xs, gs = (fill.load(fill.at(fill["slots"], i, I64), PTR) for i in range(4))
+        x, g, xs, gs = k.given.values()
         spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
-        with fill.loop(fill["from"], fill["to"]) as item:
-            with fill.loop(0, channels) as c:
-                k = item * channels + c
-                blank(fill, type, fill.at(xs, k * frame.size, type), frame.size, lanes)
-                fill_frame(fill, type, fill.at(x, k * plane, type), fill.at(xs, k * frame.size, type), frame, lanes)
-            with fill.loop(0, features) as o:
-                k = item * features + o
-                row = fill.at(gs, k * self.pitch, type)
+        with f.loop(f["from"], f["to"]) as item:
+            with f.loop(0, channels) as c:
+                at = item * channels + c
+                blank(f, type, f.at(xs, at * frame.size, type), frame.size, lanes)
+                fill_frame(f, type, f.at(x, at * plane, type), f.at(xs, at * frame.size, type), frame, lanes)
+            with f.loop(0, features) as o:
+                at = item * features + o
+                row = f.at(gs, at * self.pitch, type)
                 if self.pitch > spread.size:
-                    fill.clear(fill.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
-                _spread_rows(fill, type, fill.at(g, k * result, type), row, spread, self.pitch, lanes)
+                    f.clear(f.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
+                _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
+        self.fill = k.done()
 
         # Then, for each block of features, sums over vectors and images.
-        f = Function("weight_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        xs, gs, sums, out, images = (f.load(f.at(f["slots"], i, I64), PTR if i < 4 else I64) for i in range(5))
+        k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
+        f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.given.values()
         with f.loop(f["from"], f["to"]) as block:
             group, first = block // self.blocks, block % self.blocks * across
             mine = f.at(sums, block * (across * channels * taps * lanes), type)
@@ -216,10 +208,8 @@ class WeightGradient:
                             total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
                             to = ((group * features + first + last) * channels + c) * taps + tap
                             f.store(f.sum_lanes(total), f.at(out, to, type))
-        one, two = native.entry("fill", fill.name, "aaaa", 1), native.entry("weight", f.name, "aaaaia", 1)
-        text = module(fill, (one, one.result), f, (two, two.result))  # type: ignore[attr-defined]
-        self.fill, self.sum_up = native.functions(text, ["fill", "weight"])
-        self.lanes, self.type = lanes, type
+        self.sum_up = k.done()
+        self.lanes = lanes
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype
@@ -228,13 +218,12 @@ class WeightGradient:
         gs = np.empty(images * self.groups * self.features * self.pitch, d)
         self.fill(images * self.groups, x, g, xs, gs)
         sums = np.empty(self.groups * self.blocks * self.across * self.channels * self.taps * self.lanes, d)
-        self.sum_up(self.groups * self.blocks, xs, gs, sums, out, images, out)
+        self.sum_up(self.groups * self.blocks, images, xs, gs, sums, out)
 
 
 def _spread_rows(f: Function, type: Type, source: Value, target: Value, frame: Frame, pitch: int, lanes: int) -> None:
     """Rows of a gradient at the pitch of a frame; the frame may reach beyond the pitch, and is cut there."""
-    size, pitches = frame.spatial, frame.pitches
-    own = [math.prod(size[d + 1 :]) for d in range(len(size))]
+    size, own = frame.spatial, pitches(frame.spatial)
     f.clear(target, min(pitch, frame.size) * type.bits // 8)
 
     def rows(d: int, source: Value, target: Value) -> None:
@@ -242,6 +231,6 @@ def _spread_rows(f: Function, type: Type, source: Value, target: Value, frame: F
             move(f, type, source, target, size[d], lanes)
             return
         with f.loop(0, size[d]) as j:
-            rows(d + 1, f.at(source, j * own[d], type), f.at(target, j * pitches[d], type))
+            rows(d + 1, f.at(source, j * own[d], type), f.at(target, j * frame.pitches[d], type))
 
     rows(0, source, target)

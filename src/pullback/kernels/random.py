@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..streams import rounding
-from . import native
-from .builder import F32, F64, I8, I32, I64, PTR, Function, Type, Value, module
-from .rows import Kernel
+from .builder import F32, F64, I8, I32, I64, Function, Type, Value
+from .kernel import Kernel
 
 TWISTER, MIDDLE = 624, 397
 GRAIN = 1 << 13  # numbers that are worth a thread's while
@@ -27,27 +26,24 @@ OF = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(bool): I8}
 @lru_cache(None)
 def _twister() -> Callable:
     """Arrays: the twister's state, which moves on, and the words."""
-    f = Function("twister_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-    blocks = f.load(f["slots"], I64)
-    state, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in (1, 2))
-    lanes, size = native.WIDTH // 4, TWISTER * 4
+    k = Kernel("twister", I32, ["state", "out"], ["blocks"])
+    f, blocks, state, out = k.f, k["blocks"], k["state"], k["out"]
+    size = TWISTER * 4
     s = f.room(2 * TWISTER, I32)  # a block and the next
     f.copy(s, state, size)
     with f.loop(0, blocks) as block:
-        with f.loop(0, TWISTER, lanes) as k:
-            here, next, middle = (f.load(f.at(s, k + i, I32), I32.of(lanes)) for i in (0, 1, MIDDLE))
+        with f.loop(0, TWISTER, k.lanes) as at:
+            here, next, middle = (k.load(s, at + i) for i in (0, 1, MIDDLE))
             y = (here & 0x80000000) | (next & 0x7FFFFFFF)
             x = middle ^ f.binary("lshr", y, 1) ^ (-(next & 1) & 0x9908B0DF)
-            f.store(x, f.at(s, k + TWISTER, I32))
+            k.store(x, s, at + TWISTER)
             x = x ^ f.binary("lshr", x, 11)
             x = x ^ (x << 7) & 0x9D2C5680
             x = x ^ (x << 15) & 0xEFC60000
-            f.store(x ^ f.binary("lshr", x, 18), f.at(out, block * TWISTER + k, I32))
+            k.store(x ^ f.binary("lshr", x, 18), out, block * TWISTER + at)
         f.copy(s, f.at(s, TWISTER, I32), size)
     f.copy(state, s, size)
-    around = native.entry("twister", f.name, "iaa", 1)
-    (call,) = native.functions(module(f, (around, around.result)), ["twister"])  # type: ignore[attr-defined]
-    return call
+    return k.done()
 
 
 @lru_cache(None)

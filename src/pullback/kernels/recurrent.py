@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import get_num_threads, native
-from .builder import I64, PTR, Function, Type, Value, module
+from .builder import I64, Type, Value
 from .functions import Math
-from .rows import TYPES
+from .kernel import TYPES, Kernel
 
 Values = Sequence[Value]
 
@@ -110,21 +110,19 @@ def _height(vectors: int, batch: int) -> int:
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
 
 
-class Task:
-    """A task being written: what forward and backward have in common.
+class Task(Kernel):
+    """What forward and backward have in common.
 
     Attributes:
+        operands: the arrays but for the spans.
         low, high: the sequences that it takes through all steps.
     """
 
     def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int) -> None:
-        self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        self.name, self.type, self.size, self.count = name, type, size, arrays
-        self.lanes = native.WIDTH * 8 // type.bits
-        self.vector, self.math = type.of(self.lanes), Math(f)
-        batch, self.steps = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2))
-        self.spans, *self.given = [f.load(f.at(f["slots"], 2 + i, I64), PTR) for i in range(arrays)]
-        self.low, self.high = f["from"] * rows, f.smaller(f["to"] * rows, batch)
+        super().__init__(name, type, [f"array {i}" for i in range(arrays)], ["batch", "steps"])
+        self.size = size
+        self.spans, *self.operands = [self[f"array {i}"] for i in range(arrays)]
+        self.low, self.high = self.f["from"] * rows, self.f.smaller(self.f["to"] * rows, self["batch"])
 
     def blocks(self, vectors: int, body: Callable[[Value, list[Value | None]], None]) -> None:
         """``body(column, masks)`` for columns of units, so many vectors at a time, with a mask for each where units end."""
@@ -138,12 +136,6 @@ class Task:
             masks.append(f.mask_of([v + i < self.size for i in range(self.lanes)]) if v + self.lanes > self.size else None)
         if masks:
             body(f.constant(whole, I64), masks)
-
-    def load(self, pointer: Value, at: Any, mask: Value | None = None) -> Value:
-        return self.f.load(self.f.at(pointer, at, self.type), self.vector, mask)
-
-    def store(self, value: Value, pointer: Value, at: Any, mask: Value | None = None) -> None:
-        self.f.store(value, self.f.at(pointer, at, self.type), mask)
 
     @contextmanager
     def pairs(self, first: Value, end: Value) -> Iterator[Values]:
@@ -174,11 +166,9 @@ class Task:
         f, size = self.f, self.size
         return f.at(f.select(p < count, f.at(all, start * size, self.type), first), p * size, self.type)
 
-    def room(self, depth: int, columns: int) -> tuple[Value, Value]:
-        """Memory for a copy of the weight, and its size; columns are filled up to whole vectors."""
-        f = self.f
-        size = f.constant(depth * columns * -(-self.size // self.lanes) * self.lanes * self.type.bits // 8, I64)
-        return f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size
+    def room_for(self, depth: int, columns: int) -> Value:
+        """Memory for a copy of the weight, whose columns are filled up to whole vectors."""
+        return self.room(depth * columns * -(-self.size // self.lanes) * self.lanes)
 
     def tile(self, lines: Values, depth: int, panel: Value, vectors: int, start: list[list[Any]]) -> list[list[Value]]:
         """Rows times a panel (depth, vectors, lanes), added to ``start``."""
@@ -192,11 +182,6 @@ class Task:
                     total.set(f.fma(factor, b, total.get()))
         return [[s.get() for s in row] for row in sums]
 
-    def done(self) -> Callable:
-        around = native.entry(self.name, self.f.name, "ii" + "a" * self.count, 0)
-        (call,) = native.functions(module(self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
-        return call
-
 
 @lru_cache(64)
 def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Callable:
@@ -204,10 +189,10 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
     cell = CELLS[name]
     t = Task(name, TYPES[d], size, rows, 6 + 2 * cell.states)
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
-    x, weight, b_ih, b_hh, *states, kept = t.given
+    x, weight, b_ih, b_hh, *states, kept = t.operands
     firsts, alls = states[::2], states[1::2]
     units = _units(cell)
-    panels, taken = t.room(size, gates)
+    panels = t.room_for(size, gates)
     sums = f.room(rows * gates * units * lanes, type)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
@@ -223,7 +208,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
                 t.store(gathered, panel, k * (gates * len(masks) * lanes) + c * lanes)  # type: ignore[arg-type]
 
     t.blocks(units, copy)
-    with f.loop(0, t.steps) as step:
+    with f.loop(0, t["steps"]) as step:
         (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
         end = f.smaller(t.high, count)
 
@@ -254,8 +239,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
                             t.store_both(value, kept_lines, at + i * size, mask)
 
         t.blocks(units, block)
-    f.call("pullback_give", f.constant(0, I64), panels, taken, outside=True)
-    return t.done()
+    return t.done(0)
 
 
 @lru_cache(64)
@@ -265,9 +249,9 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
     cell = CELLS[name]
     t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states)
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
-    weight, kept, *states, dy, dx, h = t.given
+    weight, kept, *states, dy, dx, h = t.operands
     firsts, alls, gs, carried = (states[i::4] for i in range(4))
-    panels, taken = t.room(gates * size, 1)
+    panels = t.room_for(gates * size, 1)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
         panel = f.at(panels, j * (gates * size), type)
@@ -276,8 +260,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                 t.store(t.load(weight, k * size + j + u * lanes, mask), panel, k * (len(masks) * lanes) + u * lanes)
 
     t.blocks(UNITS, copy)
-    with f.loop(0, t.steps) as back:
-        step = t.steps - 1 - back
+    with f.loop(0, t["steps"]) as back:
+        step = t["steps"] - 1 - back
         (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
         end = f.smaller(t.high, count)
         with t.pairs(t.low, end) as pair:
@@ -316,8 +300,7 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                         t.store(value, target, u * lanes, mask)
 
         t.blocks(UNITS, carry)
-    f.call("pullback_give", f.constant(0, I64), panels, taken, outside=True)
-    return t.done()
+    return t.done(0)
 
 
 @lru_cache(64)

@@ -13,86 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import F32, F64, I64, PTR, Function, Type, Value, Variable, module
-from .functions import Math
+from .builder import I64, Value
+from .kernel import TYPES, Kernel
 
-TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-UNROLL = 4
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
-
-
-class Kernel:
-    """A task being written: its slots, and sweeps over rows in vectors."""
-
-    def __init__(self, name: str, type: Type, arrays: Sequence[str], integers: Sequence[str] = (), floats: Sequence[str] = ()) -> None:
-        self.type, self.lanes = type, native.WIDTH * 8 // type.bits
-        self.vector = type.of(self.lanes)
-        self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        self.name, self.math = name, Math(f)
-        self.kinds = "i" * len(integers) + "f" * len(floats) + "a" * len(arrays)
-        self.given: dict[str, Value] = {}
-        for i, name in enumerate([*integers, *floats, *arrays]):
-            slot = f.at(f["slots"], i, I64)
-            if name in arrays:
-                self.given[name] = f.load(slot, PTR)
-            elif name in integers:
-                self.given[name] = f.load(slot, I64)
-            else:
-                value = f.load(slot, F64)
-                self.given[name] = f.convert("fptrunc", value, F32) if type == F32 else value
-
-    def __getitem__(self, name: str) -> Value:
-        return self.given[name]
-
-    def sweep(self, n: Value, body: Callable[[Value, Value | None, int], None], unroll: int = UNROLL) -> None:
-        """``body(at, mask, which)`` for each vector of a row of n elements; ``which`` counts those side by side."""
-        f, lanes = self.f, self.lanes
-        whole = n // (lanes * unroll) * (lanes * unroll)
-        with f.loop(0, whole, lanes * unroll) as at:
-            for u in range(unroll):
-                body(at + u * lanes, None, u)
-        with f.loop(whole, n, lanes) as at:
-            body(at, f.mask_below(n - at, lanes), 0)
-
-    def sums(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
-        return [[self.f.variable(start, self.vector) for _ in range(UNROLL)] for _ in range(count)]
-
-    def total(self, parts: list[Variable]) -> Value:
-        a, b, c, d = (p.get() for p in parts)
-        return self.f.sum_lanes((a + b) + (c + d))
-
-    def load(self, pointer: Value, at: Value, mask: Value | None, fill: float | None = None) -> Value:
-        f = self.f
-        return f.load(f.at(pointer, at, self.type), self.vector, mask, None if fill is None else f.constant(fill, self.vector))
-
-    def store(self, value: Value, pointer: Value, at: Value, mask: Value | None) -> None:
-        self.f.store(value, self.f.at(pointer, at, self.type), mask)
-
-    def kept(self, value: Value, mask: Value | None) -> Value:
-        """Zero in the lanes beyond the row."""
-        return value if mask is None else self.f.select(mask, value, 0.0)
-
-    def number(self, pointer: Value, at: Value) -> Value:
-        return self.f.load(self.f.at(pointer, at, self.type), self.type)
-
-    def put(self, value: Value, pointer: Value, at: Value) -> None:
-        self.f.store(value, self.f.at(pointer, at, self.type))
-
-    def splat(self, value: Value) -> Value:
-        return self.f.splat(value, self.lanes)
-
-    def of_one(self, function: Callable[[Value], Value], x: Value) -> Value:
-        """A vector function of one number."""
-        return self.f.lane(function(self.splat(x)), 0)
-
-    def counted(self, n: Value) -> Value:
-        return self.f.convert("sitofp", n, self.type)
-
-    def done(self, grain: int = 1) -> Callable:
-        around = native.entry(self.name, self.f.name, self.kinds, grain)
-        (call,) = native.functions(module(self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
-        return call
 
 
 # --- normalization ----------------------------------------------------------------------------------------------

@@ -10,19 +10,19 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache, reduce
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import I64, PTR, Function, Type, Value, module
-from .rows import TYPES
+from .builder import I64, Value
+from .kernel import TYPES, Kernel
 
 Basis = tuple[tuple[tuple[float, ...], ...], ...]  # by order of derivative, by tap: coefficients, highest power first
 Options = tuple[np.dtype, int, Any, Basis, int]
 
 
-class Points:
+class Points(Kernel):
     """A task over points: its sizes, and the pixels of a point with their weights.
 
     Attributes:
@@ -33,20 +33,10 @@ class Points:
 
     def __init__(self, name: str, options: Options, arrays: Sequence[str]) -> None:
         d, n, self.how, self.basis, self.first = options
-        self.type: Type = TYPES[d]
-        self.n, self.name = n, name
-        self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        self.channels, self.points, *self.sizes = (f.load(f.at(f["slots"], i, I64), I64) for i in range(2 + n))
-        self.arrays = {a: f.load(f.at(f["slots"], 2 + n + i, I64), PTR) for i, a in enumerate(arrays)}
-        self.kinds = "i" * (2 + n) + "a" * len(arrays)
-        self.plane = reduce(lambda a, b: a * b, self.sizes)
-
-    def load(self, array: str, at: Value) -> Value:
-        return self.f.load(self.f.at(self.arrays[array], at, self.type), self.type)
-
-    def place(self, value: Value, array: str, at: Value, add: bool = False) -> None:
-        pointer = self.f.at(self.arrays[array], at, self.type)
-        self.f.store(self.f.load(pointer, self.type) + value if add else value, pointer)
+        sizes = [f"size {i}" for i in range(n)]
+        super().__init__(name, TYPES[d], arrays, ["channels", "points", *sizes])
+        self.n, self.channels, self.points, self.sizes = n, self["channels"], self["points"], [self[s] for s in sizes]
+        self.plane = reduce(mul, self.sizes)
 
     def padded(self, at: Value, size: Value) -> tuple[Value, Value | None]:
         """A pixel number moved to within the image, and the derivative of that (None: 1)."""
@@ -81,7 +71,7 @@ class Points:
         along = []  # by dimension and tap: (number in this dimension, inside, weights by order)
         for d, extent in enumerate(self.sizes):
             size = f.convert("sitofp", extent, type)
-            at = self.load("grid", point * self.n + (self.n - 1 - d)) + 1.0
+            at = self.number(self["grid"], point * self.n + (self.n - 1 - d)) + 1.0
             scale = (size - 1.0 if align else size) * 0.5
             at = at * scale if align else (at * size - 1.0) * 0.5
             slope = None
@@ -111,22 +101,13 @@ class Points:
             for extent, (more, there, _) in zip(self.sizes[1:], chosen[1:]):
                 number, inside = number * extent + more, inside & there
             directions = [None] if len(self.basis) == 1 else range(self.n - 1, -1, -1)  # x is the last dimension
-            weights = [reduce(lambda a, b: a * b, [w[d == by] for d, (_, _, w) in enumerate(chosen)]) for by in directions]
+            weights = [reduce(mul, [w[d == by] for d, (_, _, w) in enumerate(chosen)]) for by in directions]
             found.append((number, inside, [f.select(inside, w, 0.0) for w in weights]))
         return found
 
     def pixel(self, start: Value, number: Value, inside: Value, factor: Value) -> Value:
         """An image's pixel times a factor; 0 where there is no pixel, whatever the factor."""
-        return self.f.select(inside, self.load("images", start + number) * factor, 0.0)
-
-    def done(self, grain: int) -> Any:
-        around = native.entry(self.name, self.f.name, self.kinds, grain)
-        (call,) = native.functions(module(self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
-        return call
-
-
-def _sum(values: Sequence[Value]) -> Value:
-    return reduce(lambda a, b: a + b, values)
+        return self.f.select(inside, self.number(self["images"], start + number) * factor, 0.0)
 
 
 @lru_cache(None)
@@ -138,8 +119,8 @@ def _sampled(options: Options) -> Any:
         found = k.stencil(point)
         with f.loop(0, k.channels) as channel:
             row = image * k.channels + channel
-            value = _sum([k.pixel(row * k.plane, number, inside, w) for number, inside, (w,) in found])
-            k.place(value, "out", row * k.points + point % k.points)
+            value = reduce(add, [k.pixel(row * k.plane, number, inside, w) for number, inside, (w,) in found])
+            k.put(value, k["out"], row * k.points + point % k.points)
     return k.done(64)
 
 
@@ -149,16 +130,17 @@ def _unsampled(options: Options) -> Any:
     f = k.f
     with f.loop(f["from"], f["to"]) as image:
         start = image * k.channels * k.plane
-        f.clear(f.at(k.arrays["out"], start, k.type), k.channels * k.plane * (k.type.bits // 8))
+        f.clear(f.at(k["out"], start, k.type), k.channels * k.plane * (k.type.bits // 8))
         with f.loop(0, k.points) as p:
             found = k.stencil(image * k.points + p)
             with f.loop(0, k.channels) as channel:
                 row = image * k.channels + channel
-                g = k.load("g", row * k.points + p)
+                g = k.number(k["g"], row * k.points + p)
                 for number, inside, (w,) in found:
                     with f.when(inside):
-                        k.place(w * g, "out", row * k.plane + number, add=True)
-    return k.done(1)
+                        at = row * k.plane + number
+                        k.put(k.number(k["out"], at) + w * g, k["out"], at)
+    return k.done()
 
 
 @lru_cache(None)
@@ -171,12 +153,12 @@ def _moved(options: Options) -> Any:
         totals = [f.variable(0.0, k.type) for _ in range(k.n)]
         with f.loop(0, k.channels) as channel:
             row = image * k.channels + channel
-            g = k.load("g", row * k.points + point % k.points)
+            g = k.number(k["g"], row * k.points + point % k.points)
             seen = [k.pixel(row * k.plane, number, inside, g) for number, inside, _ in found]
             for j, total in enumerate(totals):
-                total.set(total.get() + _sum([v * w[j] for v, (_, _, w) in zip(seen, found)]))
+                total.set(total.get() + reduce(add, [v * w[j] for v, (_, _, w) in zip(seen, found)]))
         for j, total in enumerate(totals):
-            k.place(total.get(), "out", point * k.n + j)
+            k.put(total.get(), k["out"], point * k.n + j)
     return k.done(64)
 
 

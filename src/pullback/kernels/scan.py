@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import native
-from .builder import F64, I64, PTR, Function, Type, Value, module
-from .rows import TYPES, UNROLL, Kernel
+from .builder import F64, I64, Function, Type, Value
+from .kernel import TYPES, UNROLL, Kernel
 
 CHAINS = 8  # rows side by side, at most
 ADDED = TYPES | {np.dtype(np.int64): I64}
@@ -51,9 +51,8 @@ def _kernel(name: str, d: np.dtype, chains: int) -> Callable:
     type: Type = ADDED[d]
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
-    f = Function("scan_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-    outer, n, inner = (f.load(f.at(f["slots"], i, I64), I64) for i in range(3))
-    x, places, out = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(3, 6))
+    k = Kernel("scan", type, ["x", "places", "out"], ["outer", "n", "inner"])
+    f, outer, n, inner, x, places, out = k.f, *k.given.values()
     lanes, in_rows = 0 if chains else native.WIDTH * 8 // F64.bits, chains > 0
     wide = type if extreme or not type.is_float else F64
     with f.loop(f["from"], f["to"]) as item:
@@ -81,9 +80,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> Callable:
                     f.store(where, f.at(places, place, I64), mask)
                 result = f.convert("fptrunc", new, type.of(lanes)) if type.bits < wide.bits else new
                 f.store(result, f.at(out, place, type), mask)
-    around = native.entry("scan", f.name, "iiiaaa", 1)
-    (call,) = native.functions(module(f, (around, around.result)), ["scan"])  # type: ignore[attr-defined]
-    return call
+    return k.done()
 
 
 def _scan(name: str, x: np.ndarray, dim: int, places: np.ndarray | None) -> np.ndarray:

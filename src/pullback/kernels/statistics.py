@@ -11,41 +11,44 @@ from functools import lru_cache
 
 import numpy as np
 
-from .builder import F64, I64, Value
-from .rows import TYPES, Kernel
+from .builder import F64, I64, Function, Value, Variable
+from .kernel import TYPES, Kernel
 
 UNROLL = 2
+
+
+def _wide(f: Function, x: Value) -> Value:
+    return x if x.type.scalar == F64 else f.convert("fpext", x, F64.of(x.type.lanes))
+
+
+def _sum(f: Function, parts: list[Variable]) -> Value:
+    return f.sum_lanes(parts[0].get() + parts[1].get())
 
 
 @lru_cache(None)
 def _describe(d: np.dtype) -> Callable:
     k = Kernel("describe", TYPES[d], ["x", "out"], ["n"])
     f, wide, whole = k.f, F64.of(k.lanes), I64.of(k.lanes)
+    smaller, larger = (lambda a, b: f.select(a < b, a, b)), (lambda a, b: f.select(a > b, a, b))
     first = k.splat(k.number(k["x"], f.constant(0, I64)))
     sums, squares, zeros = ([f.variable(f.constant(0, t)) for _ in range(UNROLL)] for t in (wide, wide, whole))
     least, most = ([f.variable(f.constant(x, k.vector)) for _ in range(UNROLL)] for x in (math.inf, -math.inf))
 
     def take(at: Value, mask: Value | None, u: int) -> None:
         v = f.load(f.at(k["x"], at, k.type), k.vector, mask, None if mask is None else first)
-        least[u].set(f.select(v < least[u].get(), v, least[u].get()))
-        most[u].set(f.select(v > most[u].get(), v, most[u].get()))
+        least[u].set(smaller(v, least[u].get()))
+        most[u].set(larger(v, most[u].get()))
         zero = v.equals(0.0) if mask is None else v.equals(0.0) & mask
         zeros[u].set(zeros[u].get() + f.convert("zext", zero, whole))
-        v = k.kept(v, mask)
-        v = v if k.type == F64 else f.convert("fpext", v, wide)
+        v = _wide(f, k.kept(v, mask))
         sums[u].set(sums[u].get() + v)
         squares[u].set(f.fma(v, v, squares[u].get()))
 
     k.sweep(k["n"], take, UNROLL)
-
-    def put(i: int, value: Value) -> None:
-        f.store(value if value.type == F64 else f.convert("fpext", value, F64), f.at(k["out"], i, F64))
-
-    put(0, f.sum_lanes(sums[0].get() + sums[1].get()))
-    put(1, f.sum_lanes(squares[0].get() + squares[1].get()))
-    put(2, f.fold_lanes(f.select(least[0].get() < least[1].get(), least[0].get(), least[1].get()), lambda a, b: f.select(a < b, a, b)))
-    put(3, f.fold_lanes(f.select(most[0].get() > most[1].get(), most[0].get(), most[1].get()), lambda a, b: f.select(a > b, a, b)))
-    put(4, f.convert("sitofp", f.sum_lanes(zeros[0].get() + zeros[1].get()), F64))
+    extremes = [f.fold_lanes(fold(a.get(), b.get()), fold) for (a, b), fold in ((least, smaller), (most, larger))]
+    found = [_sum(f, sums), _sum(f, squares), *extremes, f.convert("sitofp", _sum(f, zeros), F64)]
+    for i, value in enumerate(found):
+        f.store(_wide(f, value), f.at(k["out"], i, F64))
     return k.done()
 
 
@@ -68,12 +71,12 @@ def _squares(d: np.dtype) -> Callable:
     def take(at: Value, mask: Value | None, u: int) -> None:
         a, b = (k.kept(k.load(k[name], at, mask), mask) for name in ("a", "b"))
         for sums, v in ((apart, a - b), (own, b)):
-            v = v if k.type == F64 else f.convert("fpext", v, wide)
+            v = _wide(f, v)
             sums[u].set(f.fma(v, v, sums[u].get()))
 
     k.sweep(k["n"], take, UNROLL)
     for i, sums in enumerate((apart, own)):
-        f.store(f.sum_lanes(sums[0].get() + sums[1].get()), f.at(k["out"], i, F64))
+        f.store(_sum(f, sums), f.at(k["out"], i, F64))
     return k.done()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import native
 from .builder import I64, Value
-from .rows import TYPES, Kernel
+from .kernel import TYPES, Kernel
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
 ROWS = 64  # that are worth a thread's while

@@ -12,28 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import F64, I64, PTR, Function, Type, Value, module
-from .rows import TYPES
+from .builder import F64, I64
+from .kernel import TYPES, Kernel
 
-
-def _task(name: str, kinds: str) -> tuple[Function, list[Value]]:
-    """A task, and what is in its slots."""
-    f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-    of = {"i": I64, "f": F64, "a": PTR}
-    return f, [f.load(f.at(f["slots"], i, I64), of[kind]) for i, kind in enumerate(kinds)]
-
-
-def _done(name: str, f: Function, kinds: str, grain: int = 4) -> Any:
-    around = native.entry(name, f.name, kinds, grain)
-    (call,) = native.functions(module(f, (around, around.result)), [name])  # type: ignore[attr-defined]
-    return call
+GRAIN = 4  # planes that are worth a thread's while
 
 
 @lru_cache(None)
 def _largest(d: np.dtype) -> Any:
-    type: Type = TYPES[d]
-    f, (each, windows, taps, apart, planes, numbers, values, indices) = _task("largest", "iiiiaaaa")
+    k = Kernel("largest", TYPES[d], ["planes", "numbers", "values", "indices"], ["each", "windows", "taps", "apart"])
+    f, type, (each, windows, taps, apart, planes, numbers, values, indices) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
         x, table = f.at(planes, plane * each, type), f.at(numbers, plane * apart, I64)
         with f.loop(0, windows) as window:
@@ -50,7 +38,7 @@ def _largest(d: np.dtype) -> Any:
             to = plane * windows + window
             f.store(best.get(), f.at(values, to, type))
             f.store(number.get(), f.at(indices, to, I64))
-    return _done("largest", f, "iiiiaaaa")
+    return k.done(GRAIN)
 
 
 def largest(flat: np.ndarray, numbers: np.ndarray) -> Any:
@@ -70,19 +58,18 @@ def largest(flat: np.ndarray, numbers: np.ndarray) -> Any:
 
 @lru_cache(None)
 def _mapped(d: np.dtype) -> Any:
-    type: Type = TYPES[d]
-    f, (each, rows, before, after, x, starts, columns, weights, out) = _task("mapped", "iiffaaaaa")
-    before, after = (f.convert("fptrunc", v, type) if type != F64 else v for v in (before, after))
+    k = Kernel("mapped", TYPES[d], ["x", "starts", "columns", "weights", "out"], ["each", "rows"], ["before", "after"])
+    f, type, (each, rows, before, after, x, starts, columns, weights, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
         source, target = f.at(x, plane * each, type), f.at(out, plane * rows, type)
         with f.loop(0, rows) as row:
             total = f.variable(0.0, type)
-            with f.loop(f.load(f.at(starts, row, I64), I64), f.load(f.at(starts, row + 1, I64), I64)) as k:
-                value = f.load(f.at(source, f.load(f.at(columns, k, I64), I64), type), type) / before
-                weight = f.load(f.at(weights, k, F64), F64)
+            with f.loop(f.load(f.at(starts, row, I64), I64), f.load(f.at(starts, row + 1, I64), I64)) as entry:
+                value = f.load(f.at(source, f.load(f.at(columns, entry, I64), I64), type), type) / before
+                weight = f.load(f.at(weights, entry, F64), F64)
                 total.set(total.get() + value * (f.convert("fptrunc", weight, type) if type != F64 else weight))
             f.store(total.get() / after, f.at(target, row, type))
-    return _done("mapped", f, "iiffaaaaa")
+    return k.done(GRAIN)
 
 
 def mapped(x: np.ndarray, starts: np.ndarray, columns: np.ndarray, weights: np.ndarray, before: float, after: float) -> Any:
@@ -101,8 +88,8 @@ def mapped(x: np.ndarray, starts: np.ndarray, columns: np.ndarray, weights: np.n
 
 @lru_cache(None)
 def place_kernel(d: np.dtype) -> Any:
-    type: Type = TYPES[d]
-    f, (n, size, source, index, out) = _task("place", "iiaaa")
+    k = Kernel("place", TYPES[d], ["source", "index", "out"], ["n", "size"])
+    f, type, (n, size, source, index, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
         target = f.at(out, plane * size, type)
         f.clear(target, size * (type.bits // 8))
@@ -111,7 +98,7 @@ def place_kernel(d: np.dtype) -> Any:
             with f.when(f.compare("ult", to, size)):
                 place = f.at(target, to, type)
                 f.store(f.load(place, type) + f.load(f.at(source, i, type), type), place)
-    return _done("place", f, "iiaaa")
+    return k.done(GRAIN)
 
 
 def place(input: np.ndarray, index: np.ndarray, size: Any) -> Any:

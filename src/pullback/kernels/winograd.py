@@ -22,8 +22,9 @@ from contextlib import nullcontext
 import numpy as np
 
 from . import native
-from .builder import I64, PTR, Function, Type, Value, module
-from .frames import TYPES, Ints, blank, fill_frame, frame_of
+from .builder import I64, PTR, Function, Type, Value
+from .frames import Ints, blank, fill_frame, frame_of
+from .kernel import TYPES, Kernel
 
 G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 TWICE = np.kron(G, G)  # of a kernel as a column
@@ -105,10 +106,10 @@ class Winograd:
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, padding: Ints, size: Ints, bias: bool) -> None:
         self.groups = groups
-        type = TYPES[d]
-        lanes, bytes = native.WIDTH * 8 // type.bits, type.bits // 8
+        k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
+        f, type, lanes = k.f, k.type, k.lanes
         height, width = (-(-n // 2) for n in size)  # in tiles
-        at_once = min(height, max(NEAR // (16 * (channels + features) * width * bytes), -(-2 * lanes // width)))  # rows of tiles
+        at_once = min(height, max(NEAR // (16 * (channels + features) * width * d.itemsize), -(-2 * lanes // width)))  # rows of tiles
         chunk = min(lanes, 1 << (width - 1).bit_length())  # tiles of a row that are transformed together
         many = at_once * width
         vectors = -(-(many + (chunk - width if width < chunk else 0)) // lanes)
@@ -120,13 +121,11 @@ class Winograd:
         frame = frame_of(spatial, padding, (2, 2), (height, width), (4, 4), (1, 1))
         (down, _), plane, result = frame.pitches, spatial[0] * spatial[1], size[0] * size[1]
 
-        f = Function("winograd_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
-        x, w, b, spoilt, y = (f.load(f.at(f["slots"], i, I64), PTR) for i in range(5))
+        x, w, b, spoilt, y = k.given.values()
         # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would let them collide.
         before, after = channels * pitch + lanes, rows * pitch + lanes
         frames = frame.size * channels + lanes
-        nowhere, needed = f.constant(0, I64), f.constant((frames + 16 * (before + after)) * bytes, I64)
-        room = f.call("pullback_take", nowhere, needed, returns=PTR, outside=True)
+        room = k.room(frames + 16 * (before + after))
         inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
         blank(f, type, room, frames + 16 * before, lanes)  # also numbers beyond the tiles, which are multiplied, too
         part, checked = type.of(chunk), f.variable(0.0, type.of(chunk))
@@ -183,9 +182,7 @@ class Winograd:
                         add = f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk) if bias else None
                         after_products(f.at(outputs, r * pitch, type), f.at(y, (item * features + o) * result, type), first, add)
             f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
-        f.call("pullback_give", nowhere, room, needed, outside=True)
-        around = native.entry("winograd", f.name, "aaaaa", 1)
-        (self.call,) = native.functions(module(product, f, (around, around.result)), ["winograd"])  # type: ignore[attr-defined]
+        self.call = k.done(1, product)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
         """Whether all numbers are finite, and ``out`` is right. ``w`` is (groups, features, channels, 9)."""

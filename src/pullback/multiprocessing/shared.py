@@ -88,7 +88,15 @@ def _passed(array: np.ndarray) -> Any:
     return attached, (mapping.path, len(mapping), array.shape, array.dtype, offset, array.strides)
 
 
+def _passed_tensor(tensor: Tensor) -> Any:
+    if not tensor.is_leaf:
+        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad: its history cannot go to another process.\n"
+                           "  Pass x.detach().")  # fmt: skip
+    return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+
+
 ForkingPickler.register(np.ndarray, _passed)
+ForkingPickler.register(Tensor, _passed_tensor)
 
 
 def share(tensor: Tensor) -> Tensor:

@@ -15,17 +15,17 @@ from ..ops import (
     cross_entropy,
     distance,
     grid,
-    join,
     layer,
     loss,
     margin,
     normalize,
+    pad,
     pool,
     resample,
 )
 from ..ops.pointwise import sigmoid, tanh
 
-_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, join, layer, loss, margin, normalize, pool, resample)
+_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, layer, loss, margin, normalize, pad, pool, resample)
 __all__ = ["sigmoid", "tanh"]
 for _family in _FAMILIES:
     for _name in _family.__all_functional__:

@@ -20,9 +20,10 @@ from ..tensor import Tensor
 from . import half
 from .activation import largest, softmax
 from .cut import chunk
-from .join import cat, pad
+from .join import cat
 from .layer import dropout, linear
 from .matmul import CPP_NAMES, matmul
+from .pad import pad
 from .pointwise import where
 from .reduce import mean, sum, total
 from .view import permute, reshape, squeeze, transpose, unsqueeze

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import op, outcome
-from ..compressed import BY_ROWS, IN_BLOCKS, Compressed, laid
+from ..compressed import BY_ROWS, IN_BLOCKS, Compressed, elements_of, laid
 from ..coo import Coo
 from ..device import Layout, check_device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..dtypes import FLOATING, int64
@@ -110,10 +110,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     shape = tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in shape_of((size,))])
     _check(starts, places, len(stored), shape, blocks, k)
     lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    up, along = (lines, places) if k == 0 else (places, lines)
-    inside = np.arange(blocks[0] * blocks[1])
-    at = [up[:, None] * blocks[0] + inside // blocks[1], along[:, None] * blocks[1] + inside % blocks[1]]
-    coordinates = np.stack([a.reshape(-1) for a in at]).astype(np.int64)
+    coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     result = _laid(sparse._placed(reshape(stored, (-1,)), outcome.wrap(coordinates), shape, layout is sparse_csr), layout, blocks)
@@ -148,8 +145,15 @@ def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, .
 
 
 def _of_layout(layout: Layout) -> Callable[..., Tensor]:
-    def make(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
-        return sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=layout, **options)
+    make: Callable[..., Tensor]
+    if layout in BY_ROWS:
+
+        def make(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+            return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=layout, **options)
+    else:
+
+        def make(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+            return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=layout, **options)
 
     make.__name__ = make.__qualname__ = f"{layout.name}_tensor"
     make.__doc__ = f":func:`sparse_compressed_tensor` of the layout ``torch.{layout.name}``."
@@ -168,7 +172,7 @@ def _indices(name: str, by_rows: bool, which: int) -> Callable[[Tensor], Tensor]
         return outcome.wrap(held.pointers()[which])
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = ("Where each line of the matrix begins." if which == 0 else "The other index of each value or block.")
+    method.__doc__ = "Where each line of the matrix begins." if which == 0 else "The other index of each value or block."
     return method
 
 

@@ -340,24 +340,43 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     n = len(tensors)
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    shapes = [t._array.shape for t in tensors]
     for i, t in enumerate(tensors):
-        ends = {0: "the first tensor", n - 1: "the last tensor"}
-        if len(t.shape) not in ((1, 2) if i in ends else (2,)):
+        if len(shapes[i]) != 2 and (len(shapes[i]) != 1 or 0 < i < n - 1):
+            ends = {0: "the first tensor", n - 1: "the last tensor"}
             which, allowed = (ends[i], "1D or 2D") if i in ends else (f"tensor {i}", "2D")
-            raise RuntimeError(f"multi_dot(): {which} must be {allowed} but got {len(t.shape)}D")
-        if t.dtype != tensors[0].dtype:
+            raise RuntimeError(f"multi_dot(): {which} must be {allowed} but got {len(shapes[i])}D")
+        if t._array.dtype != tensors[0]._array.dtype:
             a, b = (CPP_NAMES[x.dtype.name] for x in (tensors[0], t))
             raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {i} {b}")
     chain = list(tensors)
-    if len(chain[0].shape) == 1:
+    sizes = [*shapes[0], *[shape[-1] for shape in shapes[1:]]]
+    if len(shapes[0]) == 1:
         chain[0] = unsqueeze(chain[0], 0)
-    if len(chain[-1].shape) == 1:
+        sizes.insert(0, 1)
+    if len(shapes[-1]) == 1:
         chain[-1] = unsqueeze(chain[-1], 1)
-    for i in range(n - 1):
-        if chain[i].shape[1] != chain[i + 1].shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
-                               f"{list(tensors[i + 1].shape)} cannot be multiplied")  # fmt: skip
-    sizes = [t.shape[0] for t in chain] + [chain[-1].shape[1]]
+        sizes[-1] = 1
+    for i in range(1, n):
+        if shapes[i][0] != sizes[i]:
+            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {list(shapes[i - 1])} and "
+                               f"{list(shapes[i])} cannot be multiplied")  # fmt: skip
+
+    def multiply(i: int, order: Any) -> Any:
+        if order is None:
+            return chain[i]
+        count, left, right = order
+        return matmul(multiply(i, left), multiply(i + count, right))
+
+    result = multiply(0, _cheapest(tuple(sizes)))
+    if len(shapes[0]) == 1 or len(shapes[-1]) == 1:
+        result = reshape(result, (*shapes[0][:-1], *shapes[-1][1:]))
+    return result if out is None else writing.write_out(out, result)
+
+
+@functools.lru_cache(256)
+def _cheapest(sizes: tuple[int, ...]) -> Any:
+    """How to multiply matrices whose sizes these are: (how many on the left, how these, how the others); None for one."""
 
     @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
@@ -366,12 +385,11 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
             return 0, i
         return min((best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
 
-    def multiply(i: int, j: int) -> Any:
+    def order(i: int, j: int) -> Any:
         k = best(i, j)[1]
-        return chain[i] if i == j else matmul(multiply(i, k), multiply(k + 1, j))
+        return None if i == j else (k + 1 - i, order(i, k), order(k + 1, j))
 
-    result = reshape(multiply(0, n - 1), (*tensors[0].shape[:-1], *tensors[-1].shape[1:]))
-    return result if out is None else writing.write_out(out, result)
+    return order(0, len(sizes) - 2)
 
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:

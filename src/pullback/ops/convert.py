@@ -149,7 +149,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
-        return f"torch.{dtypes.type_name(self.dtype)}Tensor"
+        return f"torch.{'sparse.' if self.is_sparse else ''}{dtypes.type_name(self.dtype)}Tensor"
     if dtype is Tensor:  # another name of torch.FloatTensor
         dtype = dtypes.get_default_dtype()
     if isinstance(dtype, str):

@@ -12,19 +12,17 @@ All three are parts of one form, linear in each of x, w and y, so each is the gr
 rules close under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to
 convolution arithmetic for deep learning" (2016), relationships 1 to 14.
 
-Each is computed as matrix products with the windows of x laid out as columns ("im2col"), one block of outputs
-after another in a scratch buffer that stays in the processor's cache: copying the windows of a whole batch
-would cost more than the products do. Groups, down to depthwise convolutions, are batches of such products.
+The products themselves, on arrays, are in :mod:`pullback.ops.correlate`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from operator import index
+from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from .. import dtypes, kernels, op
 from ..complaint import noted
@@ -32,6 +30,21 @@ from ..dtypes import OF_NUMPY
 from ..strides import are_images, channels_innermost
 from ..tensor import Tensor
 from . import half
+from .correlate import (
+    Ints,
+    Layout,
+    Places,
+    Windows,
+    accumulate,
+    correlate,
+    correlate_weight,
+    few_places,
+    framed,
+    small_windows,
+    spread,
+    windows,
+    work,
+)
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
@@ -43,163 +56,6 @@ __all_functional__ = [
     "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "fold", "unfold",
 ]  # fmt: skip
-
-Ints = Sequence[int]
-BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
-ALL = slice(None)
-
-
-# --- windows of arrays ------------------------------------------------------------------------------------------
-
-
-class Layout(NamedTuple):
-    """Where windows lie: how many (``size``), and of which elements, in each spatial dimension."""
-
-    kernel: Ints
-    size: Ints
-    stride: Ints
-    padding: Ints
-    dilation: Ints
-    groups: int = 1
-
-    @property
-    def reach(self) -> list[int]:
-        """How many elements the windows cover together, in each dimension."""
-        along = zip(self.size, self.kernel, self.stride, self.dilation)
-        return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in along]
-
-
-def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
-    """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied if it is only cut."""
-    lead = x.shape[: x.ndim - len(size)]
-    x = x[(..., *(slice(max(0, -o), max(0, n - o)) for o, n in zip(offset, size)))]
-    have = x.shape[len(lead) :]
-    if have == tuple(size):
-        return x
-    frame = np.full((*lead, *size), fill, x.dtype) if fill else np.zeros((*lead, *size), x.dtype)
-    frame[(..., *(slice(max(0, o), max(0, o) + n) for o, n in zip(offset, have)))] = x
-    return frame
-
-
-def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
-    """A view (lead..., kernel..., size...) of (lead..., padded spatial...).
-
-    The element [.., k, j] is ``x[.., j * stride + k * dilation]``.
-    """
-    at = x.ndim - len(layout.kernel)
-    along = [[n * s for n, s in zip(by, x.strides[at:])] for by in (layout.dilation, layout.stride)]
-    return as_strided(x, (*x.shape[:at], *layout.kernel, *layout.size), (*x.strides[:at], *along[0], *along[1]))
-
-
-def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into some images at a time (at least so many), or some rows of one image, of about ``BLOCK`` bytes."""
-    at_once = max(1, BLOCK // max(1, row_bytes))
-    step = at_once // rows if at_once // rows >= least else 1
-    for n in range(0, images, step):
-        for r in range(0, rows, at_once):
-            yield slice(n, min(n + step, images)), slice(r, min(r + at_once, rows))
-
-
-def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """The windows of one block of outputs after another: (images, rows, matrix).
-
-    The matrix is (groups, channels * kernel, images, positions); the next one overwrites it.
-    """
-    groups, n, kernel = layout.groups, len(layout.kernel), math.prod(layout.kernel)
-    depth = x.shape[1] // groups * kernel
-    view = windows(framed(x, layout.padding, layout.reach), layout)
-    view = view.transpose(*range(1, n + 2), 0, *range(n + 2, 2 * n + 2))  # channels, kernel, images, size
-    scratch = np.empty(0, x.dtype)
-    row_bytes = groups * depth * math.prod(layout.size[1:]) * x.itemsize
-    for images, rows in _blocks(len(x), layout.size[0], row_bytes):
-        part = view[(*[ALL] * (n + 1), images, rows)]
-        if kernel > 1:  # a kernel of one element has x itself for windows
-            if scratch.size < part.size:
-                scratch = np.empty(part.size, x.dtype)
-            columns = scratch[: part.size].reshape(part.shape)
-            np.copyto(columns, part)
-            part = columns
-        yield images, rows, part.reshape(groups, depth, part.shape[n + 1], math.prod(part.shape[n + 2 :]))
-
-
-def _accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
-    """Add columns (N, C, kernel..., size...) to the windows that they stand for."""
-    for tap in np.ndindex(*kernel):
-        target = targets[(ALL, ALL, *tap)]
-        np.add(target, columns[(ALL, ALL, *tap)], out=target)
-
-
-def _work(x: np.ndarray, w: np.ndarray, layout: Layout) -> int:
-    """About how many multiplications it takes."""
-    return len(x) * w.size * math.prod(layout.size)
-
-
-# --- the three products on arrays -------------------------------------------------------------------------------
-
-
-def _correlate(x: np.ndarray, w: np.ndarray, layout: Layout) -> np.ndarray:
-    """The convolution."""
-    groups, per_group = layout.groups, len(w) // layout.groups
-    out = np.empty((len(x), len(w), *layout.size), x.dtype)
-    w = w.reshape(groups, per_group, math.prod(w.shape[1:]))
-    for images, rows, columns in _columns(x, layout):
-        block = out[images, :, rows]
-        block = block.reshape(len(block), groups, per_group, columns.shape[3])  # still a view
-        np.matmul(w, columns.transpose(2, 0, 1, 3), out=block)
-    return out
-
-
-def _correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray:
-    """The weight from input and output."""
-    groups = layout.groups
-    out = kernels.run("convolution", "correlate_weight", y.size * x.shape[1] // groups * math.prod(layout.kernel), x, y, layout)
-    if out is not None:
-        return out
-    channels, per_group = x.shape[1] // groups, y.shape[1] // groups
-    total = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
-    for images, rows, columns in _columns(x, layout):
-        *lead, count, positions = columns.shape
-        block = y[images, :, rows].reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3)
-        block = block.reshape(groups, per_group, count * positions)
-        total += np.matmul(columns.reshape(*lead, count * positions), block.swapaxes(1, 2))
-    return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(y.shape[1], channels, *layout.kernel)
-
-
-def _spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndarray:
-    """The transposed convolution: ``size`` is that of the result, ``layout.size`` that of x."""
-    out = kernels.run("convolution", "spread", _work(x, w, layout), x, w, size, layout)
-    if out is not None:
-        return out
-    kernel, groups, per_group = layout.kernel, layout.groups, w.shape[1]
-    channels = groups * per_group
-    w = w.reshape(groups, len(w) // groups, per_group, *kernel)
-    # With stride 1 it is a convolution with the flipped kernel, over all windows of x. Adding to the windows
-    # of the result costs about three times as much an element, and pays where the result has few channels.
-    if max(layout.stride) == 1 and x.shape[1] * math.prod(size) <= 3 * channels * math.prod(layout.size):
-        w = np.flip(w, tuple(range(3, w.ndim))).swapaxes(1, 2).reshape(channels, w.shape[1], *kernel)
-        before = [d * (k - 1) - p for k, d, p in zip(kernel, layout.dilation, layout.padding)]
-        return _correlate(x, w, layout._replace(size=size, padding=before))
-    frame = [max(r, p + n) for r, p, n in zip(layout.reach, layout.padding, size)]
-    out = np.empty((len(x), channels, *size), x.dtype)
-    w = np.ascontiguousarray(w.reshape(*w.shape[:2], per_group * math.prod(kernel)).swapaxes(1, 2))
-    scratch = np.empty(0, x.dtype)
-    row_bytes = groups * w.shape[1] * math.prod(layout.size[1:]) * x.itemsize
-    for images, rows in _blocks(len(x), layout.size[0], row_bytes, least=8):
-        # The images are innermost in memory, so that of small images NumPy adds many elements at a time.
-        block = np.moveaxis(x[images, :, rows], 0, -1)
-        shape = (groups, w.shape[1], math.prod(block.shape[1:]))
-        if scratch.size < math.prod(shape):
-            scratch = np.empty(math.prod(shape), x.dtype)
-        columns = scratch[: math.prod(shape)].reshape(shape)
-        np.matmul(w, block.reshape(groups, w.shape[2], shape[2]), out=columns)
-        if rows.start == 0:
-            total = np.moveaxis(np.zeros((channels, *frame, block.shape[-1]), x.dtype), -1, 0)
-            targets = windows(total, layout)
-        columns = np.moveaxis(columns.reshape(channels, *kernel, *block.shape[1:]), -1, 0)
-        _accumulate(targets[(ALL, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
-        if rows.stop == layout.size[0]:
-            out[images] = framed(total, [-p for p in layout.padding], size)
-    return out
 
 
 # --- the operations ---------------------------------------------------------------------------------------------
@@ -236,9 +92,7 @@ def _check_options(layout: Layout, transposed: bool, output_padding: Ints) -> No
                            f"{list(output_padding)} stride: {stride} dilation: {dilation}")  # fmt: skip
 
 
-def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, transposed: bool,
-                    groups: int) -> None:  # fmt: skip
-    w, x = list(weight.shape), list(input.shape)
+def _check_shapes(x: list[int], w: list[int], bias: Ints | None, transposed: bool, groups: int) -> None:
     if len(x) != len(w):
         raise RuntimeError(f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, "
                            f"but got {len(x)}-dimensional input of size {x} instead")  # fmt: skip
@@ -252,20 +106,50 @@ def _check_operands(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | No
     if x[1] != channels:
         raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {w}, "
                            f"expected input{x} to have {channels} channels, but got {x[1]} channels instead")  # fmt: skip
-    if bias is not None and bias.shape != (features,):
+    if bias is not None and tuple(bias) != (features,):
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be "
                            f"1-dimensional with {features} elements, "
-                           f"but got bias of size {list(bias.shape)} instead")  # fmt: skip
+                           f"but got bias of size {list(bias)} instead")  # fmt: skip
     if 0 in x[2:]:
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {x}")
+
+
+def _refuse_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> None:
     types = [OF_NUMPY[a.dtype] for a in (input, weight, bias) if a is not None]
     if types[0] is not types[1]:
         raise noted(RuntimeError(f"expected scalar type {dtypes.type_name(types[0])} but found {dtypes.type_name(types[1])}"),
                     "The input and the weight of a convolution must be of one type.")  # fmt: skip
     if types[0] is not types[-1]:
         raise RuntimeError(f"Input type ({types[0].name}) and bias type ({types[-1].name}) should be the same")
-    if input.dtype == bool:
-        raise NotImplementedError("convolution is not implemented for 'Bool'")
+    raise NotImplementedError("convolution is not implemented for 'Bool'")
+
+
+@lru_cache(512)
+def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int, itemsize: int, stride: int | Ints,
+              padding: int | Ints, dilation: int | Ints, output_padding: int | Ints) -> tuple[Layout, Ints, Windows | Places | None]:  # fmt: skip
+    """Where the windows lie, the size of the result, and how to compute it if it is small."""
+    if len(w) < 3:
+        raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
+    n, spatial, kernel = len(w) - 2, x[2:], w[2:]
+    stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
+    layout = Layout(kernel, spatial, stride, padding, dilation, groups)
+    output_padding = each(output_padding, n, "output_padding")
+    _check_options(layout, transposed, output_padding)
+    _check_shapes(list(x), list(w), bias, transposed, groups)
+    few = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
+    if transposed:
+        size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
+        if min(size) < 1:
+            raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
+                               f"{_by(size)}. Output size is too small")  # fmt: skip
+        return layout, size, few_places(x, w, size, layout) if few else None
+    padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
+    if any(e > i for e, i in zip(extent, padded)):
+        raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
+                           "Kernel size can't be greater than actual input size")  # fmt: skip
+    size = tuple((i - e) // s + 1 for i, e, s in zip(padded, extent, stride))
+    layout = layout._replace(size=size)
+    return layout, size, small_windows(x, layout, itemsize) if few else None
 
 
 @half.general(method=False, linear="input weight, bias")
@@ -295,32 +179,24 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
     tensor([[[21., 32.]]])
     """
-    if weight.ndim < 3:
-        raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}")
-    n, spatial, kernel = weight.ndim - 2, input.shape[2:], weight.shape[2:]
-    stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
-    layout = Layout(kernel, spatial, stride, padding, dilation, groups)
-    output_padding = each(output_padding, n, "output_padding")
-    _check_options(layout, transposed, output_padding)
-    _check_operands(input, weight, bias, transposed, groups)
-    if transposed:
-        size = [r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding)]
-        if min(size) < 1:
-            raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
-                               f"{_by(size)}. Output size is too small")  # fmt: skip
-        out = _spread(input, weight, size, layout)
+    options = [v if v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
+               for v in (stride, padding, dilation, output_padding)]  # fmt: skip
+    layout, size, small = _geometry(input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups,
+                                    input.itemsize, *options)  # fmt: skip
+    d = input.dtype
+    if weight.dtype != d or bias is not None and bias.dtype != d or d.kind == "b":
+        _refuse_types(input, weight, bias)
+    if small is not None and kernels.MODE != "always":
+        out = small.product(input, weight)
+    elif transposed:
+        out = spread(input, weight, size, layout)
     else:
-        padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
-        if any(e > i for e, i in zip(extent, padded)):
-            raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
-                               "Kernel size can't be greater than actual input size")  # fmt: skip
-        layout = layout._replace(size=[(i - e) // s + 1 for i, e, s in zip(padded, extent, stride)])
-        out = kernels.run("convolution", "correlate", _work(input, weight, layout), input, weight, layout, bias)
+        out = kernels.run("convolution", "correlate", work(input, weight, layout), input, weight, layout, bias)
         if out is not None:
             return _laid(input, weight, out)
-        out = _correlate(input, weight, layout)
+        out = correlate(input, weight, layout)
     if bias is not None:
-        out += bias.reshape(-1, *[1] * n)
+        out += bias.reshape(-1, *[1] * (out.ndim - 2))
     return _laid(input, weight, out)
 
 
@@ -335,7 +211,7 @@ def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints
                        groups: int) -> Tensor:  # fmt: skip
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
     layout = Layout(kernel, output.shape[2:], stride, padding, dilation, groups)
-    return _correlate_weight(input, output, layout)
+    return correlate_weight(input, output, layout)
 
 
 def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
@@ -636,7 +512,7 @@ def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilati
                            f"{math.prod(size)}, but got input.size(2)={count}.")  # fmt: skip
     columns = input.reshape(math.prod(lead), channels, *kernel, *size)
     frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, layout.padding))), input.dtype)
-    _accumulate(windows(frame, layout), columns, kernel)
+    accumulate(windows(frame, layout), columns, kernel)
     image = np.ascontiguousarray(framed(frame, [-p for p in layout.padding], spatial))
     return image.reshape(*lead, channels, *spatial)
 

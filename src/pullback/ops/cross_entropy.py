@@ -22,9 +22,9 @@ from ..tensor import Tensor
 from . import half
 from .activation import largest, log_softmax
 from .index import index_array, sum_at, take_at
-from .join import pad
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
+from .pad import pad
 from .pointwise import exp, logaddexp, where
 from .reduce import mean, sum, total
 from .view import reshape, unsqueeze

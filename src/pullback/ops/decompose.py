@@ -14,6 +14,7 @@ import numpy as np
 from .. import op, outcome, writing
 from ..dtypes import type_name
 from ..lift import bottom
+from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
 from .complex import conj, is_complex, real
@@ -77,6 +78,7 @@ def _of_cholesky(g: Any, wanted: Any, L: Any, upper: bool) -> Any:
     return (triangular(L, left, upper=False, left=False),)
 
 
+@overridable
 def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L (or the upper triangular U) with ``input = L @ L.mH`` (``U.mH @ U``).
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import op, writing
 from ..dtypes import OF_NUMPY
+from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
 from . import half
@@ -152,6 +153,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
 
 
 @op.composite
+@overridable
 def logdet(input: Tensor) -> Tensor:
     """Logarithms of determinants: ``-inf`` for singular matrices, NaN for negative determinants (complex for complex ones).
 

@@ -23,8 +23,9 @@ from ..tensor import Tensor
 from .complex import conj_physical, is_complex
 from .convert import cast
 from .create import finish
-from .join import constant_pad_nd, roll
+from .join import roll
 from .matrix import numpy_type
+from .pad import constant_pad_nd
 from .view import wrapped_dim
 
 # --- the three transforms ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tensors put together, repeated, turned round, and padded.
+"""Tensors put together, repeated and turned round.
 
 Joining mixes types by promotion. All results are copies, but for those of :func:`meshgrid`.
 """
@@ -28,11 +28,10 @@ from .scatter import index_select
 from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, unsqueeze, varargs, wrapped_dim
 
 __all__ = [
-    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "constant_pad_nd", "diag",
-    "diag_embed", "diagflat", "dstack", "flip", "fliplr", "flipud", "hstack", "meshgrid", "repeat_interleave", "roll", "rot90",
+    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "diag", "diag_embed",
+    "diagflat", "dstack", "flip", "fliplr", "flipud", "hstack", "meshgrid", "repeat_interleave", "roll", "rot90",
     "row_stack", "stack", "tile", "trace", "tril", "triu", "vstack",
 ]  # fmt: skip
-__all_functional__ = ["pad"]
 
 FEW = 1 << 12  # elements of a table that is kept
 
@@ -532,131 +531,3 @@ def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 trace.vjp(input=lambda g, input_shape: _down_the_diagonal(g, input_shape))
-
-
-# --- padded -----------------------------------------------------------------------------------------------------
-
-
-@op.general(name="constant_pad_nd", method=False, holomorphic=False)
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
-    """The tensor with a border of one value.
-
-    Args:
-        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
-
-    >>> import pullback as torch
-    >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, -1), 7)
-    tensor([7, 1])
-    """
-    if len(pad) % 2:
-        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    if len(pad) > 2 * input.ndim:
-        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                           f"{len(pad)} while the input has {input.ndim} dimensions.")  # fmt: skip
-    shape, source, target = list(input.shape), [slice(None)] * input.ndim, [slice(None)] * input.ndim
-    for d, before, after in _sides(pad, input.ndim):
-        n = shape[d]
-        shape[d] = n + before + after
-        if n + min(before, 0) + min(after, 0) < 0:
-            raise RuntimeError("narrow(): length must be non-negative.")
-        source[d] = slice(max(-before, 0), n + min(after, 0))
-        target[d] = slice(max(before, 0), shape[d] - max(after, 0))
-    out = np.full(shape, value, input.dtype)
-    out[tuple(target)] = input[tuple(source)]
-    return laid_as_images(input, out)
-
-
-constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, [-n for n in pad]))
-
-
-def _sides(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
-    """Dimension, padding before and padding after, last dimension first."""
-    return [(ndim - 1 - i, integer(pad[2 * i]), integer(pad[2 * i + 1])) for i in range(len(pad) // 2)]
-
-
-def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Which of ``n`` slices stands at each place of the padded dimension."""
-    i = np.arange(-before, n + after)
-    if mode == "replicate":
-        return i.clip(0, n - 1)
-    if mode == "circular":  # of what is left after cutting
-        cut = max(-before, 0)
-        return cut + (i - cut) % (n - cut + min(after, 0))
-    i = abs(i)
-    return np.where(i < n, i, 2 * (n - 1) - i)
-
-
-@op.general(name="pad", node=lambda input, dim, before, after, mode, name: name, method=False, holomorphic=False)
-def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
-    """One dimension padded with slices of the tensor itself."""
-    out = input.take(_border_index(input.shape[dim], before, after, mode), dim)
-    return out if mode == "circular" else laid_as_images(input, out)
-
-
-@op.general(name="pad_backward", method=False, holomorphic=False)
-def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: str) -> Tensor:
-    """The padding's slices added to those that they are copies of."""
-    index = _border_index(n, before, after, mode)
-    lo, hi = max(before, 0), len(index) - max(after, 0)
-    out = np.zeros((*input.shape[:dim], n, *input.shape[dim + 1 :]), input.dtype)
-    if lo < hi:
-        out[basic(dim, slice(index[lo], index[lo] + hi - lo))] = input[basic(dim, slice(lo, hi))]
-    for k in [*range(lo), *range(hi, len(index))]:
-        out[basic(dim, index[k])] += input[basic(dim, k)]
-    return out
-
-
-_bordered.vjp(input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode))
-_unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
-
-MODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
-
-
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
-    """The tensor with a border.
-
-    Args:
-        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
-        mode: ``"constant"``: of one ``value`` (default 0). Or copies of the tensor's own slices, in all but the first one or two
-            dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the edge, ``"circular"``
-            goes on from the other end.
-
-    Raises:
-        RuntimeError: where there are too few slices to reflect, or to go round.
-
-    >>> import pullback as torch
-    >>> torch.nn.functional.pad(torch.tensor([[1, 2, 3]]), (2, 1), mode="reflect")
-    tensor([[3, 2, 1, 2, 3, 2]])
-    """
-    n, dims = input.ndim, len(pad) // 2
-    if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
-    if dims > n:
-        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
-                           f"{len(pad)} and input of dimension {n}")  # fmt: skip
-    if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
-    if mode not in MODES:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if value:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if dims not in (1, 2, 3) or n - dims not in (1, 2):
-        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {n}D input tensor.\n"
-                                  "Supported combinations for non-constant padding:\n"
-                                  "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
-                                  "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-                                  "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")  # fmt: skip
-    shape = list(input.shape)
-    for d, before, after in _sides(pad, n):
-        most = max(before, after)
-        if mode == "reflect" and most >= shape[d]:
-            raise RuntimeError(f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({before}, {after}) at dimension {d} of input {shape}")  # fmt: skip
-        if mode == "circular" and most > shape[d]:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        left = shape[d] + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
-        if left <= 0 or not shape[d]:
-            raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {shape}")
-    for d, before, after in _sides(pad, n):
-        input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))
-    return input

@@ -21,7 +21,7 @@ from ..dtypes import OF_NUMPY
 from ..strides import laid_as_images
 from ..tensor import Tensor
 from . import half
-from .convolution import Layout, framed, windows
+from .correlate import Layout, framed, windows
 from .resample import place
 
 Ints = Sequence[int]

@@ -23,11 +23,11 @@ from ..lift import is_lifted, topmost
 from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
-from .complex import is_complex
+from .complex import conj, is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
 from .pointwise import clamp, rsqrt, where
-from .reduce import mean, sum, sum_to, total, vector_norm
+from .reduce import mean, of_norm, sum, sum_to, total, total_of_squares, vector_norm
 from .view import expand_as, reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
@@ -55,7 +55,7 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean
-    var = total(out * out, dims, True) / n
+    var = total_of_squares(out, dims, True) / n
     out *= 1 / np.sqrt(var + eps)
     if weight is not None:
         out *= weight.reshape(shape)
@@ -444,8 +444,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     return result if out is None else writing.write_out(out, result)
 
 
-@op.composite
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
+@half.general(holomorphic=False)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices along a dimension scaled down to a norm, where theirs is larger.
 
     Args:
@@ -462,11 +462,28 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    if len(input.shape) < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {len(input.shape)} dimensions")
-    length = norm_except_dim(input, p, wrapped_dim(dim, len(input.shape)))
-    result = input * where(length > maxnorm, maxnorm / (length + 1e-7), 1)
-    return result if out is None else writing.write_out(out, result)
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
+    scale = maxnorm / (length + 1e-7)
+    np.copyto(scale, 1, where=~(length > maxnorm))
+    return input * scale
+
+
+def _others(dim: int, rank: int) -> tuple[int, ...]:
+    dim = wrapped_dim(dim, rank)
+    return tuple([d for d in range(rank) if d != dim])
+
+
+def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    dims = _others(dim, len(input.shape))
+    length = vector_norm(input, p, dims, True)
+    over, scale = length > maxnorm, maxnorm / (length + 1e-7)
+    along = real(sum(g * conj(input), dims, True))
+    return g * where(over, scale, 1) - of_norm(where(over, along * scale / (length + 1e-7), 0), input, length, p, dims, True)
+
+
+renorm.vjp(input=_of_renorm)
 
 
 def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .convolution import Layout
+from .correlate import Layout
 from .maxima import Scattered, Sliding, maxima, numbers_of, sharing
 from .pointwise import sign
 from .random import rand

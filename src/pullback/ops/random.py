@@ -61,7 +61,7 @@ def manual_seed(seed: int) -> Generator:
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:

@@ -15,6 +15,7 @@ also lets the rules be differentiated themselves. The recurrences are those of E
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from .view import reshape, transpose
 __all__ = ["elman", "gru", "lstm"]
 
 Spans = tuple[tuple[int, int], ...]
-expit, concatenate = sigmoid.__wrapped__, np.concatenate  # on arrays
+expit = sigmoid.__wrapped__  # on arrays
 
 
 def _gates(rows: np.ndarray, count: int) -> np.ndarray:
@@ -53,9 +54,9 @@ def _before(states: Any, first: Any, spans: Spans) -> Any:
     return _in_order(parts)
 
 
-def _renewed(states: Any, new: Any) -> Any:
+def _renewed(states: Any, new: Any, joined: Callable[[list[Any]], Any] = cat) -> Any:
     """All states, the first of which have changed."""
-    return new if len(new) == len(states) else cat([new, states[len(new) :]])
+    return new if len(new) == len(states) else joined([new, states[len(new) :]])
 
 
 def _nothing(states: Any) -> np.ndarray:
@@ -105,7 +106,7 @@ def elman(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tenso
         h = out[a:b]
         np.add(hidden[: b - a].dot(w), x[a:b], h)
         np.maximum(h, 0, out=h) if relu else np.tanh(h, out=h)
-        hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
+        hidden = _renewed(hidden, h, np.concatenate)
     return out
 
 
@@ -162,7 +163,7 @@ def gru(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor 
         n = np.tanh(np.add(n, x_n[a:b], n), n)
         np.subtract(now, n, h)
         np.add(np.multiply(h, z, h), n, h)
-        hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
+        hidden = _renewed(hidden, h, np.concatenate)
     return out, x[:, :0]
 
 
@@ -233,8 +234,8 @@ def lstm(input: Tensor, hidden: Tensor, cell: Tensor, w_ih: Tensor, w_hh: Tensor
         m = np.tanh(c, new)
         np.multiply(m, o, m)
         h[...] = m if projection is None else m.dot(projection.T)
-        hidden = h if b - a == len(hidden) else concatenate((h, hidden[b - a :]))
-        cell = c if b - a == len(cell) else concatenate((c, cell[b - a :]))
+        hidden = _renewed(hidden, h, np.concatenate)
+        cell = _renewed(cell, c, np.concatenate)
     return output, cells, x[:, :0]
 
 

@@ -190,6 +190,9 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
     if x.dtype.kind == "c":
         return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
     if len(dims) < x.ndim or not x.flags.c_contiguous:
+        if x.size < 1024 and dims == (x.ndim - 1,):
+            out = np.vecdot(x, x)
+            return out[..., None] if keepdim else out
         return total(np.square(x), dims, keepdim)
     if x.size <= 512:
         out = np.asarray(np.vdot(x, x))

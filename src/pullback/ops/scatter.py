@@ -1,4 +1,4 @@
-"""Gathering and scattering: elements picked by index tensors and masks, written there, added there, reduced there.
+"""Gathering and scattering: elements picked by index tensors, written there, added there, reduced there.
 
 Where an index repeats, sums take all of what is written there; of plain writes the last one stays, and only that one gets a
 gradient (PyTorch leaves the order open and gives the gradient to each).
@@ -14,24 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, op, outcome, writing
+from .. import op, outcome, writing
 from ..dtypes import type_name
-from ..lift import bottom, derived, is_lifted, primal, unbatched
-from ..strides import row_major
+from ..lift import bottom, derived, is_lifted
 from ..tensor import Tensor
-from .convert import number_as
 from .cut import check_extent, diagonal_window
-from .index import Rows, index_array, put_at, sum_at, take_at, write_at
+from .index import index_array, put_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
-from .pointwise import where
+from .reduce_at import REDUCTIONS, reduce_at
 from .sparse import place
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
 
 __all__ = [
-    "argwhere", "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put",
-    "index_put_", "index_reduce", "index_select", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
-    "put", "scatter", "scatter_add", "scatter_reduce", "select_scatter", "slice_scatter", "take", "take_along_dim",
-    "unravel_index",
+    "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_put_",
+    "index_reduce", "index_select", "put", "scatter", "scatter_add", "scatter_reduce", "select_scatter", "slice_scatter", "take",
+    "take_along_dim", "unravel_index",
 ]  # fmt: skip
 
 WHOLE = slice(None)
@@ -177,11 +174,11 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     shape, array = input._array.shape or (1,), _index(index, "index_fill_(): Expected dtype int64 for index.", IndexError)
     array = _counted_from_end(array, shape[wrapped_dim(dim, len(shape))])
     _, at = _slices(input, dim, outcome.wrap(array), "index_fill_()", IndexError)
-    _refuse_more_than_one(value, "index_fill_")
+    refuse_more_than_one(value, "index_fill_")
     return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
 
-def _refuse_more_than_one(value: Any, name: str) -> None:
+def refuse_more_than_one(value: Any, name: str) -> None:
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
 
@@ -372,79 +369,6 @@ def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tens
 
 # --- reductions -------------------------------------------------------------------------------------------------
 
-REDUCTIONS = {"sum": (np.add, 0), "mean": (np.add, 0), "prod": (np.multiply, 1), "amax": (np.maximum, None), "amin": (np.minimum, None)}
-
-
-@op.general(name="reduce_at", node=lambda input, src, at, reduce, include_self, name: name, method=False, holomorphic=False)
-def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
-    """The input, reduced at an advanced index with the elements of ``src``."""
-    combine, neutral = REDUCTIONS[reduce]
-    out, index = np.atleast_1d(input.copy()), tuple(at)
-    if not include_self:
-        if neutral is None:  # any of the new elements will do to begin with
-            out[index] = src
-        else:
-            out[index] = neutral
-    rows = Rows(at, out.shape) if src.size > FEW else None
-    if rows is None or rows.columns > 1:
-        combine.at(out, index, src)
-    else:  # single numbers are several times as fast
-        combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
-    if reduce == "mean":
-        count = _counts(input, src, at, include_self)
-        out = out // count if out.dtype.kind in "iu" else out / count
-    return out.reshape(input.shape)
-
-
-def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
-    """How many elements went into each result."""
-    count = np.ones(input.shape or (1,), input.dtype)
-    if not include_self:
-        count[tuple(at)] = 0
-    np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
-    return count.reshape(input.shape)
-
-
-def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """A number for each chosen element, 0, 1, ... among those of the same place; -1 for the others."""
-    turns, places = np.full(chosen.shape, -1), places[chosen]
-    order = np.argsort(places, kind="stable")
-    turns[chosen] = (np.arange(len(order)) - np.searchsorted(places[order], places[order]))[np.argsort(order)]
-    return turns
-
-
-@reduce_at.vjp_all
-def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], reduce: str, include_self: bool, name: str, out: Any) -> Any:
-    """What each old element, and each new one, has in the results.
-
-    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others,
-    found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for derivatives of any order.
-    """
-    take = lambda v: take_at(v, at)  # noqa: E731
-    old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
-    a, b, result = (v if isinstance(v, np.ndarray) else primal(v._array) for v in (input, src, out))
-    if reduce == "sum":
-        of_old, of_new = lambda: g, lambda: take(g)
-    elif reduce == "mean":
-        share = g / _counts(a, b, at, include_self)
-        of_old, of_new = lambda: share, lambda: take(share)
-    elif reduce == "prod":
-        x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
-        of_old = lambda: rest(x, src) / x  # noqa: E731
-        places = take(np.arange(a.size).reshape(a.shape))
-        turns = _turns(np.broadcast_to(b == 0, places.shape), places)
-
-        def of_new() -> Any:
-            share = take(g * out) / where(turns >= 0, 1, src)
-            for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):  # one is enough for the value
-                share = where(turns == turn, take(rest(input, where(turns == turn, 1, src))), share)
-            return share
-    else:
-        old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
-        share = g / (old_ties + sum_at(new_ties, at, a.shape))
-        of_old, of_new = lambda: old_ties * share, lambda: new_ties * take(share)
-    return old(of_old()) if wanted[0] else None, of_new() if wanted[1] else None
-
 
 @op.composite(inplace=True)
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True,
@@ -489,111 +413,6 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
     result = reduce_at(input, source, at, reduce, include_self, "IndexReduceBackward0")
     return result if out is None else writing.write_out(out, result)
-
-
-# --- masks ------------------------------------------------------------------------------------------------------
-
-
-def _mask(mask: Any, complaint: str) -> np.ndarray:
-    array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
-    if array.dtype.kind != "b":
-        raise RuntimeError(complaint)
-    return array
-
-
-@op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
-            method=False, holomorphic=False)  # fmt: skip
-def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
-        value = value.astype(input.dtype)
-    else:
-        value = number_as(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
-    return row_major(np.where(mask, value, input))
-
-
-_filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
-
-
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """``input`` with a number (or a 0-d tensor) where the mask is True; input and mask broadcast.
-
-    >>> import pullback as torch
-    >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 7.0)
-    tensor([7., 0., 7.])
-    """
-    _refuse_more_than_one(value, "masked_fill_")
-    return _filled(input, value, _mask(mask, _not_boolean(mask)))
-
-
-def _not_boolean(mask: Any) -> str:
-    names = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long long", "int32": "int"}
-    kind = str(mask.dtype).removeprefix("torch.")
-    return f"masked_fill_ only supports boolean masks, but got mask with dtype {names.get(kind, kind)}"
-
-
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """In-place version of :func:`masked_fill`: writes into this tensor and returns it."""
-    _refuse_more_than_one(value, "masked_fill_")
-    at = [_broadcast_mask(_mask(mask, _not_boolean(mask)), self._array.shape, "masked_fill_")]
-    return write_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
-
-
-op.offer(masked_fill, "masked_fill")
-op.offer(masked_fill_, "masked_fill_")
-
-
-def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
-    if mask.shape == shape:
-        return mask
-    try:
-        return np.broadcast_to(mask, shape)
-    except ValueError:
-        raise complaint.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
-
-
-BATCHED_MASK = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
-                "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
-BATCHED_NONZERO = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please file "
-                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")  # fmt: skip
-
-
-@op.composite
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where the mask is True, in one dimension; input and mask broadcast.
-
-    >>> import pullback as torch
-    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
-    tensor([1, 3])
-    """
-    _mask(mask, "masked_select: expected BoolTensor for mask")
-    unbatched(BATCHED_MASK, mask)
-    if input._array.shape != mask._array.shape:
-        input, mask = broadcast_tensors(input, mask)
-    result = take_at(input, [mask._array], "MaskedSelectBackward0")
-    return result if out is None else writing.write_out(out, result)
-
-
-@in_both_forms
-def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """``input`` with the elements of ``source``, one after the other, where the mask is True.
-
-    >>> import pullback as torch
-    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
-    tensor([1., 0., 2.])
-    """
-    array = _mask(mask, "masked_scatter_ only supports boolean masks")
-    if input._array.dtype != source._array.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
-                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")  # fmt: skip
-    if put is put_at and input._array.shape != array.shape:
-        input = broadcast_tensors(input, mask)[0]
-    array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
-    count = int(np.count_nonzero(array))
-    if count > source._array.size:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
-    values = look(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
-    return put(input, values, [array], False, "MaskedScatterBackward0")
 
 
 # --- flat indices -----------------------------------------------------------------------------------------------
@@ -646,39 +465,6 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
                          f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
     at = [i.reshape(-1) for i in _flat(input._array.shape, index, "put_()")]
     return put(input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
-
-
-@op.composite
-def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
-    """The indices of the elements that are not 0: a row for each, or (``as_tuple``) a tensor for each dimension.
-
-    >>> import pullback as torch
-    >>> torch.nonzero(torch.tensor([0, 5, 0, 7]))
-    tensor([[1],
-            [3]])
-    """
-    unbatched(BATCHED_NONZERO, input)
-    array = bottom(input._array)
-    if as_tuple:
-        return tuple(map(outcome.wrap, np.atleast_1d(array).nonzero()))
-    result = outcome.wrap(np.argwhere(array).astype(np.int64, copy=False))
-    return result if out is None else writing.write_out(out, result)
-
-
-@op.composite
-def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not 0, a row for each."""
-    return nonzero(input)
-
-
-@op.composite
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
-    """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
-    unbatched(BATCHED_NONZERO, input)
-    rows = np.argwhere(bottom(input._array))[:size]
-    array = np.full((size, input._array.ndim), fill_value, np.int64)
-    array[: len(rows)] = rows
-    return outcome.wrap(array) if out is None else writing.write_out(out, outcome.wrap(array))
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

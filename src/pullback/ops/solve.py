@@ -16,6 +16,7 @@ import numpy as np
 from .. import op, writing
 from ..complaint import noted
 from ..dtypes import type_name
+from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
 from .join import tril, triu
@@ -158,6 +159,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
 linalg_inv_ex.vjp(A=lambda g, inverse: -(inverse.mT @ g @ inverse.mT))
 
 
+@overridable
 def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """Inverses of square matrices ``(..., n, n)``.
 
@@ -175,6 +177,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @op.composite
+@overridable
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """The same as :func:`torch.linalg.inv`."""
     return linalg_inv(input, out=out)
@@ -239,6 +242,7 @@ def _of_solution(g: Any, wanted: Any, A: Any, B_shape: Any, result: Any, left: b
     return g_A, g_B[..., 0] if vector else g_B
 
 
+@overridable
 def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
     """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``.
 

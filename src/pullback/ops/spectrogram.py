@@ -19,7 +19,7 @@ from ..tensor import Tensor
 from .complex import is_complex, view_as_real
 from .cut import narrow, overlapped, unfold
 from .fourier import fft, ifft, irfft, rfft
-from .join import constant_pad_nd, pad
+from .pad import constant_pad_nd, pad
 from .view import expand, reshape, transpose, unsqueeze
 
 __all__ = ["istft", "stft"]

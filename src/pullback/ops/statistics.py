@@ -13,19 +13,18 @@ import numpy as np
 
 from .. import dtypes, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY, int64
+from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
-from .compare import isnan
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import sort
-from .pointwise import ceil, clamp, clamp_min, floor, lerp, round, sqrt, where
+from .pointwise import clamp, lerp, sqrt, where
 from .ranks import at_rank, in_order
-from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, total, total_of_squares, widened
+from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
 from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
@@ -37,16 +36,17 @@ __all__ = [
 # --- variances ----------------------------------------------------------------------------------------------
 
 
-def _moments(name: str, x: np.ndarray, dim: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Variance and mean, in two passes."""
-    if OF_NUMPY[x.dtype].category < FLOATING:
+def _moments(name: str, input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool = False) -> tuple[Any, np.ndarray]:
+    """Variance (or its root) and mean, in two passes."""
+    if OF_NUMPY[input.dtype].category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    dims = dims_of(dim, x.ndim)
-    n = counted(x.shape, dims)
-    centre = np.true_divide(total(x, dims, True), n).astype(x.dtype, copy=False)
+    x, dims = widened(input), dims_of(dim, input.ndim)
+    n = x.size if len(dims) == x.ndim else counted(x.shape, dims)
+    centre = np.true_divide(total(x, dims, True), n)
     squares = total_of_squares(x - centre, dims, keepdim)
     spread = row_major(np.true_divide(squares, n - correction if n > correction else 0))
-    return spread, centre if keepdim else centre.reshape(np.shape(spread))
+    spread, centre = np.sqrt(spread) if root else spread, centre if keepdim else centre.reshape(spread.shape)
+    return (spread, centre) if x is input else (spread.astype(input.dtype), centre.astype(input.dtype))
 
 
 def _degrees(input: Any, dim: Any, correction: float) -> float:
@@ -68,25 +68,22 @@ def _to_root(g: Any, out: Any) -> Any:
 
 @op.general(name="var", method=False)
 def variance(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
-    return _moments("var", widened(input), dim, correction, keepdim)[0].astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False)
+    return _moments("var", input, dim, correction, keepdim)[0]
 
 
 @op.general(name="std", method=False)
 def deviation(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
-    squared = _moments("std", widened(input), dim, correction, keepdim)[0]
-    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False)
+    return _moments("std", input, dim, correction, keepdim, root=True)[0]
 
 
 @op.general(name="var_mean", outputs="var mean", method=False)
 def variance_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
-    squared, centre = _moments("var_mean", widened(input), dim, correction, keepdim)
-    return squared.astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
+    return _moments("var_mean", input, dim, correction, keepdim)
 
 
 @op.general(name="std_mean", outputs="std mean", method=False)
 def deviation_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
-    squared, centre = _moments("std_mean", widened(input), dim, correction, keepdim)
-    return np.sqrt(squared).astype(OF_NUMPY[input.dtype].to_real().numpy, copy=False), centre.astype(input.dtype, copy=False)
+    return _moments("std_mean", input, dim, correction, keepdim, root=True)
 
 
 def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
@@ -128,7 +125,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
             error = TypeError(f"{name}() received an invalid combination of arguments")
             raise noted(error, "Give correction or unbiased, not both.")
         result = of(input, dim, correction, keepdim, out=out)
-        if _degrees(input, dim, correction) <= 0:
+        if _degrees(input._array, dim, correction) <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
                 "divided by output numel).",
@@ -384,21 +381,23 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
-    order = in_order(input, d)
-    values = np.moveaxis(taken(input, order, d), d, -1)
-    place = np.arange(values.shape[-1])
-    begins = np.concatenate([np.ones_like(values[..., :1], bool), values[..., 1:] != values[..., :-1]], -1)
-    so_far = place - np.maximum.accumulate(np.where(begins, place, 0), axis=-1)  # how many equal ones came before
-    last = np.expand_dims(so_far.argmax(-1), d)
-    at = taken(order, last, d)
-    return dropped(taken(input, at, d), d, keepdim), dropped(at, d, keepdim)
+    end = input.ndim - 1
+    x = input if d == end else np.moveaxis(input, d, -1)
+    order = in_order(x, end)
+    values, place = taken(x, order, end), np.arange(x.shape[-1])
+    begins = np.ones(x.shape, bool)
+    np.not_equal(values[..., 1:], values[..., :-1], out=begins[..., 1:])
+    so_far = place - np.maximum.accumulate(begins * place, axis=-1)  # how many equal ones came before
+    at = taken(order, so_far.argmax(-1)[..., None], end)
+    result = taken(x, at, end), at
+    return tuple([np.moveaxis(v, -1, d) if keepdim else v[..., 0] for v in result])
 
 
 mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 # --- quantiles ----------------------------------------------------------------------------------------------
 
-ROUNDED = {"lower": floor, "higher": ceil, "nearest": round}
+ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}
 
 
 def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
@@ -423,6 +422,21 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
     return q
 
 
+@op.general(outputs="weight below above slope", differentiable="weight", method=False)
+def quantile_places(values: Tensor, q: Tensor, interpolation: str, skip: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Between which ranks of sorted rows (..., n) the quantiles lie, and how far on the way; each (..., 1), or (..., len(q))."""
+    n, unknown = values.shape[-1], np.isnan(values).sum(-1, keepdims=True)
+    slope = (np.maximum(n - 1 - unknown, 0) if skip else np.where(unknown, 0, n - 1)).astype(q.dtype)
+    ranks = q * slope if skip else np.where(unknown, n - 1, q * slope)  # the last is NaN if any is
+    if interpolation in ROUNDED:
+        ranks = ROUNDED[interpolation](ranks)
+    below = np.floor(ranks)
+    return ranks - below, below.astype(np.int64), np.ceil(ranks).astype(np.int64), slope
+
+
+quantile_places.vjp(values=lambda g: None, q=lambda g, q_shape, slope: sum_to(g * slope, q_shape))
+
+
 def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
     q, x = _checked(input, q, interpolation), input._array
     if dim is None:
@@ -433,24 +447,16 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
         whole = kept(x.shape, (at,))
         input = reshape(input, (1,)) if not x.ndim else movedim(input, at, -1)
     values = sort(input, -1).values
-    n, unknown = values._array.shape[-1], isnan(values).sum(-1, True)  # type: ignore[attr-defined]
-    if skip:
-        ranks = q * clamp_min(n - 1 - unknown, 0).to(input.dtype)
-    else:
-        ranks = where(unknown > 0, n - 1, q * (n - 1))  # the last is NaN if any is
-    if interpolation in ROUNDED:
-        ranks = ROUNDED[interpolation](ranks)
-    below, above = floor(ranks).detach(), ceil(ranks).detach()
+    weight, below, above, _ = quantile_places(values.detach(), q, interpolation, skip)
 
-    def pick(ranks: Tensor) -> Tensor:
-        at = ranks.to(int64)._array
-        return take_at(values, along(at, at.ndim - 1), "GatherBackward0")
+    def pick(rank: Tensor) -> Tensor:
+        return take_at(values, along(rank._array, rank._array.ndim - 1), "GatherBackward0")
 
     result = pick(below)
     if interpolation not in ROUNDED:
-        result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else ranks - below)
+        result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else weight)
     shape = whole if keepdim else () if dim is None else whole[:at] + whole[at + 1 :]
-    return reshape(movedim(result, -1, 0), (result._array.shape[-1], *shape) if q._array.ndim else shape)
+    return reshape(movedim(result, -1, 0), (result._array.shape[-1], *shape)) if q._array.ndim else reshape(result, shape)
 
 
 @op.composite

@@ -98,6 +98,7 @@ class Pack:
         }
         flats = {name: np.empty(size, dtype) for name in memory}
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
+        self.shared: list[tuple[np.ndarray, np.ndarray]] = []  # state that other processes write into, too, and where it is worked on
         first = 0
         for i, p in enumerate(params):
             shape, last = p._array.shape, first + p._array.size
@@ -109,7 +110,10 @@ class Pack:
             for name, home in homes.items():
                 if name in own:
                     home[...] = own[name]._array if isinstance(own[name], Tensor) else own[name]
-                own[name] = wrap(home)
+                if isinstance(own.get(name), Tensor) and own[name].is_shared():
+                    self.shared.append((own[name]._array, home))
+                else:
+                    own[name] = wrap(home)
             self.held.append(list(own.values()))
             first = last
 
@@ -128,11 +132,15 @@ class Pack:
         for p, held in zip(self.params, self.held):
             if p._grad is None or len(own := state[p]) < len(held) or not all(map(is_, own.values(), held)):
                 return False
+        for shared, home in self.shared:
+            home[...] = shared
         counters = [array.tolist() for array in self.counters.values()]
         return all(values.count(values[0]) == len(values) for values in counters)
 
     def written(self) -> None:
-        """Note that the parameters were written into."""
+        """Note that the parameters were written into, and show shared state to the other processes."""
+        for shared, home in self.shared:
+            shared[...] = home
         written(*[p._array for p in self.params])
 
 

@@ -26,12 +26,15 @@ class PyTorchFileReader:
         self._reader = Reader(self._file)
 
     def has_record(self, name: str) -> bool:
+        """Whether there is an entry of that name."""
         return name in self._reader
 
     def get_record(self, name: str) -> bytes:
+        """The bytes of an entry."""
         return self._reader.read(name).tobytes()
 
     def get_all_records(self) -> list[str]:
+        """The names of all entries."""
         return list(self._reader._entries)
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from .compiler import allow_in_graph, disable, is_compiling, reset
+from ..compiler import allow_in_graph, disable, is_compiling, reset
+from . import eval_frame
+from .eval_frame import OptimizedModule
 
-__all__ = ["allow_in_graph", "assume_constant_result", "config", "disable", "is_compiling", "mark_dynamic", "mark_static",
-           "mark_static_address", "maybe_mark_dynamic", "reset"]  # fmt: skip
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "is_compiling", "mark_dynamic",
+           "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]  # fmt: skip
 
 config = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, automatic_dynamic_shapes=True)
 assume_constant_result = allow_in_graph

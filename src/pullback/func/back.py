@@ -1,0 +1,109 @@
+"""The way back through a graph that was made inside one ``vmap``: per-example gradients.
+
+The engine asks of every node what levels its gradient and what it saved belong to, for they may differ from node to node. Where
+gradients are wanted for arguments that were made inside a batch, by nobody who differentiates further, the whole way
+lies in that batch: rules run on arrays with the batch in front (:mod:`pullback.func.plain`), one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from .. import lift, storage
+from ..autograd import engine, errors, graph, modes
+from ..autograd.graph import FREED, Node
+from . import plain
+
+number = attrgetter("_seq")
+
+
+def gradients(level: Any, nodes: Sequence[Node], roots: Sequence[tuple[Any, Any]], wanted: Sequence[Node], retain: bool) -> list[Any] | None:
+    """Gradients for the wanted nodes; None, with nothing done, where only the engine knows the way.
+
+    Args:
+        level: the innermost ``vmap``.
+        nodes: all between roots and wanted nodes, and beside these; nothing goes beyond.
+        roots: pairs of an edge and its seed, an array or a value of the level.
+        wanted: nodes.
+        retain: keep saved values for another time.
+
+    Returns:
+        For each node an array, which all examples share, or a value of the level; None if nothing arrives there.
+    """
+    if modes.anomaly or modes.zeros_win or engine.observers or graph.hooked_leaves or modes._local.trace is not None or not level.size:
+        return None
+    if any([e._seq <= level.start or e._hooks is not None for e in wanted]) or any([lift.holds_lifted(g) and g.outer for _, g in roots]):
+        return None
+    way = _leading_to(wanted, nodes)
+    if way is None:
+        return None
+    grads: dict[int, Any] = {}
+    for e, g in roots:
+        _add(level, grads, e, g)
+    for node, edges in reversed(way):
+        g = grads.pop(id(node), None)
+        if g is None:
+            continue
+        if node._shape.__class__ is list:
+            g = engine.materialized(g, node, False)
+        saved = node._saved
+        try:
+            results = _of_node(level, node, g, saved, edges)
+        except Exception as error:
+            errors.note_where(error, node)
+            raise
+        if not retain and node._keeps and saved:
+            node._saved = FREED
+        for e, r in zip(edges, results):
+            if e is not None and r is not None:
+                _add(level, grads, e, r)
+    return [grads.get(id(e)) for e in wanted]
+
+
+def _leading_to(ends: Sequence[Node], nodes: Sequence[Node]) -> list[tuple[Node, list[Any]]] | None:
+    """The nodes on the way, producers first, each with its edges along which gradients flow; None if one of them is unusual."""
+    way, useful = [], set(map(id, ends))
+    latest = max(storage.last_write, storage.last_reshape)
+    for node in sorted(nodes, key=number):
+        if id(node) not in useful:
+            edges = [e if e is not None and id(e if e._seq >= 0 else e.node) in useful else None for e in node._edges]
+            if any(edges):
+                if node._op is None or node._hooks is not None or node._packs or node._saved is FREED or node._seq < latest:
+                    return None
+                useful.add(id(node))
+                way.append((node, edges))
+    return way
+
+
+def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    """What a node's rules give, as its edges want it."""
+    pull = node.__class__._pull
+    if not lift.holds_lifted(g) and not any(map(lift.is_lifted, saved)):  # what all examples share
+        results = getattr(pull, "on_arrays", pull)(node, g, saved, edges)
+    else:
+        results = plain.pulled(level, node, g, saved, edges)
+        if results is not None:
+            return results
+        with modes.no_grad():
+            results = (lift.lifting(pull) if lift.holds_lifted(g) else pull)(node, g, saved, edges)
+    return [None if e is None or r is None else engine.fitted(r, e, False, node) for e, r in zip(edges, results)]
+
+
+def _add(level: Any, grads: dict[int, Any], e: Any, r: Any) -> None:
+    """Add a gradient to what has arrived for a node, or for one of its outputs."""
+    if e._seq < 0:
+        slots = grads.setdefault(id(e.node), [None] * len(e.node._shape))
+        slots[e.index] = r if slots[e.index] is None else _sum(level, slots[e.index], r)
+    else:
+        grads[id(e)] = _sum(level, grads[id(e)], r) if id(e) in grads else r
+
+
+def _sum(level: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, lift.Lifted) and isinstance(b, lift.Lifted) and a.level is b.level is level:
+        if a.value.__class__ is b.value.__class__ is np.ndarray:
+            return level.lifted(a.value + b.value, a.outer or b.outer)
+    return engine.plus(a, b)

@@ -1,0 +1,156 @@
+"""Masks: elements where one is True, picked and written; and where elements are not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import complaint, op, outcome, writing
+from ..dtypes import type_name
+from ..lift import bottom, unbatched
+from ..strides import row_major
+from ..tensor import Tensor
+from .convert import number_as
+from .index import put_at, take_at, write_at
+from .part import look
+from .pointwise import where
+from .scatter import in_both_forms, refuse_more_than_one
+from .view import broadcast_tensors, reshape
+
+__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static"]
+
+BATCHED_MASK = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
+                "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
+BATCHED_NONZERO = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please file "
+                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")  # fmt: skip
+
+
+def _mask(mask: Any, refusal: str) -> np.ndarray:
+    array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
+    if array.dtype.kind != "b":
+        raise RuntimeError(refusal)
+    return array
+
+
+@op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
+            method=False, holomorphic=False)  # fmt: skip
+def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
+    if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
+        value = value.astype(input.dtype)
+    else:
+        value = number_as(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
+    return row_major(np.where(mask, value, input))
+
+
+_filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with a number (or a 0-d tensor) where the mask is True; input and mask broadcast.
+
+    >>> import pullback as torch
+    >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 7.0)
+    tensor([7., 0., 7.])
+    """
+    refuse_more_than_one(value, "masked_fill_")
+    return _filled(input, value, _mask(mask, _not_boolean(mask)))
+
+
+def _not_boolean(mask: Any) -> str:
+    names = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long long", "int32": "int"}
+    kind = str(mask.dtype).removeprefix("torch.")
+    return f"masked_fill_ only supports boolean masks, but got mask with dtype {names.get(kind, kind)}"
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place version of :func:`masked_fill`: writes into this tensor and returns it."""
+    refuse_more_than_one(value, "masked_fill_")
+    at = [_broadcast_mask(_mask(mask, _not_boolean(mask)), self._array.shape, "masked_fill_")]
+    return write_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+
+
+op.offer(masked_fill, "masked_fill")
+op.offer(masked_fill_, "masked_fill_")
+
+
+def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    if mask.shape == shape:
+        return mask
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        raise complaint.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
+
+
+@op.composite
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where the mask is True, in one dimension; input and mask broadcast.
+
+    >>> import pullback as torch
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    _mask(mask, "masked_select: expected BoolTensor for mask")
+    unbatched(BATCHED_MASK, mask)
+    if input._array.shape != mask._array.shape:
+        input, mask = broadcast_tensors(input, mask)
+    result = take_at(input, [mask._array], "MaskedSelectBackward0")
+    return result if out is None else writing.write_out(out, result)
+
+
+@in_both_forms
+def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """``input`` with the elements of ``source``, one after the other, where the mask is True.
+
+    >>> import pullback as torch
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    array = _mask(mask, "masked_scatter_ only supports boolean masks")
+    if input._array.dtype != source._array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
+                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")  # fmt: skip
+    if put is put_at and input._array.shape != array.shape:
+        input = broadcast_tensors(input, mask)[0]
+    array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
+    count = int(np.count_nonzero(array))
+    if count > source._array.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    values = look(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
+    return put(input, values, [array], False, "MaskedScatterBackward0")
+
+
+@op.composite
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """The indices of the elements that are not 0: a row for each, or (``as_tuple``) a tensor for each dimension.
+
+    >>> import pullback as torch
+    >>> torch.nonzero(torch.tensor([0, 5, 0, 7]))
+    tensor([[1],
+            [3]])
+    """
+    unbatched(BATCHED_NONZERO, input)
+    array = bottom(input._array)
+    if as_tuple:
+        return tuple(map(outcome.wrap, np.atleast_1d(array).nonzero()))
+    result = outcome.wrap(np.argwhere(array).astype(np.int64, copy=False))
+    return result if out is None else writing.write_out(out, result)
+
+
+@op.composite
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not 0, a row for each."""
+    return nonzero(input)
+
+
+@op.composite
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+    """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
+    unbatched(BATCHED_NONZERO, input)
+    rows = np.argwhere(bottom(input._array))[:size]
+    array = np.full((size, input._array.ndim), fill_value, np.int64)
+    array[: len(rows)] = rows
+    return outcome.wrap(array) if out is None else writing.write_out(out, outcome.wrap(array))
