@@ -165,9 +165,10 @@ def overridable(fn: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not args or isinstance(args[0], Tensor) or not hasattr(type(args[0]), "__torch_function__"):
             return fn(*args, **kwargs)
-        result = dispatch(call, args, kwargs)
+        result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
         return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
 
+    call.public = call  # type: ignore[attr-defined]  # or what autocasting puts around it
     return call
 
 

@@ -122,7 +122,10 @@ def _watch() -> None:
             if name.startswith(prefix):
                 fn = getattr(module, name.removeprefix(prefix), None)
                 if fn is not None:
-                    setattr(module, name.removeprefix(prefix), _watched(fn, name))
+                    watched = _watched(fn, name)
+                    setattr(module, name.removeprefix(prefix), watched)
+                    if hasattr(fn, "public"):
+                        fn.public = watched  # what overrides are asked with
     for name in names & METHODS.keys():
         setattr(Tensor, name, _watched(METHODS[name], name))
 
