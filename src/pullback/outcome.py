@@ -90,11 +90,12 @@ def _load() -> None:
         given = recording, PLAIN, LEAF, modes, storage.mark
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
-        walking, summing, adding = walk.walk(engine, Tensor), operators.sum_rows(engine.sum_rows), operators.add_row(kernels.add_row)
+        walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
+        summing, adding = operators.sum_rows(engine.sum_rows), operators.add_row(kernels.add_row)
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
-    engine.walk, engine.sum_rows, kernels.add_row = walking, summing, adding
+    engine.walk, engine.keep_usual, engine.sum_rows, kernels.add_row = walking, keeping, summing, adding
     for name, method in methods.items():
         op, before = REGISTRY[operators.METHODS[name][0]], Tensor.__dict__[name]
         if before is op.operator or before is op.reflected:  # not if it was replaced

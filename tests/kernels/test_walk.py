@@ -19,7 +19,7 @@ pytest.importorskip("llvmlite")
 
 from pullback.kernels import walk as machine  # noqa: E402
 
-WALK = machine.walk(engine, Tensor)
+WALK, KEEP = machine.walk(engine, Tensor), machine.keep(Tensor)
 calls: list[Any] = []
 
 
@@ -106,6 +106,7 @@ PROGRAMS = [chain, branches, broadcast, outputs, one_unused, doubles, complex_nu
 
 def gradients(program: Callable, walk: Callable | None, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
     monkeypatch.setattr(engine, "walk", walk)
+    monkeypatch.setattr(engine, "keep_usual", None if walk is None else KEEP)
     rng = np.random.default_rng(0)
     x, y = (torch.tensor(rng.normal(size=(3, 4)), dtype=torch.float32, requires_grad=True) for _ in range(2))
     roots = program(x, y)
@@ -123,8 +124,34 @@ def test_gradients_are_those_of_python(program: Callable, options: dict[str, boo
     assert ours == gradients(program, None, monkeypatch, **options)
 
 
+def test_the_running_node_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name and number, and hooks that its rule puts on it are called."""
+
+    class Asks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            node = torch._C._current_autograd_node()
+            met.append((node.name(), node is y.grad_fn))
+            node.register_hook(lambda results, gradients: (results[0] * 10,))
+            return g
+
+    monkeypatch.setattr(engine, "walk", WALK)
+    monkeypatch.setattr(engine, "keep_usual", KEEP)
+    met: list[Any] = []
+    x = torch.ones(3, requires_grad=True)
+    y = Asks.apply(x.exp())
+    (y * 2).sum().backward()
+    assert met == [("AsksBackward", True)]
+    assert np.allclose(x.grad, 20 * np.e)
+
+
 def test_gradients_own_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "walk", WALK)
+    monkeypatch.setattr(engine, "keep_usual", KEEP)
     x, y, seed = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
     (x + y).backward(seed)
     x.grad.add_(1)
@@ -146,6 +173,7 @@ def failing(x: Any, y: Any) -> Any:
 
 def test_errors_name_the_line_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "walk", WALK)
+    monkeypatch.setattr(engine, "keep_usual", KEEP)
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(KeyError, match="no gradient today"):
         failing(x, x.exp()).backward()
@@ -165,6 +193,7 @@ def test_errors_name_the_line_and_change_nothing(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("program", [*PROGRAMS, failing])
 def test_references_are_given_back(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "walk", WALK)
+    monkeypatch.setattr(engine, "keep_usual", KEEP)
     monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
     watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)

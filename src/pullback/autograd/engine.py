@@ -219,6 +219,10 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 if leaf in leaves:
                     g = finish(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate)
                     captured[0, id(leaf)] = g
+    if keep_usual is not None and usual and accumulate and not (graph.grad_dtypes or modes.silent):
+        with accumulating:
+            rest = keep_usual(leaves, borrowed)
+        leaves = {leaf: leaves[leaf] for leaf in rest} if rest else {}
     for leaf, g in leaves.items():
         if leaf._hooks is None and accumulate and not careful:
             keep(leaf, g, id(leaf) not in borrowed, create)
@@ -266,7 +270,23 @@ def arrive(r: Any, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], 
         borrowed.add(id(e))
 
 
-walk: Callable | None = None  # the same way as machine code, once :mod:`pullback.outcome` has loaded it
+def pulled_alone(node: Node, g: Any, edges: Sequence[Any], retain: bool) -> Sequence[Any]:
+    """The gradients of a node without hooks that has one rule for all its edges."""
+    try:
+        results = node._pull(g, node._saved, edges)
+    except Exception as error:
+        errors.note_where(error, node)
+        raise
+    if node._hooks is not None and node._hooks.post:  # the rule has put them on its node
+        results = after_node(node, None, fit_all(results, edges, False, node), g, False)
+    if not retain and node._keeps and node._saved:
+        node._saved = FREED
+    return results
+
+
+# The same way as machine code, once :mod:`pullback.outcome` has loaded it, and the leaves at its end.
+walk: Callable | None = None
+keep_usual: Callable | None = None
 
 
 def sum_rows(g: Any) -> Any:

@@ -54,7 +54,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     seeds = _as_tuple(grad_variables if grad_tensors is None else grad_tensors, len(outputs))
     wanted = None if targets is None else [_edge_of_input(t) for t in targets]
     roots = _roots(outputs, seeds, create_graph)
-    retain = create_graph if retain_graph is None else retain_graph
+    retain = bool(create_graph if retain_graph is None else retain_graph)
     if not create_graph:
         grads = run(roots, retain=retain, create=False, wanted=wanted)
     else:
@@ -110,7 +110,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         if not t.requires_grad:
             raise noted(RuntimeError("One of the differentiated Tensors does not require grad"), f"inputs[{i}], of shape {list(t.shape)}")
     wanted = [_edge_of_input(t) for t in ins]
-    retain = create_graph if retain_graph is None else retain_graph
+    retain = bool(create_graph if retain_graph is None else retain_graph)
     if create_graph:
         with enable_grad():
             grads = run(roots, retain=retain, create=True, wanted=wanted, accumulate=False)

@@ -418,8 +418,11 @@ class Function(metaclass=FunctionMeta):
                 modes.switch(True)
                 local.made = made
         several = isinstance(output, tuple)
-        if not several and isinstance(output, Tensor) and output._view is None and output._fn is None and not node.dirty_tensors \
-                and not node.non_differentiable and not any([output is a for a in args]):  # fmt: skip
+        usual = not several and isinstance(output, Tensor) and output._view is None and output._fn is None and not node.dirty_tensors \
+            and not node.non_differentiable  # fmt: skip
+        for a in args:
+            usual = usual and output is not a
+        if usual:
             a = output._array
             if not recording or OF_NUMPY[a.dtype].category < FLOATING:
                 if local.made is not None:
@@ -483,11 +486,14 @@ class Function(metaclass=FunctionMeta):
             attributes.pop("dirty_tensors", None)
             attributes.pop("non_differentiable", None)
         if to_save:
-            node._saved = saved = [cls._entry(node, t, args, outputs) for t in to_save]
+            node._saved = saved = []
             node._plain = not cls.clear_saved_tensors_on_access
-            for s in saved:
-                if s.__class__ is Kept:
-                    node._plain = False
+            packing = modes.special and modes._local.packing
+            for t in to_save:
+                if packing or len(outputs) != 1 or t is outputs[0]:
+                    t = cls._entry(node, t, args, outputs)
+                    node._plain = node._plain and t.__class__ is not Kept
+                saved.append(t)
         if attributes:
             held = [name for name, value in attributes.items() if has_intermediate(value)]
             if held:

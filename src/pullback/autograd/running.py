@@ -16,11 +16,12 @@ from .graph import AccumulateGrad, Node
 _ids = itertools.count().__next__
 
 
-def backward() -> dict[str, Any] | None:
-    """The local variables of the innermost backward that runs in this thread; None outside of any."""
+def backward(*inside: Callable) -> dict[str, Any] | None:
+    """The local variables of the innermost backward that runs in this thread, or of a function inside of it; None outside of any."""
     frame: Any = sys._getframe(1)
+    codes = [fn.__code__ for fn in (engine.run, *inside)]
     while frame is not None:
-        if frame.f_code is engine.run.__code__:
+        if frame.f_code in codes:
             return frame.f_locals
         frame = frame.f_back
     return None
@@ -39,8 +40,8 @@ def task_id() -> int:
 
 def current_node() -> Any:
     """The node whose rule, or hook, is running; None outside."""
-    run = backward()
-    return None if run is None else run.get("node")
+    at = backward(engine.pulled_alone)
+    return None if at is None else at.get("node")
 
 
 def keeps_graph() -> bool:

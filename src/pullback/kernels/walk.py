@@ -1,4 +1,4 @@
-"""The engine's way along the graph as machine code: node after node, as long as each is usual.
+"""The engine's way along the graph as machine code: node after node, as long as each is usual, and then the leaves.
 
 Usual are nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and what these return goes
 to leaves and to the next node, as in :func:`pullback.autograd.engine.run`, which takes over wherever anything is unusual.
@@ -27,13 +27,14 @@ class Walk(Maker):
 
     def __init__(self, engine: ModuleType, tensor_class: type) -> None:
         self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
-        functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive
+        functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive, engine.pulled_alone
         super().__init__("walk", [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__,
                                   "last_write", "last_reshape", "_pulls", "_keeps", *functions])  # fmt: skip
         given = [self.given(i) for i in range(9)]
         self.current, self.g = (self.variable(self.own(v)) for v in given[:2])
         self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing = given[2:]
         self.edges, self.saved, self.pulls, self.next, self.next_g = (self.variable(self.nothing()) for _ in range(5))
+        self.alone = self.variable(False, I1)  # whether the node has one rule for all its edges, such as a custom Function's
 
     # --- small things -------------------------------------------------------------------------------------------
 
@@ -84,12 +85,18 @@ class Walk(Maker):
         self.unless(items.get() < SMALL, "leave")
         edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_pulls"))
         self.pulls.set(pulls)
-        self.unless(self.kind(edges).equals(self.object(tuple)) & self.kind(pulls).equals(self.object(tuple)), "leave")
-        self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
+        self.unless(self.kind(edges).equals(self.object(tuple)), "leave")
+        self.alone.set(pulls.equals(self.object(None)))
+
+        def check_all() -> None:
+            self.unless(self.kind(pulls).equals(self.object(tuple)), "leave")
+            self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
+
+        self.choose(self.alone.get(), lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"), check_all)
+        self.edges.set(self.own(edges))
 
     def take_saved(self) -> None:
         """What the node saved, which it then lets go, unless it is to be retained."""
-        self.edges.set(self.own(self.of_node("_edges")))
         saved = self.own(self.of_node("_saved"))
         self.saved.set(saved)
         with self.when(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
@@ -99,7 +106,19 @@ class Walk(Maker):
                 self.put(self.current.get(), self.node_class, "_saved", self.own(self.object(self.engine.FREED)))
                 self.drop(saved)  # the node's
 
+    def run_one_rule(self) -> None:
+        results = self.call_object(self.engine.pulled_alone, self.current.get(), self.g.get(), self.edges.get(), self.retain)
+        self.unless(self.there(results), "failed")
+        self.saved.set(results)
+        with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
+            e = self.item(self.edges.get(), i)
+            with self.when(e.differs(self.object(None))):
+                r = self.api("PySequence_GetItem", results, i)
+                self.unless(self.there(r), "failed")
+                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r)))
+
     def run_rules(self) -> None:
+        self.take_saved()
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.when(e.differs(self.object(None))):
@@ -137,7 +156,7 @@ class Walk(Maker):
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
-                with self.when(r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER))):
+                with self.when(r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER)) | self.alone.get()):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
@@ -195,15 +214,14 @@ class Walk(Maker):
         everything = self.edges, self.saved, self.pulls, self.next, self.next_g
         self.lines += ["br label %again", "again:"]
         self.check_usual()
-        self.take_saved()
-        self.run_rules()
+        self.choose(self.alone.get(), self.run_one_rule, self.run_rules)
         self.forget(self.current, self.g, self.edges, self.saved, self.pulls)
         self.unless(self.there(self.next.get()), "done")
         for variable, following in ((self.current, self.next), (self.g, self.next_g)):
             variable.set(following.get())
             following.set(self.nothing())
         self.lines += ["br label %again", "leave:"]
-        self.forget(self.pulls)
+        self.forget(self.pulls, self.edges)
         pair = self.api("PyTuple_New", self.constant(2, I64))
         for i, variable in enumerate((self.current, self.g)):
             self.api("PyTuple_SetItem", pair, self.constant(i, I64), variable.get(), returns=I32)
@@ -223,3 +241,34 @@ def walk(engine: ModuleType, tensor_class: type) -> Callable:
     """
     f = Walk(engine, tensor_class)
     return native.as_function("walk", f.address(f.written()))
+
+
+def keep(tensor_class: type) -> Callable:
+    """``keep(leaves, borrowed)``: gradients that are new and lie as their leaves do become these leaves' ``.grad``, which was None.
+
+    The function returns a list of the leaves for which :func:`pullback.autograd.engine.keep` has to do it.
+    """
+    f = Maker("keep", [tensor_class, None, np.ndarray])
+    leaves, borrowed = f.given(0), f.given(1)
+    none, rest, at, pair = f.object(None), f.api("PyList_New", f.constant(0, I64)), f.room(1, I64), f.room(2, PTR)
+    f.store(f.constant(0, I64), at)
+    with f.loop(0, f.api("PyDict_Size", leaves, returns=I64)):
+        f.api("PyDict_Next", leaves, at, pair, f.at(pair, 1, PTR), returns=I32)
+        leaf, g = (f.load(f.at(pair, i, PTR), PTR) for i in range(2))
+        x, before = (f.slot(leaf, tensor_class, name) for name in ("_array", "_grad"))
+        arrays = f.kind(g).equals(f.object(np.ndarray)) & f.kind(x).equals(f.object(np.ndarray))
+        usual = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
+        with f.when(usual.get()):
+            number = f.api("PyLong_FromVoidPtr", leaf)
+            usual.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
+            f.drop(number)
+            with f.loop(0, f.convert("sext", f.field(g, native.RANK, I32), I64)) as i:
+                strides = [f.load(f.at(f.field(a, native.STRIDES), i, I64), I64) for a in (g, x)]
+                usual.set(usual.get() & strides[0].equals(strides[1]))
+
+        def is_kept() -> None:
+            f.put(leaf, tensor_class, "_grad", f.bare(tensor_class, f.own(g), f.own(none)))
+            f.drop(before)
+
+        f.choose(usual.get(), is_kept, lambda: f.api("PyList_Append", rest, leaf, returns=I32))
+    return native.as_function("keep", f.address(rest))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op, outcome, writing
-from ..dtypes import BOOL, FLOATING, INTEGRAL, OF_NUMPY
+from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
 from .compare import flat, isfinite, isinf, not_implemented, refusing
@@ -421,6 +421,9 @@ acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # t
 atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 
 
+ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
+
+
 @op.elementwise(to=FLOATING, inplace=True)
 def sigmoid(input: Tensor) -> Tensor:
     """Logistic function ``1 / (1 + exp(-input))``. Derivative: ``out * (1 - out)``.
@@ -430,7 +433,7 @@ def sigmoid(input: Tensor) -> Tensor:
     tensor([0.5000, 0.8808, 0.0000])
     """
     e = asarray(np.negative(input))  # one temporary for everything; exp may overflow, and 1 / inf is 0
-    return np.reciprocal(np.add(np.exp(e, e), 1, e), e)
+    return np.reciprocal(np.add(np.exp(e, e), ONE.get(e.dtype, 1), e), e)
 
 
 sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))

@@ -131,7 +131,7 @@ class Module(Hookable, Stateful):
             or _global_backward_pre_hooks
         ):
             return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     # --- attributes -----------------------------------------------------------------------------------------
 
