@@ -270,5 +270,8 @@ def keep(tensor_class: type) -> Callable:
             f.put(leaf, tensor_class, "_grad", f.bare(tensor_class, f.own(g), f.own(none)))
             f.drop(before)
 
-        f.choose(usual.get(), is_kept, lambda: f.api("PyList_Append", rest, leaf, returns=I32))
+        def is_left() -> None:
+            f.api("PyList_Append", rest, leaf, returns=I32)
+
+        f.choose(usual.get(), is_kept, is_left)
     return native.as_function("keep", f.address(rest))
