@@ -62,10 +62,13 @@ from .dtypes import (
 )
 from .dtypes import NAMES as _NAMES, UNSUPPORTED as _UNSUPPORTED
 from .ops.arithmetic import *
+from .ops.choosing import *
 from .ops.pointwise import *
+from .ops.angles import *
 from .ops.compare import *
 from .ops.complex import *
 from .ops.special import *
+from .ops.bessel import *
 from .ops.view import *
 from .ops.memory import *
 from .ops.cut import *

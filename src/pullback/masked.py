@@ -26,8 +26,9 @@ import numpy as np
 from . import dtypes
 from .dtypes import FLOATING, as_dtype
 from .ops import activation, extreme, pointwise, reduce, scan, statistics
+from .ops.choosing import maximum, where
 from .ops.complex import conj
-from .ops.pointwise import maximum, sqrt, where
+from .ops.pointwise import sqrt
 from .ops.reduce import dims_of
 from .ops.view import broadcast_to
 from .tensor import Tensor

@@ -5,10 +5,14 @@
 tensor([0.5000, 0.8808])
 """
 
+from .ops import bessel as _bessel
+from .ops import polynomials as _polynomials
 from .ops import special as _special
 from .ops.activation import log_softmax as log_softmax
 from .ops.activation import softmax as softmax
 from .ops.reduce import logsumexp as logsumexp
 
-__all__ = [*_special.__all_special__, "log_softmax", "logsumexp", "softmax"]
-globals().update({name: getattr(_special, name) for name in _special.__all_special__})
+__all__ = ["log_softmax", "logsumexp", "softmax"]
+for _family in (_special, _bessel, _polynomials):
+    globals().update({name: getattr(_family, name) for name in _family.__all_special__})
+    __all__ += _family.__all_special__

@@ -417,7 +417,7 @@ def without_zero_times_inf(g: Any, results: Sequence[Any], create: bool) -> list
     for r in results:
         if r is not None:
             nothing = (g == 0) & (r != r)
-            r = ops.pointwise.where(nothing, 0, r)
+            r = ops.choosing.where(nothing, 0, r)
         kept.append(r)
     return kept
 

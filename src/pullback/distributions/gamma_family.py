@@ -9,9 +9,10 @@ import math
 from typing import Any
 
 from ..dtypes import finfo
+from ..ops.choosing import where
 from ..ops.create import as_tensor, zeros_like
 from ..ops.join import stack
-from ..ops.pointwise import log, log1p, where
+from ..ops.pointwise import log, log1p
 from ..ops.reparameterize import _sample_dirichlet, _standard_gamma
 from ..ops.special import digamma, igamma, lgamma, xlogy
 from ..tensor import Tensor

@@ -14,8 +14,9 @@ from typing import Any
 
 from ..complaint import noted
 from ..ops.activation import softplus
+from ..ops.choosing import where
 from ..ops.create import full
-from ..ops.pointwise import exp, log, log1p, where
+from ..ops.pointwise import exp, log, log1p
 from ..ops.special import digamma, erf, lgamma, xlogy
 from ..ops.view import broadcast_shapes
 from ..tensor import Tensor

@@ -7,11 +7,14 @@ from typing import Any
 
 from ..autograd.modes import no_grad
 from ..dtypes import finfo, float64
+from ..ops.angles import atan, cos, tan
+from ..ops.bessel import i0e, i1e
+from ..ops.choosing import where
 from ..ops.compare import isclose
 from ..ops.create import full, ones_like, zeros_like
-from ..ops.pointwise import atan, cos, exp, expm1, log, log1p, tan, where
+from ..ops.pointwise import exp, expm1, log, log1p
 from ..ops.random import normal, rand
-from ..ops.special import erf, erfinv, i0e, i1e
+from ..ops.special import erf, erfinv
 from ..shape import Size
 from ..tensor import Tensor
 from . import constraints

@@ -6,8 +6,9 @@ import math
 from operator import attrgetter
 from typing import Any
 
+from ..ops.choosing import minimum, where
 from ..ops.loss import binary_cross_entropy_with_logits
-from ..ops.pointwise import expm1, log, log1p, minimum, where
+from ..ops.pointwise import expm1, log, log1p
 from ..ops.random import rand
 from ..ops.reduce import logsumexp
 from ..tensor import Tensor

@@ -10,8 +10,9 @@ from operator import attrgetter
 from typing import Any
 
 from ..dtypes import finfo
+from ..ops.choosing import where
 from ..ops.create import as_tensor, full, full_like, ones_like, zeros_like
-from ..ops.pointwise import exp, log, where
+from ..ops.pointwise import exp, log
 from ..ops.special import digamma, lgamma
 from ..tensor import Tensor
 from . import constraints

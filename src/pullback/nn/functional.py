@@ -23,7 +23,8 @@ from ..ops import (
     pool,
     resample,
 )
-from ..ops.pointwise import sigmoid, tanh
+from ..ops.angles import tanh
+from ..ops.pointwise import sigmoid
 
 _FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, layer, loss, margin, normalize, pad, pool, resample)
 __all__ = ["sigmoid", "tanh"]

@@ -20,11 +20,13 @@ from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dty
 from ..lift import bottom, sampled
 from ..strides import row_major
 from ..tensor import Tensor
-from . import half, pointwise
+from . import choosing, half
+from .angles import tanh
+from .choosing import where
 from .complex import abs
 from .convert import cast
 from .cut import narrow
-from .pointwise import exp, sigmoid, tanh, where
+from .pointwise import exp, sigmoid
 from .random import default_generator
 from .reduce import sum, total
 from .special import ndtr
@@ -76,7 +78,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return _given_back(pointwise.relu(input), input, "relu_", inplace)
+    return _given_back(choosing.relu(input), input, "relu_", inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -86,7 +88,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> torch.threshold(torch.tensor([0.5, 1.5]), 1.0, -7.0)
     tensor([-7.0000,  1.5000])
     """
-    return _given_back(pointwise.threshold(input, threshold, value), input, "threshold_", inplace)
+    return _given_back(choosing.threshold(input, threshold, value), input, "threshold_", inplace)
 
 
 def _check_clipped(input: Any, low: float, high: float) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
-from .pointwise import floor, log, reciprocal, trunc, where
+from .choosing import where
+from .pointwise import floor, log, reciprocal, trunc
 
 
 @op.elementwise(by=np.add, name="add", method=False)

@@ -19,12 +19,12 @@ from ..strides import side_by_side
 from ..tensor import Tensor
 from . import half
 from .activation import largest, softmax
+from .choosing import where
 from .cut import chunk
 from .join import cat
 from .layer import dropout, linear
 from .matmul import CPP_NAMES, matmul
 from .pad import pad
-from .pointwise import where
 from .reduce import mean, sum, total
 from .view import permute, reshape, squeeze, transpose, unsqueeze
 

@@ -13,8 +13,10 @@ import numpy as np
 from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
+from .angles import cos, sin
+from .choosing import where
 from .compare import flat
-from .pointwise import cos, sign, sin, where
+from .pointwise import sign
 
 __all__ = [
     "abs", "absolute", "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "is_conj",

@@ -21,11 +21,12 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .activation import largest, log_softmax
+from .choosing import where
 from .index import index_array, sum_at, take_at
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
-from .pointwise import exp, logaddexp, where
+from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
 from .view import reshape, unsqueeze
 

@@ -17,13 +17,13 @@ from ..lift import bottom
 from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
+from .choosing import where
 from .complex import conj, is_complex, real
 from .convert import cast
 from .cut import diagonal
 from .join import cat, tril, triu
 from .matmul import matmul
 from .matrix import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
-from .pointwise import where
 from .solve import SINGULAR, linalg_solve_triangular, substituted
 from .view import expand, unsqueeze
 

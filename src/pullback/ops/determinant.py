@@ -16,12 +16,13 @@ from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
 from . import half
+from .choosing import where
 from .complex import conj, imag, is_complex
 from .cut import diagonal
 from .join import cat, diag_embed
 from .matmul import matmul
 from .matrix import adjoint, check_info, check_square, identity
-from .pointwise import log, where
+from .pointwise import log
 from .reduce import prod, sum
 from .solve import SINGULAR, linalg_inv_ex
 from .spectral import linalg_svd

@@ -16,11 +16,12 @@ from .. import dtypes
 from ..strides import row_major
 from ..tensor import Tensor
 from . import half
+from .choosing import where
 from .complex import abs
 from .index import sum_at
 from .join import cat
 from .matmul import matmul
-from .pointwise import sign, where
+from .pointwise import sign
 from .reduce import sum
 from .view import squeeze, unsqueeze
 

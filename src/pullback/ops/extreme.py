@@ -15,9 +15,9 @@ from .. import kernels, op
 from ..complaint import noted
 from ..strides import row_major
 from ..tensor import Tensor
+from .choosing import maximum, minimum
 from .compare import isnan, not_implemented
 from .index import sum_at
-from .pointwise import maximum, minimum
 from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
 from .scatter import along
 from .view import reshape, wrapped_dim

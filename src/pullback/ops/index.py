@@ -24,9 +24,9 @@ from ..lift import is_lifted
 from ..outcome import wrap
 from ..strides import row_major
 from ..tensor import Tensor
+from .choosing import where
 from .convert import number_as
 from .part import in_torchs_words, look, write
-from .pointwise import where
 from .view import cannot_expand, inverse, reshape
 
 __all__: list[str] = []

@@ -18,10 +18,10 @@ from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
 from ..lift import bottom, by_example, drawn, is_lifted, sampled, unbatched
 from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
+from .choosing import where
 from .half import HALVES
 from .index import index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
-from .pointwise import where
 from .random import default_generator
 from .sparse import place
 from .view import expand, reshape, squeeze, unsqueeze

@@ -22,8 +22,9 @@ from ..lift import bottom
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
+from .choosing import clamp, clamp_min, where
 from .complex import abs
-from .pointwise import clamp, clamp_min, exp, log, sigmoid, sign, where
+from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze

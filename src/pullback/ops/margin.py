@@ -16,9 +16,9 @@ from ..lift import derived
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
+from .choosing import clamp_min, minimum, relu, where
 from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
-from .pointwise import clamp_min, minimum, relu, where
 from .reduce import sum, vector_norm
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 

@@ -12,10 +12,10 @@ from ..dtypes import type_name
 from ..lift import bottom, unbatched
 from ..strides import row_major
 from ..tensor import Tensor
+from .choosing import where
 from .convert import number_as
 from .index import put_at, take_at, write_at
 from .part import look
-from .pointwise import where
 from .scatter import in_both_forms, refuse_more_than_one
 from .view import broadcast_tensors, reshape
 

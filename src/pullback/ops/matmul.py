@@ -25,8 +25,8 @@ from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
 from ..tensor import PLAIN, Tensor
 from . import half
+from .choosing import where
 from .complex import conj
-from .pointwise import where
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",

@@ -11,6 +11,7 @@ from .. import dtypes, op, outcome, writing
 from ..complaint import noted
 from ..dtypes import as_dtype, promote_types
 from ..tensor import Tensor
+from .choosing import where
 from .complex import conj
 from .convert import cast
 from .cut import diagonal
@@ -18,7 +19,6 @@ from .extreme import amax, amin
 from .join import cat
 from .matmul import shapes_differ
 from .matrix import check_square, check_type
-from .pointwise import where
 from .reduce import sum, vector_norm
 from .scan import cumprod
 from .solve import linalg_inv_ex

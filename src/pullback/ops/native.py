@@ -12,9 +12,10 @@ from .. import outcome, writing
 from ..tensor import Tensor
 from . import activation, cross_entropy, layer, normalize
 from .activation import relu
+from .angles import tanh
 from .cut import chunk
 from .layer import linear
-from .pointwise import sigmoid, tanh
+from .pointwise import sigmoid
 
 __all__ = [
     "alpha_dropout", "alpha_dropout_", "batch_norm", "ctc_loss", "dropout", "dropout_", "embedding", "embedding_bag",

@@ -23,10 +23,11 @@ from ..lift import is_lifted, topmost
 from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
+from .choosing import clamp, where
 from .complex import conj, is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
-from .pointwise import clamp, rsqrt, where
+from .pointwise import rsqrt
 from .reduce import mean, of_norm, sum, sum_to, total, total_of_squares, vector_norm
 from .view import expand_as, reshape, wrapped_dim
 

@@ -17,7 +17,7 @@ import numpy as np
 from .. import calling, op
 from ..outcome import wrap
 from ..tensor import Tensor
-from .pointwise import where
+from .choosing import where
 
 
 def basic(dim: int, item: Any) -> tuple[Any, ...]:

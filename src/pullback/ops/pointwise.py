@@ -1,9 +1,8 @@
-"""Functions of one number, choices between two, and the rest of what works element by element.
+"""Functions of one number, rounding, and the rest of what works element by element.
 
-Integers become the default float type where the function's values are not integers. Kinks and ties follow
-PyTorch: ``abs``, ``relu`` and ``sign`` have the derivative 0 at 0; ``maximum`` and ``minimum`` halve the
-gradient between equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its
-bounds. What is constant between its jumps (``floor``, ``round``, ...) has gradient 0.
+Angles and hyperbolic functions are in :mod:`pullback.ops.angles`, choices in :mod:`pullback.ops.choosing`. Integers become the
+default float type where the function's values are not integers. What is constant between its jumps (``floor``, ``round``, ...)
+has gradient 0, and ``sign`` has the derivative 0 at 0, too.
 
 Rules are written so that they can be differentiated again anywhere: where a formula has a hole, its argument
 is moved out of the hole before (``where`` inside), not only its value replaced after.
@@ -17,24 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..lift import bottom, unbatched
 from ..tensor import Tensor
-from .compare import flat, isfinite, isinf, not_implemented, refusing
+from .choosing import where
+from .compare import flat, isinf, not_implemented, refusing
 
 __all__ = [
-    "acos", "acosh", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "clip",
-    "copysign", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "fmax", "fmin", "frac",
-    "frexp", "gcd", "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2",
-    "logaddexp", "logaddexp2", "maximum", "minimum", "nan_to_num", "nextafter", "positive", "rad2deg",
-    "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan",
-    "tanh", "threshold", "trunc", "where",
+    "addcdiv", "addcmul", "ceil", "copysign", "exp", "exp2", "expm1", "fix", "floor", "frac", "frexp",
+    "gcd", "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "nextafter", "positive", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sqrt",
+    "square", "trunc",
 ]  # fmt: skip
 
-ndarray, asarray = np.ndarray, np.asarray
+asarray = np.asarray
 LN2, LN10 = math.log(2), math.log(10)
+
 
 # --- exponentials and logarithms ----------------------------------------------------------------------------
 
@@ -130,6 +127,25 @@ def log1p(input: Tensor) -> Tensor:
 
 log1p.vjp(input=lambda g, input: g / (input + 1))
 
+
+ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
+
+
+@op.elementwise(to=FLOATING, inplace=True)
+def sigmoid(input: Tensor) -> Tensor:
+    """Logistic function ``1 / (1 + exp(-input))``. Derivative: ``out * (1 - out)``.
+
+    >>> import pullback as torch
+    >>> torch.sigmoid(torch.tensor([0.0, 2.0, -100.0]))
+    tensor([0.5000, 0.8808, 0.0000])
+    """
+    e = asarray(np.negative(input))  # one temporary for everything; exp may overflow, and 1 / inf is 0
+    return np.reciprocal(np.add(np.exp(e, e), ONE.get(e.dtype, 1), e), e)
+
+
+sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
+
+
 # --- powers -------------------------------------------------------------------------------------------------
 
 
@@ -186,257 +202,6 @@ def reciprocal(input: Tensor) -> Tensor:
 
 reciprocal.vjp(input=lambda g, out: -g * (out * out))
 
-# --- angles -------------------------------------------------------------------------------------------------
-
-
-@op.elementwise(by=np.sin, to=FLOATING, inplace=True)
-def sin(input: Tensor) -> Tensor:
-    """Sine, of radians. Derivative: the cosine.
-
-    >>> import pullback as torch
-    >>> torch.sin(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8415])
-    """
-
-
-@op.elementwise(by=np.cos, to=FLOATING, inplace=True)
-def cos(input: Tensor) -> Tensor:
-    """Cosine, of radians. Derivative: minus the sine.
-
-    >>> import pullback as torch
-    >>> torch.cos(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.5403])
-    """
-
-
-@op.elementwise(by=np.tan, to=FLOATING, inplace=True)
-def tan(input: Tensor) -> Tensor:
-    """Tangent, of radians. Derivative: ``1 + out ** 2``.
-
-    >>> import pullback as torch
-    >>> torch.tan(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.5574])
-    """
-
-
-@op.elementwise(by=np.arcsin, to=FLOATING, inplace=True)
-def asin(input: Tensor) -> Tensor:
-    """Angle in ``[-pi/2, pi/2]`` whose sine this is; NaN outside ``[-1, 1]``.
-
-    Derivative: ``1 / sqrt(1 - input ** 2)``.
-
-    >>> import pullback as torch
-    >>> torch.asin(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.5708])
-    """
-
-
-@op.elementwise(by=np.arccos, to=FLOATING, inplace=True)
-def acos(input: Tensor) -> Tensor:
-    """Angle in ``[0, pi]`` whose cosine this is; NaN outside ``[-1, 1]``.
-
-    Derivative: ``-1 / sqrt(1 - input ** 2)``.
-
-    >>> import pullback as torch
-    >>> torch.acos(torch.tensor([0.0, 1.0]))
-    tensor([1.5708, 0.0000])
-    """
-
-
-@op.elementwise(by=np.arctan, to=FLOATING, inplace=True)
-def atan(input: Tensor) -> Tensor:
-    """Angle in ``[-pi/2, pi/2]`` whose tangent this is. Derivative: ``1 / (1 + input ** 2)``.
-
-    >>> import pullback as torch
-    >>> torch.atan(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.7854])
-    """
-
-
-@op.elementwise(to=FLOATING, method=False)
-def one_minus_square(input: Tensor) -> Tensor:
-    """``1 - input ** 2`` as a product, which does not cancel near 1."""
-    return np.multiply(1 - input, 1 + input)
-
-
-one_minus_square.vjp(input=lambda g, input: g * (input * -2))
-
-sin.vjp(input=lambda g, input: g * cos(input))
-cos.vjp(input=lambda g, input: -g * sin(input))
-tan.vjp(input=lambda g, out: g * (out * out + 1))
-asin.vjp(input=lambda g, input: g * rsqrt(one_minus_square(input)))
-acos.vjp(input=lambda g, input: -g * rsqrt(one_minus_square(input)))
-atan.vjp(input=lambda g, input: g / (input * input + 1))
-
-
-@op.elementwise(by=refusing("c", "atan2_cpu")(np.arctan2), to=FLOATING, inplace=True)
-def atan2(input: Tensor, other: Tensor) -> Tensor:
-    """Angle of the point ``(other, input)`` from the positive first axis, in ``[-pi, pi]``.
-
-    Args:
-        input, other: real; shapes broadcast, integers become floats.
-
-    Derivative: ``(other, -input) / (input ** 2 + other ** 2)``, and 0 at the origin, as PyTorch has it.
-
-    >>> import pullback as torch
-    >>> torch.atan2(torch.tensor([1.0, 1.0]), torch.tensor([1.0, -1.0]))
-    tensor([0.7854, 2.3562])
-    """
-
-
-def _over_squared_radius(part: Any, input: Any, other: Any) -> Any:
-    """``part / (input ** 2 + other ** 2)``, without the overflow, and 0 at the origin."""
-    origin = (input == 0) & (other == 0)
-    radius = hypot(where(origin, 1, input), other)
-    return where(origin, 0, part) / radius / radius
-
-
-atan2.vjp(
-    input=lambda g, input, other: g * _over_squared_radius(other, input, other),
-    other=lambda g, input, other: -g * _over_squared_radius(input, input, other),
-)
-
-
-@op.elementwise(to=FLOATING, inplace=True, node="Deg2RadBackward0")
-def deg2rad(input: Tensor) -> Tensor:
-    """``input * pi / 180``.
-
-    >>> import pullback as torch
-    >>> torch.deg2rad(torch.tensor([180.0, -90.0]))
-    tensor([ 3.1416, -1.5708])
-    """
-    return _real_angle("deg2rad", input, math.pi / 180)
-
-
-@op.elementwise(to=FLOATING, inplace=True, node="Rad2DegBackward0")
-def rad2deg(input: Tensor) -> Tensor:
-    """``input * 180 / pi``.
-
-    >>> import pullback as torch
-    >>> torch.rad2deg(torch.tensor([3.14159274]))
-    tensor([180.])
-    """
-    return _real_angle("rad2deg", input, 180 / math.pi)
-
-
-def _real_angle(name: str, x: Any, scale: float) -> Any:
-    if x.dtype.kind == "c":
-        raise RuntimeError(f"{name} is not supported for complex tensors.")
-    return np.multiply(x, scale)
-
-
-deg2rad.vjp(input=lambda g: deg2rad(g))
-rad2deg.vjp(input=lambda g: rad2deg(g))
-
-# --- hyperbolic functions -----------------------------------------------------------------------------------
-
-
-@op.elementwise(by=np.sinh, to=FLOATING, inplace=True)
-def sinh(input: Tensor) -> Tensor:
-    """Hyperbolic sine. Derivative: the hyperbolic cosine.
-
-    >>> import pullback as torch
-    >>> torch.sinh(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.1752])
-    """
-
-
-@op.elementwise(by=np.cosh, to=FLOATING, inplace=True)
-def cosh(input: Tensor) -> Tensor:
-    """Hyperbolic cosine. Derivative: the hyperbolic sine.
-
-    >>> import pullback as torch
-    >>> torch.cosh(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 1.5431])
-    """
-
-
-@op.elementwise(by=np.tanh, to=FLOATING, inplace=True)
-def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent. Derivative: ``1 - out ** 2``.
-
-    >>> import pullback as torch
-    >>> torch.tanh(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.7616])
-    """
-
-
-@op.elementwise(by=np.arcsinh, to=FLOATING, inplace=True)
-def asinh(input: Tensor) -> Tensor:
-    """Inverse of :func:`sinh`. Derivative: ``1 / sqrt(input ** 2 + 1)``.
-
-    >>> import pullback as torch
-    >>> torch.asinh(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8814])
-    """
-
-
-@op.elementwise(by=np.arccosh, to=FLOATING, inplace=True)
-def acosh(input: Tensor) -> Tensor:
-    """Inverse of :func:`cosh`; NaN below 1. Derivative: ``1 / sqrt(input ** 2 - 1)``.
-
-    >>> import pullback as torch
-    >>> torch.acosh(torch.tensor([1.0, 2.0]))
-    tensor([0.0000, 1.3170])
-    """
-
-
-@op.elementwise(by=np.arctanh, to=FLOATING, inplace=True)
-def atanh(input: Tensor) -> Tensor:
-    """Inverse of :func:`tanh`; NaN outside ``[-1, 1]``. Derivative: ``1 / (1 - input ** 2)``.
-
-    >>> import pullback as torch
-    >>> torch.atanh(torch.tensor([0.0, 0.5]))
-    tensor([0.0000, 0.5493])
-    """
-
-
-# Where differential equations are learned, tanh is differentiated three times: each of its derivatives is one operation.
-@op.elementwise(node="TanhBackwardBackward0", method=False)
-def of_tanh(g: Tensor, out: Tensor) -> Tensor:
-    """The gradient of ``tanh``'s argument: ``g * (1 - out ** 2)``."""
-    return g * (1 - out * out)
-
-
-@op.elementwise(node="TanhCurvatureBackward0", method=False)
-def of_tanhs_result(v: Tensor, g: Tensor, out: Tensor) -> Tensor:
-    """The gradient of ``out`` in :func:`of_tanh`: ``-2 * v * g * out``."""
-    return v * g * out * -2
-
-
-of_tanh.vjp(
-    g=lambda v, out: of_tanh(v, out),
-    out=lambda v, g, out: of_tanhs_result(v, g, out),
-)
-of_tanhs_result.vjp(
-    v=lambda w, g, out: of_tanhs_result(w, g, out),
-    g=lambda w, v, out: of_tanhs_result(v, w, out),
-    out=lambda w, v, g: of_tanhs_result(v, g, w),
-)
-sinh.vjp(input=lambda g, input: g * cosh(input))
-cosh.vjp(input=lambda g, input: g * sinh(input))
-tanh.vjp(input=lambda g, out: of_tanh(g, out))
-asinh.vjp(input=lambda g, input: g * rsqrt(input * input + 1))
-acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # the complex branch, too
-atanh.vjp(input=lambda g, input: g / one_minus_square(input))
-
-
-ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
-
-
-@op.elementwise(to=FLOATING, inplace=True)
-def sigmoid(input: Tensor) -> Tensor:
-    """Logistic function ``1 / (1 + exp(-input))``. Derivative: ``out * (1 - out)``.
-
-    >>> import pullback as torch
-    >>> torch.sigmoid(torch.tensor([0.0, 2.0, -100.0]))
-    tensor([0.5000, 0.8808, 0.0000])
-    """
-    e = asarray(np.negative(input))  # one temporary for everything; exp may overflow, and 1 / inf is 0
-    return np.reciprocal(np.add(np.exp(e, e), ONE.get(e.dtype, 1), e), e)
-
-
-sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
 
 # --- rounding -----------------------------------------------------------------------------------------------
 
@@ -566,323 +331,10 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-# --- choosing -----------------------------------------------------------------------------------------------
+fix = trunc
+op.offer(Tensor.trunc, "fix")  # type: ignore[attr-defined]
+op.offer(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
 
-BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
-MANY = 4096  # elements from which masking bits beats NumPy's branches
-
-
-@op.general(method=False, node="WhereBackward0")
-def keep(input: Tensor, mask: np.ndarray) -> Tensor:
-    """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
-    bits = BITS.get(input.dtype.itemsize)
-    if bits is None or input.size < MANY:
-        return np.where(mask, input, input.dtype.type(0))
-    return np.multiply(input.view(bits), mask).view(input.dtype)
-
-
-keep.vjp(input=lambda g, mask: where(mask, g, 0))
-
-
-@op.elementwise(name="where", method=False)
-def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
-    """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
-    if input.__class__ is ndarray is other.__class__ is condition.__class__ and condition.size >= MANY:
-        bits = BITS.get(input.dtype.itemsize)
-        if input.dtype == other.dtype and bits is not None:
-            value = asarray(np.multiply(input.view(bits), condition))
-            rest = np.multiply(other.view(bits), ~condition)
-            return np.bitwise_or(value, rest, value if value.shape == rest.shape else None).view(input.dtype)
-    return np.where(condition, input, other)
-
-
-pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
-
-
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
-    """``input`` where the condition holds, ``other`` elsewhere; of the condition alone, where it holds.
-
-    Args:
-        condition: bool tensor.
-        input, other: tensors or numbers; all shapes broadcast, types promote.
-
-    Returns:
-        A tensor of the broadcast shape. Of the condition alone: a tuple of index tensors, one a dimension.
-
-    Raises:
-        RuntimeError: if the condition is not of type bool (or, as of old, uint8).
-
-    Gradients go to the chosen argument only; what reaches the other is 0, whatever its value.
-
-    >>> import pullback as torch
-    >>> x = torch.tensor([-1.0, 2.0])
-    >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
-    (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
-    """
-    if hasattr(condition, "__pullback_op__"):
-        return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
-    mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
-    if input is None:
-        unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
-                  "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
-        mask = bottom(mask)
-        return tuple(outcome.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
-    if mask.dtype.kind != "b":
-        if mask.dtype != np.uint8:
-            given = dtypes.type_name(OF_NUMPY[mask.dtype])
-            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
-                               f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
-        mask = np.not_equal(mask, 0)
-    if out is None and mask.__class__ is ndarray:
-        if other.__class__ is int and other == 0 and _is_inexact(input):
-            return keep(input, mask)
-        if input.__class__ is int and input == 0 and _is_inexact(other):
-            return keep(other, ~mask)
-    if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
-        input = outcome.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
-    return pick(mask, input, other, out=out)
-
-
-def _is_inexact(x: Any) -> bool:
-    array = x._array if isinstance(x, Tensor) else x
-    return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
-
-
-op.offer(lambda self, condition, other: where(condition, self, other), "where")
-
-
-@op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
-def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
-
-    >>> import pullback as torch
-    >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
-    tensor([3., 5.])
-    """
-
-
-@op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
-def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
-
-    >>> import pullback as torch
-    >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
-    tensor([1., 2.])
-    """
-
-
-maximum.vjp(
-    input=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
-    other=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
-)
-minimum.vjp(
-    input=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
-    other=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
-)
-
-
-@op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
-def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
-
-    >>> import pullback as torch
-    >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
-    tensor([3., 2.])
-    """
-
-
-@op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
-def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
-
-    >>> import pullback as torch
-    >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
-    tensor([1., 2.])
-    """
-
-
-fmax.vjp(
-    input=lambda g, input, other: where((input >= other) | (other != other), g, 0),
-    other=lambda g, input, other: where((input >= other) | (other != other), 0, g),
-)
-fmin.vjp(
-    input=lambda g, input, other: where((input <= other) | (other != other), g, 0),
-    other=lambda g, input, other: where((input <= other) | (other != other), 0, g),
-)
-
-_real_bounds = refusing("c", "clamp is not supported for complex types")
-
-
-@op.elementwise(name="clamp_min", by=_real_bounds(np.maximum), method=False, node="ClampMinBackward1")
-def at_least(input: Tensor, other: Tensor) -> Tensor: ...
-
-
-@op.elementwise(name="clamp_max", by=_real_bounds(np.minimum), method=False, node="ClampMaxBackward1")
-def at_most(input: Tensor, other: Tensor) -> Tensor: ...
-
-
-at_least.vjp(
-    input=lambda g, input, other: where(input >= other, g, 0),
-    other=lambda g, input, other: where(input < other, g, 0),
-)
-at_most.vjp(
-    input=lambda g, input, other: where(input <= other, g, 0),
-    other=lambda g, input, other: where(input > other, g, 0),
-)
-
-
-@op.composite(inplace=True)
-def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
-    """The larger of the element and ``min``, a number or a tensor; see :func:`clamp`.
-
-    >>> import pullback as torch
-    >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
-    tensor([0., 2.])
-    """
-    return at_least(input, min, out=out)
-
-
-@op.composite(inplace=True)
-def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
-    """The smaller of the element and ``max``, a number or a tensor; see :func:`clamp`.
-
-    >>> import pullback as torch
-    >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
-    tensor([-1.,  0.])
-    """
-    return at_most(input, max, out=out)
-
-
-@op.general(method=False, node="ClampBackward1")
-def between(input: Tensor, min: Any, max: Any) -> Tensor:
-    """Held between two numbers, either of which may be None, in the type of the input."""
-    x = input if min is None else np.maximum(input, min)
-    x = asarray(x if max is None else np.minimum(x, max))
-    return x if x.dtype == input.dtype else x.astype(input.dtype)
-
-
-def _within(x: Any, low: Any, high: Any) -> Any:
-    if low is None or high is None:
-        return x <= high if low is None else x >= low
-    return (x >= low) & (x <= high)
-
-
-between.vjp(input=lambda g, input, min, max: where(_within(input, min, max), g, 0))
-
-
-@op.elementwise(method=False, node="ClampBackward0")
-def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
-    return np.minimum(np.maximum(input, min), max)
-
-
-between_tensors.vjp(
-    input=lambda g, input, min, max: where(_within(input, min, max), g, 0),
-    min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
-    max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
-)
-
-
-@op.composite(inplace=True)
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
-    """Held between ``min`` and ``max``, element by element (to ``max``, where they cross).
-
-    Args:
-        input: real; NaN stays NaN.
-        min, max: numbers or tensors that broadcast; either may be missing. Types promote.
-
-    Raises:
-        RuntimeError: if both bounds are missing.
-        NotImplementedError: for complex input.
-
-    The gradient passes where the element is within the bounds or on them; elsewhere it goes to the bound.
-
-    >>> import pullback as torch
-    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    x = input._array if isinstance(input, Tensor) else input
-    if x.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
-    if isinstance(min, Tensor) or isinstance(max, Tensor):
-        if min is None or max is None:
-            return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
-        return between_tensors(input, min, max, out=out)
-    if x.dtype.kind in "biu":
-        d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
-        if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
-            limits = dtypes.iinfo(d)
-            min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
-        input = outcome.wrap(x.astype(d.numpy))
-    return between(input, min, max, out=out)
-
-
-@op.elementwise(inplace=True)
-def relu(input: Tensor) -> Tensor:
-    """``max(input, 0)``; NaN stays NaN. Derivative: 1 above 0, and 0 at 0 and below.
-
-    >>> import pullback as torch
-    >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0., 0., 2.])
-    """
-    if input.dtype.kind in "bc":
-        if input.dtype.kind == "b":
-            raise RuntimeError("Boolean inputs not supported for relu")
-        raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(input, 0)
-
-
-# The second derivative is 0, but it is there: hence the 0 that depends on `out`, when that is recorded.
-relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
-
-
-@op.general(method=False, inplace=True)
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
-
-    >>> import pullback as torch
-    >>> torch.threshold(torch.tensor([0.0, 1.0, 2.0]), 1, 20)
-    tensor([20., 20.,  2.])
-    """
-    if input.dtype.kind in "bc":
-        raise not_implemented("threshold_cpu", input)
-    of_type = input.dtype.type
-    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
-
-
-threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))
-
-
-@op.general(inplace=True)
-def nan_to_num(
-    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
-) -> Tensor:
-    """Numbers in the place of NaN and infinities.
-
-    Args:
-        nan: for NaN; default 0.
-        posinf, neginf: for infinity and minus infinity; default: the largest and the lowest finite number.
-
-    The gradient is 0 where something was replaced.
-
-    >>> import pullback as torch
-    >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
-    tensor([1., 0., 9.])
-    """
-    result = np.array(input, order="C")
-    if result.dtype.kind in "biu":
-        return result
-    parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
-    of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
-    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
-    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
-    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
-    return result
-
-
-nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
 
 # --- of two or three ----------------------------------------------------------------------------------------
 
@@ -1141,14 +593,3 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.lcm(torch.tensor([4, 5]), torch.tensor([6, 0]))
     tensor([12,  0])
     """
-
-
-# --- other names --------------------------------------------------------------------------------------------
-
-arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
-fix, clip = trunc, clamp
-_ALIASES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
-            "arccosh": "acosh", "arctanh": "atanh", "fix": "trunc", "clip": "clamp"}  # fmt: skip
-for _alias, _name in _ALIASES.items():
-    op.offer(getattr(Tensor, _name), _alias)
-    op.offer(getattr(Tensor, _name + "_"), _alias + "_")

@@ -22,9 +22,10 @@ import numpy as np
 
 from .. import kernels, op
 from ..tensor import Tensor
+from .angles import tanh
 from .join import cat, stack
 from .layer import linear
-from .pointwise import sigmoid, tanh
+from .pointwise import sigmoid
 from .reduce import sum
 from .view import reshape, transpose
 

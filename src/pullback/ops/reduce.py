@@ -26,11 +26,12 @@ from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..strides import row_major
 from ..tensor import PLAIN, Tensor
+from .choosing import where
 from .compare import isnan
 from .complex import abs, is_complex, sgn
 from .convert import cast
 from .part import strided
-from .pointwise import exp, where
+from .pointwise import exp
 from .view import expand, inverse, reshape, varargs, wrapped_dim
 
 __all__ = [

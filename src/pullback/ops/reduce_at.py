@@ -9,8 +9,8 @@ import numpy as np
 from .. import op
 from ..lift import primal
 from ..tensor import Tensor
+from .choosing import where
 from .index import Rows, put_at, sum_at, take_at
-from .pointwise import where
 
 __all__: list[str] = []
 

@@ -25,7 +25,8 @@ from ..dtypes import float32, float64, uint8
 from ..strides import laid_as_images
 from ..tensor import Tensor
 from . import half
-from .pointwise import clamp, round
+from .choosing import clamp
+from .pointwise import round
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 __all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle",

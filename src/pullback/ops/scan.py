@@ -17,12 +17,13 @@ from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
 from ..strides import row_major
 from ..tensor import Tensor
+from .choosing import where
 from .compare import logical_xor
 from .convert import cast
 from .extreme import real_only, to_chosen
 from .join import cat, flip
 from .part import basic, look
-from .pointwise import exp, logaddexp, where
+from .pointwise import exp, logaddexp
 from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
 from .view import reshape, wrapped_dim
 

@@ -1,4 +1,4 @@
-"""Special functions: the error function and its kin, gamma, Bessel, and the orthogonal polynomials.
+"""Special functions: the error function and its kin, gamma, products with logarithms.
 
 Values come from ``scipy.special``, which is imported when the first of them is needed. ``__all__`` lists what
 PyTorch has in ``torch``, ``__all_special__`` what it has in ``torch.special``. Derivatives are those of the
@@ -18,23 +18,18 @@ import numpy as np
 from .. import dtypes, op, outcome, writing
 from ..dtypes import FLOATING
 from ..tensor import Tensor
+from .choosing import clamp, where
 from .compare import not_implemented, refusing
-from .pointwise import clamp, exp, exp2, expm1, log, log1p, round, sigmoid, sign, where  # noqa: F401
+from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
 
 __all__ = [
-    "digamma", "erf", "erfc", "erfinv", "i0", "igamma", "igammac", "lgamma", "logit", "mvlgamma",
-    "polygamma", "sinc", "xlogy",
+    "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
+    "sinc", "xlogy",
 ]  # fmt: skip
 __all_special__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
-    "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf",
-    "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",
-    "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e", "laguerre_polynomial_l",
-    "legendre_polynomial_p", "log1p", "log_ndtr", "logit", "modified_bessel_i0", "modified_bessel_i1",
-    "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
-    "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
-    "sinc", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",
+    "gammaincc", "gammaln", "log1p", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "polygamma",
+    "psi", "round", "sinc", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 SQRT_HALF, SQRT_PI, SQRT_2PI = math.sqrt(0.5), math.sqrt(math.pi), math.sqrt(2 * math.pi)
@@ -213,6 +208,7 @@ ndtr.vjp(input=lambda g, input: g * (exp(input * input * -0.5) / SQRT_2PI))
 ndtri.vjp(input=lambda g, out: g * (exp(out * out * 0.5) * SQRT_2PI))
 log_ndtr.vjp(input=_of_log_ndtr)
 
+
 # --- products with logarithms -------------------------------------------------------------------------------
 
 
@@ -299,6 +295,7 @@ def entr(input: Tensor) -> Tensor:
 
 
 entr.vjp(input=lambda g, input: g * (-log(input) - 1))
+
 
 # --- gamma --------------------------------------------------------------------------------------------------
 
@@ -436,203 +433,6 @@ def zeta(input: Tensor, other: Tensor) -> Tensor:
 
 zeta.vjp(other=lambda g, input, other: -g * (input * zeta(input + 1, other)))
 
-# --- Bessel functions ---------------------------------------------------------------------------------------
-
-# scipy's names for the orders 0, 1 and any; what the functions of the orders below and above count for in the
-# derivative (DLMF 10.6.1, 10.29.1).
-CYLINDERS = {
-    "j": ("j0", "j1", "jv", 0.5, -0.5),
-    "y": ("y0", "y1", "yv", 0.5, -0.5),
-    "i": ("i0", "i1", "iv", 0.5, 0.5),
-    "k": ("k0", "k1", "kv", -0.5, -0.5),
-    "ie": ("i0e", "i1e", "ive", 0.5, 0.5),  # exp(-abs(x)) times i
-    "ke": ("k0e", "k1e", "kve", -0.5, -0.5),  # exp(x) times k
-}
-_of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.values() for name in row[:3]}
-
-
-def _bessel_node(input: Any, kind: str, order: int) -> str:
-    torch_has = {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
-    return torch_has.get(f"{kind}{order}", "SpecialBessel") + "Backward0"
-
-
-@op.general(method=False, node=_bessel_node)
-def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
-    """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
-    names = CYLINDERS[kind]
-    if order < 2:
-        value = _of_order[names[order]](input)
-    else:
-        value = _of_order[names[2]](np.asarray(order, input.dtype), input)
-        if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
-            value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
-    return np.asarray(value).astype(input.dtype, copy=False)
-
-
-def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
-    *_, below, above = CYLINDERS[kind]
-    slope = cylinder(input, kind, order + 1) * (above if order else 2 * above)
-    if order:  # order -1 is, but for the sign, order 1
-        slope = slope + cylinder(input, kind, order - 1) * below
-    if kind == "ie":
-        slope = slope - sign(input) * out
-    elif kind == "ke":
-        slope = slope + out
-    return g * slope
-
-
-cylinder.vjp(input=_of_cylinder)
-
-
-@op.composite(inplace=True)
-def i0(input: Tensor, *, out: Any = None) -> Tensor:
-    """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
-
-    >>> import pullback as torch
-    >>> torch.i0(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 1.2661])
-    """
-    return cylinder(_floating(input), "i", 0, out=out)
-
-
-def i0e(input: Tensor, *, out: Any = None) -> Tensor:
-    """``exp(-abs(input)) * i0(input)``.
-
-    >>> import pullback as torch
-    >>> torch.special.i0e(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.4658])
-    """
-    return cylinder(_floating(input), "ie", 0, out=out)
-
-
-def i1(input: Tensor, *, out: Any = None) -> Tensor:
-    """Modified Bessel function of the first kind, of order 1.
-
-    >>> import pullback as torch
-    >>> torch.special.i1(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.5652])
-    """
-    return cylinder(_floating(input), "i", 1, out=out)
-
-
-def i1e(input: Tensor, *, out: Any = None) -> Tensor:
-    """``exp(-abs(input)) * i1(input)``.
-
-    >>> import pullback as torch
-    >>> torch.special.i1e(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.2079])
-    """
-    return cylinder(_floating(input), "ie", 1, out=out)
-
-
-def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
-    """Bessel function of the first kind, of order 0.
-
-    Of this and the following functions PyTorch has no derivatives; here they are.
-
-    >>> import pullback as torch
-    >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.7652])
-    """
-    return cylinder(_floating(input), "j", 0, out=out)
-
-
-def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
-    """Bessel function of the first kind, of order 1.
-
-    >>> import pullback as torch
-    >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.4401])
-    """
-    return cylinder(_floating(input), "j", 1, out=out)
-
-
-def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
-    """Bessel function of the second kind, of order 0; minus infinity at 0, NaN below.
-
-    >>> import pullback as torch
-    >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0]))
-    tensor([  -inf, 0.0883])
-    """
-    return cylinder(_floating(input), "y", 0, out=out)
-
-
-def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
-    """Bessel function of the second kind, of order 1; minus infinity at 0, NaN below.
-
-    >>> import pullback as torch
-    >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0]))
-    tensor([   -inf, -0.7812])
-    """
-    return cylinder(_floating(input), "y", 1, out=out)
-
-
-def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
-    """Modified Bessel function of the second kind, of order 0; infinite at 0, NaN below.
-
-    >>> import pullback as torch
-    >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0]))
-    tensor([   inf, 0.4210])
-    """
-    return cylinder(_floating(input), "k", 0, out=out)
-
-
-def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
-    """Modified Bessel function of the second kind, of order 1; infinite at 0, NaN below.
-
-    >>> import pullback as torch
-    >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0]))
-    tensor([   inf, 0.6019])
-    """
-    return cylinder(_floating(input), "k", 1, out=out)
-
-
-def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
-    """``exp(input)`` times :func:`modified_bessel_k0`.
-
-    >>> import pullback as torch
-    >>> torch.special.scaled_modified_bessel_k0(torch.tensor([0.0, 1.0]))
-    tensor([   inf, 1.1445])
-    """
-    return cylinder(_floating(input), "ke", 0, out=out)
-
-
-def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
-    """``exp(input)`` times :func:`modified_bessel_k1`.
-
-    >>> import pullback as torch
-    >>> torch.special.scaled_modified_bessel_k1(torch.tensor([0.0, 1.0]))
-    tensor([   inf, 1.6362])
-    """
-    return cylinder(_floating(input), "ke", 1, out=out)
-
-
-_airy = from_scipy("airy")
-
-
-@op.general(method=False, node="SpecialAiryAiBackward0")
-def derived_airy(input: Tensor, order: int) -> Tensor:
-    """The Airy function Ai (order 0) or its derivative (order 1)."""
-    x = np.minimum(input, 1000)  # where the value is 0; far beyond, scipy would say NaN
-    return np.asarray(_airy(x)[order]).astype(input.dtype, copy=False)
-
-
-def _of_airy(g: Any, input: Any, order: int) -> Any:
-    return g * (input * derived_airy(input, 0) if order else derived_airy(input, 1))  # Ai'' = x Ai, DLMF 9.2
-
-
-derived_airy.vjp(input=_of_airy)
-
-
-def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
-    """Airy function Ai.
-
-    >>> import pullback as torch
-    >>> torch.special.airy_ai(torch.tensor([0.0, 1.0]))
-    tensor([0.3550, 0.1353])
-    """
-    return derived_airy(_floating(input), 0, out=out)
-
 
 # --- sine over its angle ------------------------------------------------------------------------------------
 
@@ -690,159 +490,6 @@ def sinc(input: Tensor) -> Tensor:
 
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))
 
-# --- orthogonal polynomials ---------------------------------------------------------------------------------
-
-
-def polynomial(evaluate: Callable) -> Callable[[Callable], Any]:
-    """Declare a polynomial given as ``evaluate(degree, x)`` on int64 and float64. It gets no derivative."""
-
-    def of(x: Any, n: Any) -> Any:
-        degree = np.trunc(n).astype(np.int64)
-        value = evaluate(np.maximum(degree, 0), np.asarray(x, np.float64))
-        return np.where(degree < 0, 0, value).astype(np.result_type(x, n))
-
-    def declare(stated: Callable) -> Any:
-        call = op.elementwise(stated, by=of, to=FLOATING, method=False)
-        call.vjp()
-        return call
-
-    return declare
-
-
-_chebyt, _chebyu = from_scipy("eval_chebyt"), from_scipy("eval_chebyu")
-
-
-def _chebyv(n: Any, x: Any) -> Any:
-    return _chebyu(n, x) - np.where(n > 0, _chebyu(n - 1, x), 0)
-
-
-def _chebyw(n: Any, x: Any) -> Any:
-    return _chebyu(n, x) + np.where(n > 0, _chebyu(n - 1, x), 0)
-
-
-@polynomial(_chebyt)
-def chebyshev_polynomial_t(input: Tensor, n: Tensor) -> Tensor:
-    """Chebyshev polynomial of the first kind: ``cos(n t)`` of ``input = cos(t)``.
-
-    Args:
-        input: real, or a number.
-        n: the degree, a tensor or a number; rounded to zero. Of negative degree is the polynomial 0.
-
-    >>> import pullback as torch
-    >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.0, 0.5]), 2)
-    tensor([-1.0000, -0.5000])
-    """
-
-
-@polynomial(_chebyu)
-def chebyshev_polynomial_u(input: Tensor, n: Tensor) -> Tensor:
-    """Chebyshev polynomial of the second kind: ``sin((n + 1) t) / sin(t)`` of ``input = cos(t)``.
-
-    >>> import pullback as torch
-    >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.0, 0.5]), 2)
-    tensor([-1.,  0.])
-    """
-
-
-@polynomial(_chebyv)
-def chebyshev_polynomial_v(input: Tensor, n: Tensor) -> Tensor:
-    """Chebyshev polynomial of the third kind: ``cos((n + 1/2) t) / cos(t / 2)`` of ``input = cos(t)``.
-
-    >>> import pullback as torch
-    >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.0, 0.5]), 2)
-    tensor([-1., -1.])
-    """
-
-
-@polynomial(_chebyw)
-def chebyshev_polynomial_w(input: Tensor, n: Tensor) -> Tensor:
-    """Chebyshev polynomial of the fourth kind: ``sin((n + 1/2) t) / sin(t / 2)`` of ``input = cos(t)``.
-
-    >>> import pullback as torch
-    >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.0, 0.5]), 2)
-    tensor([-1.,  1.])
-    """
-
-
-@polynomial(lambda n, x: _chebyt(n, 2 * x - 1))
-def shifted_chebyshev_polynomial_t(input: Tensor, n: Tensor) -> Tensor:
-    """:func:`chebyshev_polynomial_t` of ``2 * input - 1``, for input in ``[0, 1]``.
-
-    >>> import pullback as torch
-    >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([0.5, 0.75]), 2)
-    tensor([-1.0000, -0.5000])
-    """
-
-
-@polynomial(lambda n, x: _chebyu(n, 2 * x - 1))
-def shifted_chebyshev_polynomial_u(input: Tensor, n: Tensor) -> Tensor:
-    """:func:`chebyshev_polynomial_u` of ``2 * input - 1``, for input in ``[0, 1]``.
-
-    >>> import pullback as torch
-    >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([0.5, 0.75]), 2)
-    tensor([-1.,  0.])
-    """
-
-
-@polynomial(lambda n, x: _chebyv(n, 2 * x - 1))
-def shifted_chebyshev_polynomial_v(input: Tensor, n: Tensor) -> Tensor:
-    """:func:`chebyshev_polynomial_v` of ``2 * input - 1``, for input in ``[0, 1]``.
-
-    >>> import pullback as torch
-    >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([0.5, 0.75]), 2)
-    tensor([-1., -1.])
-    """
-
-
-@polynomial(lambda n, x: _chebyw(n, 2 * x - 1))
-def shifted_chebyshev_polynomial_w(input: Tensor, n: Tensor) -> Tensor:
-    """:func:`chebyshev_polynomial_w` of ``2 * input - 1``, for input in ``[0, 1]``.
-
-    >>> import pullback as torch
-    >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([0.5, 0.75]), 2)
-    tensor([-1.,  1.])
-    """
-
-
-@polynomial(from_scipy("eval_hermite"))
-def hermite_polynomial_h(input: Tensor, n: Tensor) -> Tensor:
-    """Hermite polynomial of physics, orthogonal under ``exp(-x * x)``.
-
-    >>> import pullback as torch
-    >>> torch.special.hermite_polynomial_h(torch.tensor([0.0, 1.0]), 2)
-    tensor([-2.,  2.])
-    """
-
-
-@polynomial(from_scipy("eval_hermitenorm"))
-def hermite_polynomial_he(input: Tensor, n: Tensor) -> Tensor:
-    """Hermite polynomial of probability, orthogonal under ``exp(-x * x / 2)``.
-
-    >>> import pullback as torch
-    >>> torch.special.hermite_polynomial_he(torch.tensor([0.0, 1.0]), 2)
-    tensor([-1.,  0.])
-    """
-
-
-@polynomial(from_scipy("eval_laguerre"))
-def laguerre_polynomial_l(input: Tensor, n: Tensor) -> Tensor:
-    """Laguerre polynomial, orthogonal under ``exp(-x)`` on ``x >= 0``.
-
-    >>> import pullback as torch
-    >>> torch.special.laguerre_polynomial_l(torch.tensor([0.0, 1.0]), 2)
-    tensor([ 1.0000, -0.5000])
-    """
-
-
-@polynomial(from_scipy("eval_legendre"))
-def legendre_polynomial_p(input: Tensor, n: Tensor) -> Tensor:
-    """Legendre polynomial, orthogonal on ``[-1, 1]``.
-
-    >>> import pullback as torch
-    >>> torch.special.legendre_polynomial_p(torch.tensor([0.0, 1.0]), 2)
-    tensor([-0.5000,  1.0000])
-    """
-
 
 # In place, the several parts of these two save a copy of the value that gets overwritten.
 op.offer(lambda self, eps=None: writing.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
@@ -851,4 +498,3 @@ op.offer(lambda self, p: writing.assign(self, "mvlgamma_", mvlgamma(self.clone()
 # --- other names --------------------------------------------------------------------------------------------
 
 expit, psi, gammaln, multigammaln, gammainc, gammaincc = sigmoid, digamma, lgamma, mvlgamma, igamma, igammac
-modified_bessel_i0, modified_bessel_i1 = i0, i1

@@ -17,12 +17,12 @@ from ..complaint import noted
 from ..dtypes import OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
+from .choosing import where
 from .complex import conj, imag, is_complex, real
 from .cut import diagonal
 from .join import diag_embed
 from .matmul import matmul
 from .matrix import absent, adjoint, check, check_phase, check_square, converged, identity
-from .pointwise import where
 from .random import randn
 from .reduce import mean
 from .solve import linalg_solve_ex

@@ -17,12 +17,13 @@ from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
+from .choosing import clamp, where
 from .complex import complex, conj, imag, is_complex, real
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import sort
-from .pointwise import clamp, lerp, sqrt, where
+from .pointwise import lerp, sqrt
 from .ranks import at_rank, in_order
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
 from .scatter import along

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.pointwise import maximum
+from ..ops.choosing import maximum
 from ..tensor import Tensor
 from .elementwise import Elementwise, average, blend
 from .optimizer import Options, ParamsT, check_options, check_switches

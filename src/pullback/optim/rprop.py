@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.pointwise import clamp, sign, where
+from ..ops.choosing import clamp, where
+from ..ops.pointwise import sign
 from ..tensor import Tensor
 from .elementwise import Elementwise
 from .optimizer import Options, ParamsT, check_options, number

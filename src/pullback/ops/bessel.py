@@ -1,0 +1,217 @@
+"""Bessel functions, and Airy's, with derivatives by their recurrences (DLMF, chapters 9 and 10); see :mod:`pullback.ops.special`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import op
+from ..tensor import Tensor
+from .pointwise import sign
+from .special import _floating, from_scipy
+
+__all__ = ["i0"]
+__all_special__ = [
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i1", "i1e",
+    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+]  # fmt: skip
+
+# scipy's names for the orders 0, 1 and any; what the functions of the orders below and above count for in the
+# derivative (DLMF 10.6.1, 10.29.1).
+CYLINDERS = {
+    "j": ("j0", "j1", "jv", 0.5, -0.5),
+    "y": ("y0", "y1", "yv", 0.5, -0.5),
+    "i": ("i0", "i1", "iv", 0.5, 0.5),
+    "k": ("k0", "k1", "kv", -0.5, -0.5),
+    "ie": ("i0e", "i1e", "ive", 0.5, 0.5),  # exp(-abs(x)) times i
+    "ke": ("k0e", "k1e", "kve", -0.5, -0.5),  # exp(x) times k
+}
+_of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.values() for name in row[:3]}
+
+
+def _bessel_node(input: Any, kind: str, order: int) -> str:
+    torch_has = {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
+    return torch_has.get(f"{kind}{order}", "SpecialBessel") + "Backward0"
+
+
+@op.general(method=False, node=_bessel_node)
+def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
+    """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
+    names = CYLINDERS[kind]
+    if order < 2:
+        value = _of_order[names[order]](input)
+    else:
+        value = _of_order[names[2]](np.asarray(order, input.dtype), input)
+        if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
+            value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
+    return np.asarray(value).astype(input.dtype, copy=False)
+
+
+def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
+    *_, below, above = CYLINDERS[kind]
+    slope = cylinder(input, kind, order + 1) * (above if order else 2 * above)
+    if order:  # order -1 is, but for the sign, order 1
+        slope = slope + cylinder(input, kind, order - 1) * below
+    if kind == "ie":
+        slope = slope - sign(input) * out
+    elif kind == "ke":
+        slope = slope + out
+    return g * slope
+
+
+cylinder.vjp(input=_of_cylinder)
+
+
+@op.composite(inplace=True)
+def i0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
+
+    >>> import pullback as torch
+    >>> torch.i0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """
+    return cylinder(_floating(input), "i", 0, out=out)
+
+
+def i0e(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(-abs(input)) * i0(input)``.
+
+    >>> import pullback as torch
+    >>> torch.special.i0e(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.4658])
+    """
+    return cylinder(_floating(input), "ie", 0, out=out)
+
+
+def i1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind, of order 1.
+
+    >>> import pullback as torch
+    >>> torch.special.i1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """
+    return cylinder(_floating(input), "i", 1, out=out)
+
+
+def i1e(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(-abs(input)) * i1(input)``.
+
+    >>> import pullback as torch
+    >>> torch.special.i1e(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2079])
+    """
+    return cylinder(_floating(input), "ie", 1, out=out)
+
+
+def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind, of order 0.
+
+    Of this and the following functions PyTorch has no derivatives; here they are.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.7652])
+    """
+    return cylinder(_floating(input), "j", 0, out=out)
+
+
+def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the first kind, of order 1.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.4401])
+    """
+    return cylinder(_floating(input), "j", 1, out=out)
+
+
+def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind, of order 0; minus infinity at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0]))
+    tensor([  -inf, 0.0883])
+    """
+    return cylinder(_floating(input), "y", 0, out=out)
+
+
+def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Bessel function of the second kind, of order 1; minus infinity at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0]))
+    tensor([   -inf, -0.7812])
+    """
+    return cylinder(_floating(input), "y", 1, out=out)
+
+
+def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind, of order 0; infinite at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.4210])
+    """
+    return cylinder(_floating(input), "k", 0, out=out)
+
+
+def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the second kind, of order 1; infinite at 0, NaN below.
+
+    >>> import pullback as torch
+    >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 0.6019])
+    """
+    return cylinder(_floating(input), "k", 1, out=out)
+
+
+def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(input)`` times :func:`modified_bessel_k0`.
+
+    >>> import pullback as torch
+    >>> torch.special.scaled_modified_bessel_k0(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 1.1445])
+    """
+    return cylinder(_floating(input), "ke", 0, out=out)
+
+
+def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+    """``exp(input)`` times :func:`modified_bessel_k1`.
+
+    >>> import pullback as torch
+    >>> torch.special.scaled_modified_bessel_k1(torch.tensor([0.0, 1.0]))
+    tensor([   inf, 1.6362])
+    """
+    return cylinder(_floating(input), "ke", 1, out=out)
+
+
+_airy = from_scipy("airy")
+
+
+@op.general(method=False, node="SpecialAiryAiBackward0")
+def derived_airy(input: Tensor, order: int) -> Tensor:
+    """The Airy function Ai (order 0) or its derivative (order 1)."""
+    x = np.minimum(input, 1000)  # where the value is 0; far beyond, scipy would say NaN
+    return np.asarray(_airy(x)[order]).astype(input.dtype, copy=False)
+
+
+def _of_airy(g: Any, input: Any, order: int) -> Any:
+    return g * (input * derived_airy(input, 0) if order else derived_airy(input, 1))  # Ai'' = x Ai, DLMF 9.2
+
+
+derived_airy.vjp(input=_of_airy)
+
+
+def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+    """Airy function Ai.
+
+    >>> import pullback as torch
+    >>> torch.special.airy_ai(torch.tensor([0.0, 1.0]))
+    tensor([0.3550, 0.1353])
+    """
+    return derived_airy(_floating(input), 0, out=out)
+
+
+modified_bessel_i0, modified_bessel_i1 = i0, i1

@@ -1,0 +1,345 @@
+"""Choices between two numbers: by a condition, by which is larger, by bounds.
+
+Kinks and ties follow PyTorch: ``relu`` has the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient between equal
+arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op, outcome
+from ..dtypes import INTEGRAL, OF_NUMPY
+from ..lift import bottom, unbatched
+from ..tensor import Tensor
+from .compare import isfinite, not_implemented, refusing
+
+__all__ = [
+    "clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
+    "relu", "threshold", "where",
+]  # fmt: skip
+
+ndarray, asarray = np.ndarray, np.asarray
+
+BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
+MANY = 4096  # elements from which masking bits beats NumPy's branches
+
+
+@op.general(method=False, node="WhereBackward0")
+def keep(input: Tensor, mask: np.ndarray) -> Tensor:
+    """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
+    bits = BITS.get(input.dtype.itemsize)
+    if bits is None or input.size < MANY:
+        return np.where(mask, input, input.dtype.type(0))
+    return np.multiply(input.view(bits), mask).view(input.dtype)
+
+
+keep.vjp(input=lambda g, mask: where(mask, g, 0))
+
+
+@op.elementwise(name="where", method=False)
+def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
+    """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
+    if input.__class__ is ndarray is other.__class__ is condition.__class__ and condition.size >= MANY:
+        bits = BITS.get(input.dtype.itemsize)
+        if input.dtype == other.dtype and bits is not None:
+            value = asarray(np.multiply(input.view(bits), condition))
+            rest = np.multiply(other.view(bits), ~condition)
+            return np.bitwise_or(value, rest, value if value.shape == rest.shape else None).view(input.dtype)
+    return np.where(condition, input, other)
+
+
+pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, ``other`` elsewhere; of the condition alone, where it holds.
+
+    Args:
+        condition: bool tensor.
+        input, other: tensors or numbers; all shapes broadcast, types promote.
+
+    Returns:
+        A tensor of the broadcast shape. Of the condition alone: a tuple of index tensors, one a dimension.
+
+    Raises:
+        RuntimeError: if the condition is not of type bool (or, as of old, uint8).
+
+    Gradients go to the chosen argument only; what reaches the other is 0, whatever its value.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
+    (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
+    """
+    if hasattr(condition, "__pullback_op__"):
+        return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
+    mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
+    if input is None:
+        unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
+                  "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
+        mask = bottom(mask)
+        return tuple(outcome.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
+    if mask.dtype.kind != "b":
+        if mask.dtype != np.uint8:
+            given = dtypes.type_name(OF_NUMPY[mask.dtype])
+            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
+                               f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
+        mask = np.not_equal(mask, 0)
+    if out is None and mask.__class__ is ndarray:
+        if other.__class__ is int and other == 0 and _is_inexact(input):
+            return keep(input, mask)
+        if input.__class__ is int and input == 0 and _is_inexact(other):
+            return keep(other, ~mask)
+    if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
+        input = outcome.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
+    return pick(mask, input, other, out=out)
+
+
+def _is_inexact(x: Any) -> bool:
+    array = x._array if isinstance(x, Tensor) else x
+    return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
+
+
+op.offer(lambda self, condition, other: where(condition, self, other), "where")
+
+
+@op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
+def maximum(input: Tensor, other: Tensor) -> Tensor:
+    """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
+
+    >>> import pullback as torch
+    >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
+    tensor([3., 5.])
+    """
+
+
+@op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
+def minimum(input: Tensor, other: Tensor) -> Tensor:
+    """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
+
+    >>> import pullback as torch
+    >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """
+
+
+maximum.vjp(
+    input=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+    other=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+)
+minimum.vjp(
+    input=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+    other=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+)
+
+
+@op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
+
+    >>> import pullback as torch
+    >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
+    tensor([3., 2.])
+    """
+
+
+@op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
+
+    >>> import pullback as torch
+    >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """
+
+
+fmax.vjp(
+    input=lambda g, input, other: where((input >= other) | (other != other), g, 0),
+    other=lambda g, input, other: where((input >= other) | (other != other), 0, g),
+)
+fmin.vjp(
+    input=lambda g, input, other: where((input <= other) | (other != other), g, 0),
+    other=lambda g, input, other: where((input <= other) | (other != other), 0, g),
+)
+
+_real_bounds = refusing("c", "clamp is not supported for complex types")
+
+
+@op.elementwise(name="clamp_min", by=_real_bounds(np.maximum), method=False, node="ClampMinBackward1")
+def at_least(input: Tensor, other: Tensor) -> Tensor: ...
+
+
+@op.elementwise(name="clamp_max", by=_real_bounds(np.minimum), method=False, node="ClampMaxBackward1")
+def at_most(input: Tensor, other: Tensor) -> Tensor: ...
+
+
+at_least.vjp(
+    input=lambda g, input, other: where(input >= other, g, 0),
+    other=lambda g, input, other: where(input < other, g, 0),
+)
+at_most.vjp(
+    input=lambda g, input, other: where(input <= other, g, 0),
+    other=lambda g, input, other: where(input > other, g, 0),
+)
+
+
+@op.composite(inplace=True)
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+    """The larger of the element and ``min``, a number or a tensor; see :func:`clamp`.
+
+    >>> import pullback as torch
+    >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
+    tensor([0., 2.])
+    """
+    return at_least(input, min, out=out)
+
+
+@op.composite(inplace=True)
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+    """The smaller of the element and ``max``, a number or a tensor; see :func:`clamp`.
+
+    >>> import pullback as torch
+    >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
+    tensor([-1.,  0.])
+    """
+    return at_most(input, max, out=out)
+
+
+@op.general(method=False, node="ClampBackward1")
+def between(input: Tensor, min: Any, max: Any) -> Tensor:
+    """Held between two numbers, either of which may be None, in the type of the input."""
+    x = input if min is None else np.maximum(input, min)
+    x = asarray(x if max is None else np.minimum(x, max))
+    return x if x.dtype == input.dtype else x.astype(input.dtype)
+
+
+def _within(x: Any, low: Any, high: Any) -> Any:
+    if low is None or high is None:
+        return x <= high if low is None else x >= low
+    return (x >= low) & (x <= high)
+
+
+between.vjp(input=lambda g, input, min, max: where(_within(input, min, max), g, 0))
+
+
+@op.elementwise(method=False, node="ClampBackward0")
+def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
+    return np.minimum(np.maximum(input, min), max)
+
+
+between_tensors.vjp(
+    input=lambda g, input, min, max: where(_within(input, min, max), g, 0),
+    min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
+    max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
+)
+
+
+@op.composite(inplace=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """Held between ``min`` and ``max``, element by element (to ``max``, where they cross).
+
+    Args:
+        input: real; NaN stays NaN.
+        min, max: numbers or tensors that broadcast; either may be missing. Types promote.
+
+    Raises:
+        RuntimeError: if both bounds are missing.
+        NotImplementedError: for complex input.
+
+    The gradient passes where the element is within the bounds or on them; elsewhere it goes to the bound.
+
+    >>> import pullback as torch
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    x = input._array if isinstance(input, Tensor) else input
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        if min is None or max is None:
+            return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
+        return between_tensors(input, min, max, out=out)
+    if x.dtype.kind in "biu":
+        d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
+        if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
+            limits = dtypes.iinfo(d)
+            min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
+        input = outcome.wrap(x.astype(d.numpy))
+    return between(input, min, max, out=out)
+
+
+@op.elementwise(inplace=True)
+def relu(input: Tensor) -> Tensor:
+    """``max(input, 0)``; NaN stays NaN. Derivative: 1 above 0, and 0 at 0 and below.
+
+    >>> import pullback as torch
+    >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
+    if input.dtype.kind in "bc":
+        if input.dtype.kind == "b":
+            raise RuntimeError("Boolean inputs not supported for relu")
+        raise NotImplementedError("clamp is not supported for complex types")
+    return np.maximum(input, 0)
+
+
+# The second derivative is 0, but it is there: hence the 0 that depends on `out`, when that is recorded.
+relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
+
+
+@op.general(method=False, inplace=True)
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
+
+    >>> import pullback as torch
+    >>> torch.threshold(torch.tensor([0.0, 1.0, 2.0]), 1, 20)
+    tensor([20., 20.,  2.])
+    """
+    if input.dtype.kind in "bc":
+        raise not_implemented("threshold_cpu", input)
+    of_type = input.dtype.type
+    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
+
+
+threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))
+
+
+@op.general(inplace=True)
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Numbers in the place of NaN and infinities.
+
+    Args:
+        nan: for NaN; default 0.
+        posinf, neginf: for infinity and minus infinity; default: the largest and the lowest finite number.
+
+    The gradient is 0 where something was replaced.
+
+    >>> import pullback as torch
+    >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    result = np.array(input, order="C")
+    if result.dtype.kind in "biu":
+        return result
+    parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
+    of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
+    return result
+
+
+nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
+
+
+clip = clamp
+op.offer(Tensor.clamp, "clip")  # type: ignore[attr-defined]
+op.offer(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]
