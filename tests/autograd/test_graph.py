@@ -15,6 +15,8 @@ import pytest
 
 import pullback
 
+from .test_hooks import doubler
+
 
 def leaf(torch: Any, *values: float) -> Any:
     return torch.tensor(values, requires_grad=True)
@@ -152,14 +154,7 @@ def test_batched_seeds_are_checked(torch: Any) -> None:
 
 
 def test_batched_seeds_pass_through_functions_without_a_rule_for_batches(torch: Any) -> None:
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * 2
+    twice = doubler(torch)
 
     class Square(torch.autograd.Function):
         @staticmethod
@@ -171,7 +166,7 @@ def test_batched_seeds_pass_through_functions_without_a_rule_for_batches(torch: 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
             (x,) = ctx.saved_tensors
-            return Twice.apply(g) * x + (torch.rand(2) if ctx.noisy else 0), None
+            return twice(g) * x + (torch.rand(2) if ctx.noisy else 0), None
 
     x = torch.tensor([3.0, 5.0], requires_grad=True)
     (g,) = torch.autograd.grad(Square.apply(x, False), x, torch.eye(2), is_grads_batched=True, create_graph=True)

@@ -13,6 +13,7 @@ from pullback.storage import edge_of
 
 from ..ops.samples import SAMPLES, Sample
 from ..ops.test_rules import as_function
+from .test_hooks import doubler
 
 HERE = {"add", "mul", "tanh", "exp", "sum", "mean", "softmax", "log_softmax", "logsumexp", "matmul", "reshape", "transpose", "permute", "flip",
         "cumsum", "expand", "squeeze", "unsqueeze", "cat", "stack", "tril", "narrow", "where"}  # fmt: skip
@@ -85,22 +86,14 @@ def test_linear_maps(shape: tuple[int, ...], weight: tuple[int, ...]) -> None:
 
 
 def test_hooks_custom_functions_and_complex_numbers_are_left_to_the_general_way() -> None:
-    class Double(pullback.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * 2
-
+    double = doubler(pullback)
     x, seeds = leaf(3), np.eye(3)
     hooked = x * 2
     hooked.register_hook(lambda g: g * 10)
     assert at_once(hooked * 1, [x], seeds, False) is None
-    assert at_once(Double.apply(x), [x], seeds, False) is None
+    assert at_once(double(x), [x], seeds, False) is None
     assert at_once((x * 1j).abs(), [x], seeds, False) is None
-    jacobian = pullback.autograd.functional.jacobian(lambda a: Double.apply(a) * a, x.detach())
+    jacobian = pullback.autograd.functional.jacobian(lambda a: double(a) * a, x.detach())
     assert np.allclose(jacobian, np.diag(4 * x.detach()))
 
 
