@@ -81,6 +81,7 @@ def _load() -> None:
     from . import storage
     from .autograd import engine
     from .op import REGISTRY
+    from .ops import reduce
 
     try:
         from .kernels import objects, operators, walk
@@ -92,10 +93,12 @@ def _load() -> None:
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
         summing, adding = operators.sum_rows(engine.sum_rows), operators.add_row(kernels.add_row)
+        totalling, spreading = operators.total(reduce.total_of, reduce.Summed, *given), operators.spread(REGISTRY["sum_all"].pulls[0])
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
-    engine.walk, engine.keep_usual, engine.sum_rows, kernels.add_row = walking, keeping, summing, adding
+    engine.walk, engine.keep_usual, engine.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
+    REGISTRY["sum_all"].teach((spreading,))
     for name, method in methods.items():
         op, before = REGISTRY[operators.METHODS[name][0]], Tensor.__dict__[name]
         if before is op.operator or before is op.reflected:  # not if it was replaced

@@ -19,6 +19,7 @@ import pullback as torch
 from pullback import nn, outcome, storage
 from pullback.autograd import graph, modes
 from pullback.op import REGISTRY
+from pullback.ops import reduce
 from pullback.tensor import PLAIN, Tensor
 
 pytest.importorskip("llvmlite")
@@ -252,3 +253,44 @@ def test_a_new_rule_is_followed() -> None:
 def test_where_it_cannot_be_had_python_goes_on() -> None:
     text = "import sys; sys.modules['pullback.kernels.objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"
     assert loaded(text) == "function"
+
+def test_totals_are_numpys_to_the_bit() -> None:
+    taken: list[Any] = []
+    total = operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, -np.inf, np.nan])
+    for shape in [(), (0,), (3, 0), (1,), (7,), (8,), (9,), (3, 5), (4, 2, 4), (127,), (2, 64), (129,), (40, 40)]:
+        for dtype in (np.float32, np.float64):
+            for x in (rng.normal(size=shape) * 10.0 ** rng.integers(-5, 5, shape), rng.choice(values, shape), np.full(shape, -0.0)):
+                x = np.asarray(x, dtype)
+                taken.clear()
+                with np.errstate(all="ignore"):
+                    ours, numpys = total(torch.from_numpy(x)), np.asarray(np.add.reduce(x, None))
+                np.testing.assert_array_equal(ours.numpy(), numpys, strict=True)
+                assert np.signbit(ours.numpy()) == np.signbit(numpys) or np.isnan(numpys)
+                assert bool(taken) == (x.size > 128)
+    for other in (torch.ones(3, 4).t(), torch.ones(4)[1:], torch.ones(3, dtype=torch.int64), torch.nn.Parameter(torch.ones(3))):
+        assert total(other).item() == other.numel()
+
+
+def test_a_total_is_recorded_and_pulled_back() -> None:
+    total = operators.total(reduce.sum_all, reduce.Summed, *GIVEN)
+    x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    line = sys._getframe().f_lineno + 1
+    y = total(x)
+    assert y.grad_fn.name() == "SumBackward0" and y.grad_fn.location == (__file__, line) and y.grad_fn.next_functions[0][0].variable is x
+    with torch.no_grad():
+        assert total(x).grad_fn is None
+    assert held(lambda: total(x), x, x._array, x._array.dtype, type(y._fn)) == [0] * 4
+
+
+def test_what_came_in_is_spread_over_the_shape_saved() -> None:
+    op = REGISTRY["sum_all"]
+    spread = operators.spread(op.pull(op.rules["input"], 0))
+    for dtype in (np.float32, np.float64, np.int64, np.complex64):
+        for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:
+            g = np.asarray(2.5, dtype)
+            ours = spread(g, (shape,))
+            np.testing.assert_array_equal(ours, np.full(shape, g), strict=True)
+    g, saved = np.asarray(1.5, np.float32), ((2, 3),)
+    assert held(lambda: spread(g, saved), g, saved, saved[0], g.dtype) == [0, 0, 0, 0]

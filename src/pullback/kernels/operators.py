@@ -23,6 +23,7 @@ from .scalar import OPERATIONS, Scalar, lowered, traced
 SMALL = 1024  # elements, from which the larger kernels take over
 FLAGS = TYPE_OF_ARRAY + 8
 USABLE = 0x1 | 0x100  # NumPy's flags for C order without gaps, and for aligned data
+MOST_DIMENSIONS = 16  # of what is small here
 NEW_ARRAY = 94  # where NumPy's table of functions has PyArray_NewFromDescr
 EXACT = {"argument", "number", "add", "sub", "mul", "div", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
 FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
@@ -172,6 +173,75 @@ class Small(Maker):
         return out
 
 
+class Recorded(Small):
+    """A function of small plain tensors that records what it does, being written.
+
+    Args:
+        name, fallback, params: see :class:`Small`.
+        recording: what recording refers to.
+        plain: the classes of plain tensors.
+        leaf: what ``_fn`` of a leaf holds.
+        modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
+        mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
+        node_types: of the nodes that it makes.
+    """
+
+    def __init__(self, name: str, fallback: Callable, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable,
+                 node_types: Sequence[type], **params: Any) -> None:  # fmt: skip
+        self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
+        known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, modes._local, "grad", "made", True, mark]
+        super().__init__(name, fallback, known, **params)
+
+    def array_of(self, tensor: Value) -> Value:
+        """The array of a plain tensor that is no view."""
+        self.need(self.api("PySet_Contains", self.object(self.plain), self.kind(tensor), returns=I32).equals(1))
+        self.need(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
+        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        self.check_array(array)
+        return array
+
+    def edge_of(self, tensor: Value) -> Value:
+        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
+        return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
+
+    def mode(self, name: str) -> Value:
+        """What the thread's modes say, borrowed: they hold it, or their class does."""
+        value = self.api("PyObject_GetAttr", self.object(self.modes._local), self.object(name))
+        self.drop(value)
+        return value
+
+    def check_modes(self) -> None:
+        """Note whether to record, and to mark what is not recorded."""
+        self.need(self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("special")).equals(self.object(0)))
+        self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
+        with self.when(self.field(self.object(self.modes.silent), object.__basicsize__, I64).differs(0)):  # in some thread recording is off
+            self.on.set(self.mode("grad").equals(self.object(True)))
+            self.marked.set(self.mode("made").differs(self.object(None)))
+
+    def tuple(self, *items: Value) -> Value:
+        made = self.api("PyTuple_New", self.constant(len(items), I64))
+        for i, item in enumerate(items):
+            self.api("PyTuple_SetItem", made, self.constant(i, I64), item, returns=I32)
+        return made
+
+    def result(self, out: Value, edges: Sequence[Value], node_type: Value, saved: Callable[[], Sequence[Value]], operands: Sequence[Value]) -> Value:
+        """A tensor around an array, with its node if there is an edge; ``saved`` makes references of our own."""
+        cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.nothing())
+        edge = self.select(edges[0].differs(none), edges[0], edges[-1])
+
+        def record() -> None:
+            node = self.node(self.recording, node_type, self.tuple(*map(self.own, edges)), self.tuple(*saved()), out, self.api("PyEval_GetFrame"))
+            tensor.set(self.bare(cls, out, node))
+
+        def leave_unrecorded() -> None:
+            tensor.set(self.bare(cls, out, self.own(none)))
+            with self.when(self.marked.get()):
+                self.drop(self.call_object(self.mark, tensor.get(), edge, *operands))
+
+        self.choose(self.on.get() & edge.differs(none), record, leave_unrecorded)
+        return tensor.get()
+
+
 # Operators: the operation's name, and whether the operands stand the other way round.
 METHODS = {"__add__": ("add", False), "__radd__": ("add", False), "__sub__": ("sub", False), "__rsub__": ("sub", True),
            "__mul__": ("mul", False), "__rmul__": ("mul", False), "__truediv__": ("div", False), "__rtruediv__": ("div", True),
@@ -179,82 +249,105 @@ METHODS = {"__add__": ("add", False), "__radd__": ("add", False), "__sub__": ("s
 EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
 
 
-def method(attribute: str, op: Any, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable) -> Any:
+def method(attribute: str, op: Any, *given: Any) -> Any:
     """The method for tensors that is an operator; what is not usual it hands to ``op.operator`` or ``op.reflected``.
 
     Args:
         attribute: the method's name.
         op: the operation, of two operands.
-        plain: the classes of plain tensors.
-        leaf: what ``_fn`` of a leaf holds.
-        modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
-        mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
+        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
     _, reflected = METHODS[attribute]
-    fallback = op.reflected if reflected else op.operator
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
-    cls, local = recording.tensor_class, modes._local
-    known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, local, "grad", "made", True, mark]
-    f = Small(f"operator{attribute}", fallback, known, params=[("self", PTR), ("other", PTR)])
+    f = Recorded(f"operator{attribute}", op.reflected if reflected else op.operator, *given, node_types, params=[("self", PTR), ("other", PTR)])
     x_tensor, other, none = f["self"], f["other"], f.object(None)
-
-    def array_of(tensor: Value) -> Value:
-        """The array of a plain tensor that is no view."""
-        f.need(f.api("PySet_Contains", f.object(plain), f.kind(tensor), returns=I32).equals(1))
-        f.need(f.slot(tensor, cls, "_view").equals(none))
-        array = f.slot(tensor, cls, "_array")
-        f.check_array(array)
-        return array
-
-    def edge_of(tensor: Value) -> Value:
-        fn = f.slot(tensor, cls, "_fn")
-        return f.select(fn.equals(f.object(leaf)), tensor, fn)
-
-    def mode(name: str) -> Value:
-        """What the thread's modes say, borrowed: they hold it, or their class does."""
-        value = f.api("PyObject_GetAttr", f.object(local), f.object(name))
-        f.drop(value)
-        return value
-
-    x = array_of(x_tensor)
+    x = f.array_of(x_tensor)
     n = f.size(x)
-    f.need(f.api("PyDict_GetItem", f.object(modes.__dict__), f.object("special")).equals(f.object(0)))
-    on, marked = f.variable(True, I1), f.variable(False, I1)
-    with f.when(f.field(f.object(modes.silent), object.__basicsize__, I64).differs(0)):  # in some thread recording is off
-        on.set(mode("grad").equals(f.object(True)))
-        marked.set(mode("made").differs(none))
-    is_number, number, y = f.number_or_array(other, x, array_of)
-    e, h = edge_of(x_tensor), f.variable(none)
+    f.check_modes()
+    is_number, number, y = f.number_or_array(other, x, f.array_of)
+    e, h = f.edge_of(x_tensor), f.variable(none)
     with f.when(is_number.equals(0)):
-        h.set(edge_of(other))
+        h.set(f.edge_of(other))
     function = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl)
-    operands = [(x, e, e.differs(none)), (f.select(is_number, other, y), h.get(), h.get().differs(none))]
+    operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
         f.need(is_number)
         operands.reverse()
     out = f.computed((lambda a, b: function(b, a)) if reflected else function, x, n, [(is_number, number, y)], EXPONENTS.get(op.name, ()))
-    tensor = f.variable(f.nothing())
-    (_, _, first), (_, _, second) = operands
-    saving = {1: first, 2: second, 3: first | second}
 
-    def record() -> None:
-        edges, saved = (f.api("PyTuple_New", f.constant(k, I64)) for k in (2, len(op.getters)))
-        for i, (_, edge, _) in enumerate(operands):
-            f.api("PyTuple_SetItem", edges, f.constant(i, I64), f.own(edge), returns=I32)
-        for i, (value, (_, _, users)) in enumerate(zip([v for v, _, _ in operands] + [out], op.getters)):
-            kept = f.select(saving[users], value, none) if users else none
-            f.api("PyTuple_SetItem", saved, f.constant(i, I64), f.own(kept), returns=I32)
-        node_type = f.select(is_number, *map(f.object, node_types))
-        node = f.node(recording, node_type, edges, saved, out, f.api("PyEval_GetFrame"))
-        tensor.set(f.bare(cls, out, node))
+    def saved() -> list[Value]:
+        first, second = (edge.differs(none) for _, edge in operands)
+        saving, values = {1: first, 2: second, 3: first | second}, [*[v for v, _ in operands], out]
+        return [f.own(f.select(saving[users], value, none) if users else none) for value, (_, _, users) in zip(values, op.getters)]
 
-    def leave_unrecorded() -> None:
-        tensor.set(f.bare(cls, out, f.own(none)))
-        with f.when(marked.get()):
-            f.drop(f.call_object(mark, tensor.get(), f.select(e.differs(none), e, h.get()), x_tensor, other))
+    made = f.result(out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other])
+    return native.as_method(f.recording.tensor_class, attribute, f.address(f.end(made, [x_tensor, other])))
 
-    f.choose(on.get() & saving[3], record, leave_unrecorded)
-    return native.as_method(cls, attribute, f.address(f.end(tensor.get(), [x_tensor, other])))
+
+BLOCK = 128  # elements that NumPy sums without splitting them
+
+
+def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
+    """The sum of all elements of a plain tensor, in the order in which NumPy adds them.
+
+    Args:
+        fallback: what takes the tensor where anything is unusual.
+        node_type: of the nodes, whose rule is :func:`spread`.
+        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+    """
+    f = Recorded("total", fallback, *given, [node_type])
+    tensor = f.given(0)
+    x = f.array_of(tensor)
+    n = f.size(x)
+    f.need(n <= BLOCK)
+    f.check_modes()
+    out = f.array(x, 0, f.nothing())
+
+    def compute(type: Type) -> None:
+        data, sum = f.field(x, native.DATA), f.variable(0.0, type)
+        by_eights = n // 8 * 8
+        with f.when(n >= 8):
+            parts = f.variable(f.load(data, type.of(8)))
+            with f.loop(8, by_eights, 8) as at:
+                parts.set(parts.get() + f.load(f.at(data, at, type), type.of(8)))
+            p = [f.lane(parts.get(), k) for k in range(8)]
+            sum.set(((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7])))
+
+        with f.loop(by_eights, n) as at:
+            sum.set(sum.get() + f.load(f.at(data, at, type), type))
+        f.store(sum.get() + 0.0, f.field(out, native.DATA))  # 0, and not -0
+
+    f.by_type(x, compute)
+    made = f.result(out, [f.edge_of(tensor)], f.object(node_type), lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))], [tensor])
+    return native.as_function("total", f.address(f.end(made, [tensor])))
+
+
+def spread(plain: Callable) -> Callable:
+    """The rule of a sum: what came in, in every element of a small array of the shape saved; ``plain`` takes what is not usual."""
+    f = Small("spread", plain, [tuple])
+    g, saved = f.given(0), f.given(1)
+    f.check_array(g)
+    f.need(f.field(g, native.RANK, I32).equals(0))
+    f.size(g)  # checks the type
+    f.need(f.kind(saved).equals(f.object(tuple)))
+    shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
+    rank, n = f.api("PyTuple_Size", shape, returns=I64), f.variable(1, I64)
+    f.need(rank <= MOST_DIMENSIONS)
+    sizes = f.room(MOST_DIMENSIONS, I64)
+    with f.loop(0, rank) as i:
+        size = f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64)
+        f.store(size, f.at(sizes, i, I64))
+        n.set(n.get() * size)
+        f.need(n.get() < SMALL)
+    out = f.array(g, f.convert("trunc", rank, I32), sizes)
+
+    def fill(type: Type) -> None:
+        lanes = native.WIDTH * 8 // type.bits
+        value = f.splat(f.load(f.field(g, native.DATA), type), lanes)
+        f.in_vectors(type, n.get(), lambda at, mask: f.store(value, f.at(f.field(out, native.DATA), at, type), mask))
+
+    f.by_type(g, fill)
+    return native.as_function("spread", f.address(f.end(out, [g, saved])))
 
 
 RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")  # operations whose rules small arrays meet most often

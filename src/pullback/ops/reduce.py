@@ -255,14 +255,19 @@ def sum(
     (tensor(10.), tensor([4., 6.]), tensor([[3.],
             [7.]]))
     """
-    plain = dim is None and dtype is None and out is None and not keepdim and not numpy_names
-    if not plain or modes.special or input.__class__ is not Tensor and input.__class__ not in PLAIN:
-        return _sum(input, dim, keepdim, dtype, out, **numpy_names)
+    if dim is None and dtype is None and out is None and not keepdim and not numpy_names:
+        return total_of(input)
+    return _sum(input, dim, keepdim, dtype, out, **numpy_names)
+
+
+def total_of(input: Tensor) -> Tensor:
+    """The sum of all elements: it closes most losses, and costs as little as elementwise operations do."""
+    if modes.special or input.__class__ not in PLAIN:
+        return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and not x.flags.forc:
         return sum_all(input)
-    # The usual case in full: it closes most losses, and costs as little as elementwise operations do.
     value = asarray(add(x, None))
     e = input._fn
     if input._view is not None:
@@ -274,7 +279,7 @@ def sum(
         if modes.silent and modes._local.made is not None:
             storage.mark(result, e, input)
         return result
-    return outcome.recorded(value, Summed, (e,), (x.shape,), getframe(1))
+    return outcome.recorded(value, Summed, (e,), (x.shape,), getframe(2))
 
 
 def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
