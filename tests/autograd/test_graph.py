@@ -476,3 +476,15 @@ def test_a_leaf_whose_memory_was_away_meanwhile(torch: Any) -> None:
     x.data = kept
     y.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_leaves_are_visited_in_pytorchs_order_only_while_some_have_hooks() -> None:
+    torch, graph = pullback, pullback.autograd.graph
+    before = len(graph.hooked_leaves)
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    x.register_hook(lambda g: None)
+    x.register_hook(lambda g: 2 * g)
+    y.register_post_accumulate_grad_hook(lambda t: None)
+    assert len(graph.hooked_leaves) == before + 2
+    del x, y
+    assert len(graph.hooked_leaves) == before

@@ -4,8 +4,8 @@ Nodes wait in a heap and run by falling sequence number, which visits every cons
 recurses. In first-order differentiation gradients are plain arrays; with ``create_graph=True`` they are tensors
 and the same rules record what they do.
 
-Leaves receive nothing before the whole graph has run, so a backward that fails changes no ``.grad``. Only once
-some leaf has a hook are leaves finished as soon as their last gradient has arrived, as in PyTorch.
+Leaves receive nothing before the whole graph has run, so a backward that fails changes no ``.grad``. Only while
+some leaf has hooks are leaves finished as soon as their last gradient has arrived, as in PyTorch.
 """
 
 from __future__ import annotations

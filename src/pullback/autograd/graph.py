@@ -326,15 +326,26 @@ class TBackward0(Node):
 # The inputs of linear maps (input, weight, bias) in the order in which PyTorch's nodes of these names have them.
 SHOWN_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
 grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
-hooked_leaves = False  # set once any leaf has a hook: from then on the engine visits leaves in PyTorch's order
+hooked_leaves: list[None] = []  # an entry for each leaf with hooks: while there is any, the engine visits leaves in PyTorch's order
+
+
+class LeafHooks(Hooks):
+    """The hooks of a leaf, counted as long as it lives."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        hooked_leaves.append(None)
+
+    def __del__(self) -> None:
+        hooked_leaves.pop()
 
 
 def leaf_hooks(leaf: Any) -> Hooks:
     """The hooks of a leaf, made on first need."""
-    global hooked_leaves
-    hooked_leaves = True
     if leaf._hooks is None:
-        leaf._hooks = Hooks()
+        leaf._hooks = LeafHooks()
     return leaf._hooks
 
 

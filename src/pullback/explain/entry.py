@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd import engine, graph
+from ..autograd import engine
 from ..autograd.entry import _as_tuple, _edge_of_input, _roots
 from ..tensor import Tensor
 from .explanation import Explanation
@@ -63,12 +63,10 @@ def hooks_silent(edges: list[Any]) -> Iterator[None]:
     """Take the hooks off everything behind these edges, for a while."""
     holders = [h for h in [*engine.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
-    before, graph.hooked_leaves = graph.hooked_leaves, False
     for h in holders:
         h._hooks = None
     try:
         yield
     finally:
-        graph.hooked_leaves = before
         for h, value in zip(holders, hooks):
             h._hooks = value
