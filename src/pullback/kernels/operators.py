@@ -178,16 +178,16 @@ class Recorded(Small):
 
     Args:
         name, fallback, params: see :class:`Small`.
+        node_types: of the nodes that it makes.
         recording: what recording refers to.
         plain: the classes of plain tensors.
         leaf: what ``_fn`` of a leaf holds.
         modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
         mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
-        node_types: of the nodes that it makes.
     """
 
-    def __init__(self, name: str, fallback: Callable, recording: Recording, plain: set[type], leaf: Any, modes: ModuleType, mark: Callable,
-                 node_types: Sequence[type], **params: Any) -> None:  # fmt: skip
+    def __init__(self, name: str, fallback: Callable, node_types: Sequence[type], recording: Recording, plain: set[type], leaf: Any,
+                 modes: ModuleType, mark: Callable, **params: Any) -> None:  # fmt: skip
         self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
         known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, modes._local, "grad", "made", True, mark]
         super().__init__(name, fallback, known, **params)
@@ -259,7 +259,7 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     """
     _, reflected = METHODS[attribute]
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
-    f = Recorded(f"operator{attribute}", op.reflected if reflected else op.operator, *given, node_types, params=[("self", PTR), ("other", PTR)])
+    f = Recorded(f"operator{attribute}", op.reflected if reflected else op.operator, node_types, *given, params=[("self", PTR), ("other", PTR)])
     x_tensor, other, none = f["self"], f["other"], f.object(None)
     x = f.array_of(x_tensor)
     n = f.size(x)
@@ -295,7 +295,7 @@ def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
         node_type: of the nodes, whose rule is :func:`spread`.
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
-    f = Recorded("total", fallback, *given, [node_type])
+    f = Recorded("total", fallback, [node_type], *given)
     tensor = f.given(0)
     x = f.array_of(tensor)
     n = f.size(x)
