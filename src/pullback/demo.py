@@ -58,7 +58,7 @@ def perform(path: Path, seed: int) -> Performance:
     """Run a program after ``manual_seed(seed)``, with Pullback as its torch, and watch its backward."""
     import pullback
 
-    from .autograd.engine import observe
+    from .autograd.callbacks import observe
 
     done = Performance(path)
 

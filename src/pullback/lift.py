@@ -352,7 +352,7 @@ def entered(x: Tensor, start: int, *outsides: tuple[Tensor, Callable[[Tensor], T
     for outside, leave in outsides:
         e, number = storage.edge_of(outside), 0
         if e is not None:
-            from .autograd.engine import number_of
+            from .autograd.gradients import number_of
 
             number = number_of(e)
         noted.append((outside, leave, number, start))

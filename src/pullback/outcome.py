@@ -79,7 +79,7 @@ def _load() -> None:
     if not kernels.start():
         return
     from . import storage
-    from .autograd import engine
+    from .autograd import engine, gradients
     from .op import REGISTRY
     from .ops import reduce
 
@@ -92,12 +92,12 @@ def _load() -> None:
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
-        summing, adding = operators.sum_rows(engine.sum_rows), operators.add_row(kernels.add_row)
+        summing, adding = operators.sum_rows(gradients.sum_rows), operators.add_row(kernels.add_row)
         totalling, spreading = operators.total(reduce.total_of, reduce.Summed, *given), operators.spread(REGISTRY["sum_all"].pulls[0])
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
-    engine.walk, engine.keep_usual, engine.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
+    engine.walk, engine.keep_usual, gradients.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
     REGISTRY["sum_all"].teach((spreading,))
     for name, method in methods.items():
         op, before = REGISTRY[operators.METHODS[name][0]], Tensor.__dict__[name]

@@ -24,7 +24,7 @@ from .modes import (
     set_multithreading_enabled,
     zero_times_inf_is_zero,
 )
-from .engine import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
+from .callbacks import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
 from .entry import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  (of the same name as its module: not later)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..complaint import noted
 from ..layers import Layer
-from . import engine, modes
+from . import callbacks, modes
 from .errors import at
 from .graph import Node, clock, line_of, parents, user_frame
 
@@ -43,9 +43,9 @@ def _switch(on: bool, check_nan: bool) -> None:
     if (modes.anomaly > 0) is not on:
         modes.anomaly = clock() if on else 0  # when it began: what was made before is not in full known
     _state.check_nan = check_nan
-    watching = refuse_nan in engine.observers
+    watching = refuse_nan in callbacks.observers
     if (on and check_nan) is not watching:
-        (engine.observers.remove if watching else engine.observers.append)(refuse_nan)
+        (callbacks.observers.remove if watching else callbacks.observers.append)(refuse_nan)
 
 
 class set_detect_anomaly:
@@ -177,11 +177,11 @@ class detect_nan(Layer):
 
     def __enter__(self) -> detect_nan:
         super().__enter__()
-        engine.observers.append(self.after_node)
+        callbacks.observers.append(self.after_node)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        engine.observers.remove(self.after_node)
+        callbacks.observers.remove(self.after_node)
         super().__exit__(*exc)
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:

@@ -16,8 +16,9 @@ from ..outcome import wrap
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor
 from . import modes
-from .engine import as_tensor, keep, run, zeros
+from .engine import run
 from .errors import at
+from .gradients import as_tensor, keep, zeros
 from .graph import GradientEdge, user_frame
 from .modes import enable_grad
 

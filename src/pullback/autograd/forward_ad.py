@@ -21,7 +21,7 @@ from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import Level, Lifted, apply, crossing, entered, held, overwritten, saved_tensors, shown
 from ..tensor import Tensor
-from . import engine, modes
+from . import engine, gradients, modes
 from .graph import LEAF, Output
 
 
@@ -233,7 +233,7 @@ class Forward(Level):
             return zeros_like(x)
         if not dual:
             e = storage.edge_of(x)
-            return x if e is None or engine.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+            return x if e is None or gradients.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
 
         def back(g: Tensor) -> tuple[Any]:
             zero = zeros_like(g)
@@ -322,7 +322,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
         roots = []
         for r, e, t in zip(results, edges, tangents):
             if t is not None and isinstance(r, Tensor):
-                r = engine.fitted(r, e, True, node)
+                r = gradients.fitted(r, e, True, node)
                 end = storage.edge_of(r)
                 if end is not None:
                     roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))

@@ -17,7 +17,7 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..outcome import wrap
 from ..tensor import Tensor
 from . import errors, modes
-from .engine import broadcasts, restored
+from .gradients import broadcasts, restored
 from .graph import FREED, LEAF, USERS, Node, Output, clock, made_here
 from .refusing import guarded, has_intermediate
 from .refusing import once_differentiable as once_differentiable

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..absent import dummy
 from ..layers import Layer
-from . import engine, modes
+from . import callbacks, modes
 
 UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
@@ -255,7 +255,7 @@ class profile(Layer):
         if self.enabled:
             super().__enter__()
             self.thread = threading.get_ident()
-            self.watch = engine.observe(self.after_node, self.backward_begins)
+            self.watch = callbacks.observe(self.after_node, self.backward_begins)
             self.watch.__enter__()
             _running.append(self)
         return self

@@ -18,7 +18,7 @@ from ..ops.convert import cast
 from ..ops.reduce import sum_to
 from ..ops.view import expand, reshape, unsqueeze
 from ..tensor import Tensor
-from . import engine, errors, graph, modes
+from . import engine, errors, gradients, graph, modes, route
 from .entry import shares
 from .graph import FREED, Node
 
@@ -47,7 +47,7 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
             return None
         _add(grads, engine.capture_key(e), g)
         rows = g.shape[0]
-    nodes = engine.reachable([e for e, _ in roots])
+    nodes = route.reachable([e for e, _ in roots])
     useful = _leading_to(ends, nodes)
     for node in reversed(nodes):
         key = (-node._seq, -1)
@@ -137,7 +137,7 @@ def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
     shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e._array.shape, e._array.dtype)
     if a.shape != (rows, *shape):
         extra = a.ndim - 1 - len(shape)
-        if extra < 0 or a.shape[0] != rows or not engine.broadcasts(shape, a.shape[1:]):
+        if extra < 0 or a.shape[0] != rows or not gradients.broadcasts(shape, a.shape[1:]):
             return NOT_HERE
         r = reshape(sum_to(r, (rows, *(1,) * extra, *shape)), (rows, *shape))
     if a.dtype != dtype:

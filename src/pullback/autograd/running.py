@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import engine, modes
+from . import engine, modes, route
 from .graph import AccumulateGrad, Node
 
 _ids = itertools.count().__next__
@@ -85,7 +85,7 @@ def will_execute(node: Any) -> bool:
             return False
     extras = run["extras"]
     if "nodes" not in extras:
-        found = engine.reachable([e for e, _ in run["roots"]])
+        found = route.reachable([e for e, _ in run["roots"]])
         extras["nodes"] = {n._seq for n in found}
         extras["leaves"] = {id(e) for n in found for e in n._edges if e is not None and e._seq == 0}
         extras["leaves"].update(id(e) for e, _ in run["roots"] if e._seq == 0)
@@ -105,9 +105,9 @@ def execution_order() -> list[Any]:
         raise RuntimeError("get_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, "
                            "e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n")
     roots, plan = run["roots"], run["plan"]
-    due = engine.last_consumers(roots, plan)
+    due = route.last_consumers(roots, plan)
     order: list[Any] = []
-    for node in reversed(engine.reachable([e for e, _ in roots])):
+    for node in reversed(route.reachable([e for e, _ in roots])):
         if plan is None or -node._seq in plan.running or -node._seq in plan.catch:
             order.append(node)
             order += [AccumulateGrad.of(leaf) for leaf in due.get(-node._seq, ()) if plan is None or (0, id(leaf)) in plan.live]

@@ -19,7 +19,8 @@ from ..complaint import noted
 from ..outcome import wrap
 from ..tensor import Tensor
 from . import modes
-from .engine import UsersCode, restored, with_history
+from .callbacks import UsersCode
+from .gradients import restored, with_history
 from .graph import FREED, Node
 
 ndarray = np.ndarray

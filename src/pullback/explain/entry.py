@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd import engine
+from ..autograd import callbacks, engine, route
 from ..autograd.entry import _as_tuple, _edge_of_input, _roots
 from ..tensor import Tensor
 from .explanation import Explanation
@@ -52,7 +52,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
     recorded = Pass(1, roots, sys._getframe(1), limited=inputs is not None, shown=False)
     recorded.outputs = [y._array for y in outputs if isinstance(y, Tensor)]
     recorder.passes.append(recorded)
-    with engine.observe(recorded.note), hooks_silent([e for e, _ in roots]):
+    with callbacks.observe(recorded.note), hooks_silent([e for e, _ in roots]):
         engine.run(roots, retain=True, create=False, wanted=wanted, accumulate=False)
     recorded.finish()
     return Explanation(recorder, recorded)
@@ -61,7 +61,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
 @contextmanager
 def hooks_silent(edges: list[Any]) -> Iterator[None]:
     """Take the hooks off everything behind these edges, for a while."""
-    holders = [h for h in [*engine.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
+    holders = [h for h in [*route.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
     for h in holders:
         h._hooks = None

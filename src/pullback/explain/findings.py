@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.engine import capture_key, reachable
 from ..autograd.errors import at
 from ..autograd.graph import Node
+from ..autograd.route import capture_key, reachable
 from ..storage import write_since
 from .measure import all_finite
 from .record import Finding, Step

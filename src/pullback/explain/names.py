@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from ..autograd.engine import capture_key
 from ..autograd.graph import Node
+from ..autograd.route import capture_key
 from ..storage import edge_of
 from ..tensor import Tensor
 from .recorder import Call, Pass

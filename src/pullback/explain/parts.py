@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.engine import capture_key, plus
+from ..autograd.gradients import plus
 from ..autograd.graph import GradientEdge, Node, line_of
+from ..autograd.route import capture_key
 from ..storage import edge_of
 from ..tensor import Tensor
 from .formulas import argument, formulas, kind

@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from ..autograd import graph, modes
-from ..autograd.engine import number_of, observe, plus, reachable
+from ..autograd.callbacks import observe
+from ..autograd.gradients import number_of, plus
 from ..autograd.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
+from ..autograd.route import reachable
 from ..coo import Coo
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor

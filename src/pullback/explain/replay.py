@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.engine import capture_key, fit_all, plus
 from ..autograd.errors import at
+from ..autograd.gradients import fit_all, plus
+from ..autograd.route import capture_key
 from ..complaint import noted
 from ..coo import Coo
 from ..lift import Lifted
 from ..storage import write_since
 from .recorder import Pass, Turn
 
-Key = tuple[int, int]  # identifies where a gradient arrives: see engine.capture_key
+Key = tuple[int, int]  # identifies where a gradient arrives: see route.capture_key
 
 
 def key_of(e: Any) -> Key:

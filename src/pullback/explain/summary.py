@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.engine import number_of, reachable
+from ..autograd.gradients import number_of
 from ..autograd.graph import Node, clock
 from ..autograd.modes import enable_grad
+from ..autograd.route import reachable
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, storage
-from ..autograd import engine, modes
+from ..autograd import gradients, modes
 from ..complaint import explained
 from ..lift import Level, Lifted, crossing, entered, held, overwritten, shown
 from ..ops.join import cat, stack
@@ -286,7 +286,7 @@ class Batch(Level):
     def shared(self, x: Tensor) -> Tensor:
         """Something that all examples share and that may have been made inside, for use outside."""
         e = storage.edge_of(x)
-        return x if e is None or engine.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+        return x if e is None or gradients.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
 
 
 class BatchOfSeeds(Batch):
