@@ -27,6 +27,7 @@ from ..autograd.gradients import number_of, plus
 from ..autograd.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
 from ..autograd.route import reachable
 from ..coo import Coo
+from ..nn import Module
 from ..storage import edge_of, owner_of
 from ..tensor import Tensor
 
@@ -244,14 +245,6 @@ def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
     """The tensors with a history, leaves and modules that a program's variables hold, by name; inner frames first."""
-    from ..nn import Module
-
-    found: dict[str, Any] = {}
-
-    def take(name: str, value: Any) -> None:
-        if isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module):
-            found.setdefault(name, value)
-
     spaces: dict[int, Any] = {}
     seen = 0
     while frame is not None and seen < FRAMES:
@@ -262,23 +255,28 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if frame.f_back is None or frame.f_back.f_globals is not frame.f_globals:
                 spaces[id(frame.f_globals)] = frame.f_globals
         frame = frame.f_back
+    found: dict[str, Any] = {}
     for space in spaces.values():
         for name, value in [entry for entry in space.copy().items() if entry[1].__class__ not in PLAIN]:
-            kind = value.__class__
-            if kind is list or kind is tuple:
-                if len(value) <= ITEMS:
-                    for i, item in enumerate(value):
-                        take(f"{name}[{i}]", item)
-            elif kind is dict:
-                if len(value) <= ITEMS and not name.startswith("__"):
-                    for key, item in value.items():
-                        take(f"{name}[{key!r}]", item)
-            elif name == "self" and not isinstance(value, (Tensor, Module)):
-                for key, item in list(getattr(value, "__dict__", {}).items()):
-                    take(f"self.{key}", item)
-            else:
-                take(name, value)
+            for full_name, item in held_by(name, value):
+                found.setdefault(full_name, item)
     return found
+
+
+def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What a variable holds of tensors with a history, leaves and modules, with their names."""
+    kind = value.__class__
+    if kind is list or kind is tuple:
+        return [(f"{name}[{i}]", item) for i, item in enumerate(value) if is_followed(item)] if len(value) <= ITEMS else []
+    if kind is dict:
+        return [(f"{name}[{key!r}]", item) for key, item in value.items() if is_followed(item)] if len(value) <= ITEMS else []
+    if name == "self" and not isinstance(value, (Tensor, Module)):
+        return [(f"self.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)]
+    return [(name, value)] if is_followed(value) else []
+
+
+def is_followed(value: Any) -> bool:
+    return value.__class__ not in PLAIN and (isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module))
 
 
 class Recorder:
