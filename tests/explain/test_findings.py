@@ -88,13 +88,18 @@ def test_exploding():
     assert kinds(deep(torch.randn(4, 8)).sum().explain()) == ["exploding"]
 
 
-def test_dead_relus():
+@pytest.mark.parametrize("kin", [torch.relu, F.relu6, F.hardtanh, lambda x: x.clamp(min=0), lambda x: F.threshold(x, 0.0, 0.0)])
+@pytest.mark.parametrize("bias", [-100, 100])
+def test_dead_relus(kin, bias):
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    first, last = nn.Linear(4, 8), nn.Linear(8, 1)
     with torch.no_grad():
-        net[0].bias[:5] = -100
-    (found,) = net(torch.randn(32, 4)).sum().explain().findings
-    assert found.kind == "dead-relu" and "5 of 8 units are 0 for all 32 rows" in found.text
+        first.bias[:5] = bias
+    found = last(kin(first(torch.randn(32, 4)))).sum().explain().findings
+    if bias < 0 or kin in (F.relu6, F.hardtanh):
+        assert found[0].kind == "dead-relu" and "5 of 8 units are cut off for all 32 rows" in found[0].text
+    else:
+        assert not found
 
 
 def test_dead_channels():
@@ -110,6 +115,20 @@ def test_saturated(f):
     x = (torch.arange(20.0).reshape(4, 5) - 10).requires_grad_()
     assert kinds((f(x * 50)).sum().explain()) == ["saturated"]
     assert kinds((f(x * 0.01)).sum().explain()) == []
+
+
+def test_nan_in_a_loss_that_no_variable_holds():
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    with torch.explain() as e:
+        torch.log(x).sum().backward()
+    assert "makes nan first in Log" in e.findings[0].text and "input = -1" in e.findings[0].text
+    with torch.explain() as e:
+        (x + torch.tensor([1.0, float("nan")])).sum().backward()
+    assert e.findings[0].kind == "nan" and "came with a constant" in e.findings[0].text
+    grads = []
+    with torch.explain() as e:
+        grads += torch.autograd.grad(torch.log(x).sum(), x)
+    assert kinds(e) == ["nan"]
 
 
 def test_nan_made_by_the_backward_pass():

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..autograd import callbacks, engine, route
 from ..autograd.entry import _as_tuple, _edge_of_input, _roots
-from ..tensor import Tensor
 from .explanation import Explanation
 from .recorder import Pass, Recorder, leaves_behind
 
@@ -49,8 +48,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
     outputs = _as_tuple(output)
     roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
     wanted = list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
-    recorded = Pass(1, roots, sys._getframe(1), limited=inputs is not None, shown=False)
-    recorded.outputs = [y._array for y in outputs if isinstance(y, Tensor)]
+    recorded = Pass(1, roots, sys._getframe(), limited=inputs is not None, shown=False)
     recorder.passes.append(recorded)
     with callbacks.observe(recorded.note), hooks_silent([e for e, _ in roots]):
         engine.run(roots, retain=True, create=False, wanted=wanted, accumulate=False)

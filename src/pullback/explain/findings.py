@@ -18,7 +18,7 @@ from ..autograd.route import capture_key, reachable
 from ..storage import write_since
 from .measure import all_finite
 from .record import Finding, Step
-from .recorder import Turn, array_of
+from .recorder import Turn
 from .replay import dense
 
 if TYPE_CHECKING:
@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
-DEAD = 0.25  # the share of units of a ReLU that have to be 0 for a whole batch,
+DEAD = 0.25  # the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch,
 BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: out * (1 - out), "tanh": lambda out: 1 - out * out}
+PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
+    "relu": lambda input, out: out > 0,
+    "hardtanh": lambda input, low, high: (input > low) & (input < high),
+    "between": lambda input, min, max: (min is None or input >= min) & (max is None or input <= max),
+    "threshold": lambda input, threshold: input > threshold,
+}
 LISTED = 6  # how many names a finding lists
 
 Check = Callable[["Parts"], Iterator[Finding]]
@@ -81,22 +87,23 @@ def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
 
 
 def dead_relus(parts: Parts) -> Iterator[Finding]:
-    """ReLUs with units that are 0 for every row of the batch: the channels of a convolution, or the last of ``(rows, ..., units)``."""
-    for step, turn in of_operation(parts, "relu"):
-        out = saved(turn, "out")
-        if out is None or out.ndim < 2 or not out.size:
-            continue
-        axis = 1 if out.ndim == 4 or of_channels(turn) else out.ndim - 1
-        rest = tuple(i for i in range(out.ndim) if i != axis)
-        rows = out.size // out.shape[axis]
-        if rows < BATCH:
-            continue
-        dead = int((~np.any(out > 0, axis=rest)).sum())
-        if dead >= DEAD * out.shape[axis]:
-            units, places = ("channels", "positions") if axis == 1 and out.ndim > 2 else ("units", "rows")
-            text = (f"{dead} of {out.shape[axis]} {units} are 0 for all {rows} {places} after "
-                    f"{whose(step)}: no gradient passes them.")  # fmt: skip
-            yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
+    """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of ``(rows, ..., units)``."""
+    for name, passing in PASSING.items():
+        for step, turn in of_operation(parts, name):
+            plain = turn.saved and all(v is None or isinstance(v, (np.ndarray, int, float)) for v in turn.saved)
+            if not plain or len(step.shape) < 2 or not math.prod(step.shape):
+                continue
+            axis = 1 if len(step.shape) == 4 or of_channels(turn) else len(step.shape) - 1
+            count = step.shape[axis]
+            rows = math.prod(step.shape) // count
+            if rows < BATCH:
+                continue
+            through = passing(*turn.saved)
+            dead = count - int(np.any(through, axis=tuple(i for i in range(through.ndim) if i != axis)).sum())
+            if dead >= DEAD * count:
+                units, places = ("channels", "positions") if axis == 1 and through.ndim > 2 else ("units", "rows")
+                text = f"{dead} of {count} {units} are cut off for all {rows} {places} by {whose(step)}: no gradient passes them."
+                yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
 
 
 def of_channels(turn: Turn) -> bool:
@@ -181,7 +188,7 @@ def origin_of_nan(parts: Parts) -> Iterator[Finding]:
     Infinities of the forward pass may be meant (a mask before a softmax): they count only if gradients are not finite.
     """
     bad = lambda v: v is not None and (v.nan or v.inf)  # noqa: E731
-    broken = any(map(bad, parts.measured.values())) or not all_finite(outputs(parts))
+    broken = any(map(bad, parts.measured.values())) or not all_finite(parts.pass_.outputs)
     if broken or not all_finite(v for turn in parts.turns for v in turn.saved):
         forward = first_in_forward(parts, np.isfinite if broken else lambda v: ~np.isnan(v))
         if forward is not None:
@@ -198,14 +205,11 @@ def origin_of_nan(parts: Parts) -> Iterator[Finding]:
                 f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}.")  # fmt: skip
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
         return
-
-
-def outputs(parts: Parts) -> Iterator[Any]:
-    """The values of the outputs, where they were given or variables hold them."""
-    yield from parts.pass_.outputs
-    for name, value in parts.pass_.variables.items():
-        if any(root.name == name for root in parts.roots):
-            yield array_of(value)
+    if parts.steps and any(np.isnan(array).any() for array in parts.pass_.outputs if isinstance(array, np.ndarray)):
+        step = parts.steps[0]
+        text = (f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it came with a "
+                "constant, through operations that keep nothing for their rules.")  # fmt: skip
+        yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
 
 
 def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:

@@ -90,7 +90,7 @@ class Pass:
         start, end: the clock when it began and ended.
         complete: whether it ran to its end.
         shown: whether the program gets to see what is computed.
-        outputs: the values of the roots, where those are known.
+        outputs: the values of the roots, where their tensors are known.
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
 
@@ -100,7 +100,7 @@ class Pass:
         self.turns: list[Turn] = []
         self.leaves: dict[Any, tuple[Any, float]] = {}
         self.inside: list[Pass] = []
-        self.outputs: list[Any] = []
+        self.outputs = outputs_known_to(frame)
         frame = user_frame(frame)
         self._code, self._lasti = instruction(frame)
         self.variables = variables_in(frame)
@@ -207,6 +207,17 @@ class Copies:
         if key not in self._made:
             self._made[key] = array.copy("K")
         return self._made[key]
+
+
+def outputs_known_to(frame: FrameType | None) -> list[Any]:
+    """The values of what backward was called on: the engine is given edges alone, but one of its callers has the tensors."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        names = frame.f_locals
+        outputs = names.get("outs", names.get("outputs", (names.get("self"),)))
+        if found := [y._array for y in outputs if isinstance(y, Tensor)]:
+            return found
+        frame = frame.f_back
+    return []
 
 
 def shows(e: Any) -> bool:
