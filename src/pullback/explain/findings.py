@@ -34,7 +34,7 @@ SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: 
 PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
     "relu": lambda input, out: out > 0,
     "hardtanh": lambda input, low, high: (input > low) & (input < high),
-    "between": lambda input, min, max: (min is None or input >= min) & (max is None or input <= max),
+    "between": lambda input, min, max: (input >= (-math.inf if min is None else min)) & (input <= (math.inf if max is None else max)),
     "threshold": lambda input, threshold: input > threshold,
 }
 LISTED = 6  # how many names a finding lists
