@@ -182,8 +182,9 @@ def test_singular_matrices_are_refused() -> None:
     for f in (linalg.inv, lambda A: linalg.solve(A, A), pullback.inverse):
         with pytest.raises(linalg.LinAlgError, match="singular"):
             f(singular)
-    with pytest.raises(linalg.LinAlgError, match="not positive-definite"):
+    with pytest.raises(linalg.LinAlgError, match="not positive-definite") as refusal:
         linalg.cholesky(-pullback.eye(2))
+    assert f"{refusal.type.__module__}.{refusal.type.__qualname__}" == "torch._C._LinAlgError"
     assert linalg.inv_ex(singular).info.tolist() == [1, 1]
     assert linalg.cholesky_ex(-pullback.eye(2)).info.item() == 1
     assert linalg.det(singular).tolist() == [0.0, 0.0]
