@@ -34,7 +34,7 @@ def test_what_only_asks_seeds_or_empties_does_nothing():
     torch.cuda.reset_peak_memory_stats()
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated(0) == 0
     assert torch.cuda.get_rng_state_all() == [] and torch.cuda.set_rng_state_all([]) is None
-    assert not torch.cuda.is_bf16_supported() and not torch.cuda.is_initialized()
+    assert not torch.cuda.is_bf16_supported() and not torch.cuda.is_initialized() and not torch.cuda._initialized
     with torch.cuda.device(0), torch.cuda.stream(None):
         assert torch.rand(1).item() == pytest.approx(0.49625658988952637)
 
@@ -436,6 +436,14 @@ def test_the_test_case():
 # --- what libraries ask for at import, or of private names ---------------------------------------------------
 
 
+def test_assertions_on_a_device():
+    torch._assert_async(torch.tensor([2]))
+    with pytest.raises(RuntimeError, match="nonzero value, but got zero"):
+        torch._assert_async(torch.tensor(0))
+    with pytest.raises(RuntimeError, match="empty batch"):
+        torch._assert_async(torch.tensor(False), "empty batch")
+
+
 def test_one_process_alone():
     dist = torch.distributed
     assert not (dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo"))
@@ -444,7 +452,9 @@ def test_one_process_alone():
     for ask in (dist.get_rank, dist.barrier, lambda: dist.all_reduce(torch.ones(1)), lambda: torch.nn.parallel.DistributedDataParallel(None)):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
-    assert not isinstance(torch.nn.Linear(1, 1), torch.nn.parallel.DistributedDataParallel)
+    fsdp = importlib.import_module("pullback.distributed.fsdp")
+    kinds = torch.nn.parallel.DistributedDataParallel, fsdp.FullyShardedDataParallel, fsdp.FSDPModule
+    assert not isinstance(torch.nn.Linear(1, 1), kinds)
 
 
 def test_compiled_modules_are_known():

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pullback
 from pullback.streams import generator as module
 from pullback.streams import rejection
 from pullback.streams.generator import Generator
@@ -275,6 +276,16 @@ def shuffled_by_hand(words, n):
         j = i + word % (n - i)
         order[i], order[j] = order[j], order[i]
     return order
+
+
+def test_integers_from_zero():
+    """The lower end has a default, by keyword as by position."""
+    draws = []
+    for draw in (lambda: pullback.randint(0, 9, (4,)), lambda: pullback.randint(high=9, size=(4,)),
+                 lambda: pullback.randint_like(pullback.zeros(4, dtype=pullback.int64), high=9)):  # fmt: skip
+        pullback.manual_seed(0)
+        draws.append(draw().tolist())
+    assert draws == [draws[0]] * 3
 
 
 @given(st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), min_size=1, max_size=60))

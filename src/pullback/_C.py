@@ -15,6 +15,7 @@ from .autograd.refusing import error_node
 from .autograd.saved import SavedTensor, packed
 from .device import check_device, device
 from .dtypes import dtype
+from .ops.matrix import LinAlgError
 from .overrides import DisableTorchFunction as DisableTorchFunction
 from .overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tensor import Tensor
@@ -28,6 +29,7 @@ _is_fwd_grad_enabled = forward_ad._is_fwd_grad_enabled
 is_grad_enabled = modes.is_grad_enabled
 is_inference_mode_enabled = modes.is_inference_mode_enabled
 has_lapack = True
+_LinAlgError = LinAlgError
 
 
 def _set_fwd_grad_enabled(enabled: bool) -> None:

@@ -147,6 +147,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         HalfTensor IntTensor LongTensor ShortTensor""",
     "ops.memory": "TypedStorage UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "ops.create": "_assert_async",
     "printing": "set_printoptions",
     "pt.stream": "PyTorchFileReader",
     "run": "install uninstall",

@@ -45,7 +45,7 @@ class StreamContext(NothingToSelect):
 
 stream = StreamContext
 default_generators: tuple[()] = ()
-has_half = has_magma = False
+has_half = has_magma = _initialized = False
 
 
 def is_available() -> bool:

@@ -608,6 +608,12 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+def _assert_async(input: Tensor, message: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise RuntimeError if the one element is 0; there is no other device on which that could happen later."""
+    if not input:
+        raise RuntimeError(message)
+
+
 def get_device(input: Tensor) -> int:
     """The number of the tensor's device: -1, the CPU."""
     return -1

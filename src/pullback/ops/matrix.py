@@ -35,6 +35,10 @@ class LinAlgError(RuntimeError):
     singular
     """
 
+    __module__ = "torch._C"
+
+
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as tracebacks and logs of PyTorch's show it
 
 # --- checks -----------------------------------------------------------------------------------------------------
 

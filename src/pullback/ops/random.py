@@ -136,7 +136,7 @@ def _like(sampler: Any, name: str, in_place: str) -> Any:
 rand_like, randn_like = _like(rand, "rand_like", "uniform_"), _like(randn, "randn_like", "normal_")
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
+def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Integers in [low, high), of type int64 unless told otherwise; ``randint(high, size)`` starts at 0.
 
@@ -159,7 +159,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Streams 
     return t if out is None else write_out(out, t)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
     """Like :func:`randint`, in ``input``'s shape and type."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, input._array.shape, dtype=input.dtype if dtype is None else dtype)

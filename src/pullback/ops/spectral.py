@@ -61,7 +61,7 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     Raises:
         LinAlgError: if the algorithm does not converge.
 
-    Derivative: as if all elements of the input counted; NaN for vectors where eigenvalues coincide.
+    Derivative: Hermitian, with both triangles counted; NaN for vectors where eigenvalues coincide.
 
     >>> import pullback as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -79,7 +79,9 @@ def _of_eigh(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     inner = adjoint(V) @ g_V
     if is_complex(inner):
         check_phase(imag(diagonal(inner, 0, -2, -1)), "linalg_eigh_backward", "eigenvectors")
-    inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), inner / differences(L))
+    # Eigenvectors move only by rotations, whose generators are skew-Hermitian: the rest of the cotangent moves nothing.
+    turn = (inner - adjoint(inner)) / 2
+    inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), turn / differences(L))
     return (V @ inner @ adjoint(V),)
 
 

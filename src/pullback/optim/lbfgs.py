@@ -281,3 +281,24 @@ def _minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
     d2 = square.sqrt()
     t = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
     return min(max(t, lowest), highest)
+
+
+def _strong_wolfe(
+    obj_func: Callable[..., tuple[float, Tensor]], x: Any, t: Any, d: Tensor, f: float, g: Tensor, gtd: Any,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, Any, int]:  # fmt: skip
+    """The line search as a function, as libraries of optimizers import it: the loss, the gradient, the step and the calls."""
+
+    def at(t: Any) -> Point:
+        loss, gradient = obj_func(x, t, d)
+        return Point(t, loss, gradient, gradient.dot(d))
+
+    search = StrongWolfe(at, Point(0, f, g, gtd), max_ls)
+    search.c1, search.c2, search.tolerance = c1, c2, tolerance_change
+    t, loss, gradient, _ = search(t, d.abs().max())
+    return loss, gradient, t, search.calls
+
+
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None) -> Any:
+    """Where the cubic through two points with slopes is least, between them or the bounds."""
+    return _minimum(Point(x1, f1, g1, g1), Point(x2, f2, g2, g2), bounds)
