@@ -10,10 +10,12 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import ndtr, zeta
 
 import pullback as torch
 import pullback.special as special
 from pullback.autograd import grad, gradcheck, gradgradcheck
+from pullback.ops.choosing import either
 
 inf, nan = math.inf, math.nan
 
@@ -119,12 +121,45 @@ def test_logaddexp_of_equal_infinities() -> None:
         assert not grad(ga.sum(), a)[0].isnan().any()
 
 
-def test_large_logaddexp_is_the_same_function() -> None:
+SPECIAL = np.array([0.0, -0.0, 1, inf, -inf, nan, 3, 1000, -1000, 1e-3, 5e-324, -5e-324])
+
+
+@pytest.mark.parametrize("name", ("logaddexp", "logaddexp2", "nextafter"))
+def test_large_arrays_have_the_same_function(name: str) -> None:
     """From some size on another formula computes it."""
-    values = np.array([0.0, -0.0, 1, inf, -inf, nan, 3, 1000, -1000, 1e-3])
-    a, b = (v.ravel() for v in np.meshgrid(np.tile(values, 5), values))
-    big = torch.logaddexp(torch.from_numpy(np.tile(a, 3)), torch.from_numpy(np.tile(b, 3))).numpy()
-    check(big, np.tile(np.logaddexp(a, b), 3))
+    a, b = (np.tile(v.ravel(), 4) for v in np.meshgrid(SPECIAL, SPECIAL))
+    big = getattr(torch, name)(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    check(big, getattr(np, name)(a, b), rtol=1e-15)
+    assert name != "nextafter" or (np.signbit(big) == np.signbit(np.nextafter(a, b))).all()
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.complex64, np.complex128))
+def test_large_choices_are_exact(dtype: Any) -> None:
+    """Bits of NaN and of zeros arrive as they are, for arrays, rows and numbers."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.choice(SPECIAL, (20, 500)).astype(dtype) for _ in range(2))
+    mask = rng.random(x.shape) < 0.5
+    pairs: list[Any] = [(x, y), (x, y[0]), (x[0], y), (x[0], y[1]), (x.T.copy().T, y)]
+    for a, b in pairs + ([(x, 2.5), (-1, y), (dtype(3), y)] if x.dtype.kind == "f" else []):
+        got = either(mask, a, b)
+        assert got.dtype == dtype and got.tobytes() == np.ascontiguousarray(np.where(mask, a, b)).tobytes()
+    assert either(mask, np.ones(mask.shape, np.int64), 0.5).dtype == np.float64
+
+
+def test_large_arrays_have_the_normal_distribution() -> None:
+    """Within a few units in the last place down to the least number, and of NaN and infinities, too."""
+    x = np.concatenate([np.linspace(-15, 8, 300_001), [nan, inf, -inf]]).astype(np.float32)
+    got, exact = special.ndtr(torch.from_numpy(x)).numpy(), ndtr(x.astype(np.float64))
+    assert np.isnan(got[-3]) and got[-2:].tolist() == [1, 0]
+    check(got[:-3], exact[:-3], rtol=4e-7, atol=3e-45)
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_large_polygamma(n: int) -> None:
+    x = np.concatenate([np.geomspace(1e-3, 1e3, 2000), [inf, nan, 0.0]])
+    for a in (x, np.append(x, -0.5)):  # of numbers below 0 it is another sum
+        expected = (-1.0) ** (n + 1) * math.factorial(n) * zeta(n + 1.0, a)
+        check(torch.polygamma(n, torch.from_numpy(a)).numpy(), expected, rtol=2e-15)
 
 
 @pytest.mark.parametrize("order", range(6))

@@ -27,6 +27,23 @@ BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
+def either(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, by exchanging bits where there is much: a branch that guesses wrong costs more."""
+    if condition.__class__ is ndarray and condition.size >= MANY:
+        if y.__class__ in (float, int) and x.__class__ is ndarray and x.dtype.kind == "f":
+            y = x.dtype.type(y)
+        elif x.__class__ in (float, int) and y.__class__ is ndarray and y.dtype.kind == "f":
+            x = y.dtype.type(x)
+        if isinstance(x, (ndarray, np.generic)) and isinstance(y, (ndarray, np.generic)) and x.dtype == y.dtype:
+            bits = BITS.get(x.dtype.itemsize)
+            if bits is not None:
+                y = y.view(bits)
+                apart = asarray(np.bitwise_xor(x.view(bits), y))
+                chosen = asarray(np.multiply(apart, condition, apart if apart.shape == condition.shape else None))
+                return np.bitwise_xor(chosen, y, chosen).view(x.dtype)
+    return np.where(condition, x, y)
+
+
 @op.general(method=False, node="WhereBackward0")
 def keep(input: Tensor, mask: np.ndarray) -> Tensor:
     """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
@@ -42,13 +59,7 @@ keep.vjp(input=lambda g, mask: where(mask, g, 0))
 @op.elementwise(name="where", method=False)
 def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
-    if input.__class__ is ndarray is other.__class__ is condition.__class__ and condition.size >= MANY:
-        bits = BITS.get(input.dtype.itemsize)
-        if input.dtype == other.dtype and bits is not None:
-            value = asarray(np.multiply(input.view(bits), condition))
-            rest = np.multiply(other.view(bits), ~condition)
-            return np.bitwise_or(value, rest, value if value.shape == rest.shape else None).view(input.dtype)
-    return np.where(condition, input, other)
+    return either(condition, input, other)
 
 
 pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
@@ -303,7 +314,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
     of_type = input.dtype.type
-    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
+    return either(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
 
 threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))

@@ -9,16 +9,18 @@ function of its own instead.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import dtypes, kernels, op, outcome, writing
 from ..dtypes import FLOATING
 from ..tensor import Tensor
-from .choosing import clamp, where
+from .choosing import clamp, either, where
 from .compare import not_implemented, refusing
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
 
@@ -163,7 +165,38 @@ erfcx.vjp(input=_of_erfcx)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
-@op.elementwise(by=from_scipy("ndtr"), to=FLOATING, method=False, node="SpecialNdtrBackward0")
+_ndtr = from_scipy("ndtr")
+# Between these the function is neither 0 nor 1 in float32; so many points lie on every unit.
+NDTR_FROM, NDTR_TO, NDTR_POINTS = -14.5, 6.0, 1024
+
+
+@functools.cache
+def _ndtr_table() -> np.ndarray:
+    """Values, as real parts, and what the slope makes of the way to the next point, as imaginary parts: one look for both."""
+    x = np.arange(NDTR_FROM * NDTR_POINTS, NDTR_TO * NDTR_POINTS + 1) / NDTR_POINTS
+    return (_ndtr(x) + 1j * np.exp(-0.5 * x * x) / (SQRT_2PI * NDTR_POINTS)).astype(np.complex64)
+
+
+def _ndtr_of(x: Any) -> Any:
+    if x.dtype != np.float32 or x.size < 4096:
+        return _ndtr(x)
+    held = np.clip(x, NDTR_FROM, NDTR_TO)
+    way = held * NDTR_POINTS
+    nearest = np.rint(way)
+    way -= nearest
+    nearest -= NDTR_FROM * NDTR_POINTS
+    with np.errstate(invalid="ignore"):  # NaN: any index will do
+        there = _ndtr_table().take(nearest.astype(np.int64), mode="clip")
+    held *= way  # the second derivative is -x times the first
+    held *= -0.5 / NDTR_POINTS
+    held += 1
+    way *= held
+    way *= there.imag
+    way += there.real
+    return way
+
+
+@op.elementwise(by=_ndtr_of, to=FLOATING, method=False, node="SpecialNdtrBackward0")
 def ndtr(input: Tensor) -> Tensor:
     """Probability that a standard normal number is below ``input``.
 
@@ -218,7 +251,7 @@ def odds(input: Tensor) -> Tensor:
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
     away = np.log(input / rest)
-    return np.where(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
+    return either(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
@@ -245,7 +278,7 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
-    return np.where(np.equal(x, 0) & ~np.isnan(y), x.dtype.type(0), x * logarithm(y))
+    return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -310,7 +343,7 @@ def lgamma(input: Tensor) -> Tensor:
     >>> torch.lgamma(torch.tensor([1.0, 5.0]))
     tensor([0.0000, 3.1781])
     """
-    return np.where(np.isinf(input), np.abs(input), _gammaln(input))
+    return either(np.isinf(input), np.abs(input), _gammaln(input))
 
 
 lgamma.vjp(input=lambda g, input: g * digamma(input))
@@ -329,11 +362,37 @@ def digamma(input: Tensor) -> Tensor:
 digamma.vjp(input=lambda g, input: g * derived_digamma(input, 1))
 
 
+# B(2j) / (2j)!, for j from 1 on, with the Bernoulli numbers B(2j) (DLMF 24.2.1)
+BERNOULLI = tuple(b / math.factorial(2 * j) for j, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1))
+
+
+def _zeta_of_integer(x: np.ndarray, s: int) -> Any:
+    """Hurwitz' zeta function. Where all arguments are above 0 it need not go from one to the next."""
+    if s > 6 or x.size < 512 or not (x > 0).all():
+        return _zeta(np.float64(s), x)
+    return _euler_and_maclaurin(x, s)
+
+
+def _by_euler_and_maclaurin(x: Any, s: int) -> Any:
+    """Ten terms of Hurwitz' zeta function and a series for the rest (DLMF 25.11.28)."""
+    total: Any = 0.0
+    for k in range(10):
+        total = total + functools.reduce(operator.mul, [1 / (x + float(k))] * s)
+    r = 1 / (x + 10.0)
+    square, rest = r * r, 0.0
+    for j in range(8, 0, -1):
+        rest = (rest + BERNOULLI[j - 1] * math.prod(range(s, s + 2 * j - 1))) * square
+    return total + functools.reduce(operator.mul, [r] * (s - 1)) * (1 / (s - 1) + 0.5 * r + rest)
+
+
+_euler_and_maclaurin = kernels.for_large("zeta_of_integer", _by_euler_and_maclaurin, 2)
+
+
 @op.general(method=False, node="PolygammaBackward0")
 def derived_digamma(input: Tensor, n: int) -> Tensor:
     """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
     wide = input.astype(np.float64)
-    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(np.float64(n + 1), wide)).astype(input.dtype)
+    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta_of_integer(wide, n + 1)).astype(input.dtype)
 
 
 derived_digamma.vjp(input=lambda g, input, n: g * derived_digamma(input, n + 1))
@@ -446,20 +505,20 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
-    t = np.where(near, x, 0)
+    t = either(near, x, 0)
     series, first = np.zeros_like(t), (order + 1) // 2
     for k in range(first + order + 12, first - 1, -1):
         series = series * (t * t) + (-1.0) ** k / (math.factorial(2 * k - order) * (2 * k + 1))
     if order % 2:
         series = series * t
-    far = np.where(near, 1, x)
+    far = either(near, 1, x)
     sine, cosine = np.sin(far), np.cos(far)
     waves = (sine, cosine, -sine, -cosine)
     quotient = sine / far
     for n in range(1, order + 1):
         quotient = (waves[n % 4] - n * quotient) / far
     vanishing = np.isinf(x) if order == 0 and x.dtype.kind == "f" else False
-    return np.where(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
+    return either(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
 
 
 derived_sine_quotient.vjp(input=lambda g, input, order: g * derived_sine_quotient(input, order + 1))
@@ -484,8 +543,8 @@ def sinc(input: Tensor) -> Tensor:
     tensor([1.0000, 0.6366])
     """
     angle = input * math.pi
-    safe = np.where(angle == 0, 1, angle)
-    return np.where(angle == 0, 1, np.sin(safe) / safe)
+    safe = either(angle == 0, 1, angle)
+    return either(angle == 0, 1, np.sin(safe) / safe)
 
 
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))
