@@ -342,9 +342,10 @@ def nan_to_num(
     parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
     of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
-    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
-    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
+    if not np.isfinite(parts).all():
+        np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+        np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+        np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
     return result
 
 
