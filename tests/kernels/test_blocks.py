@@ -53,5 +53,5 @@ def test_what_is_not_gone_through_in_blocks() -> None:
 
 
 def test_a_number_is_handed_to_every_block() -> None:
-    x, scale = np.linspace(-1, 1, N), np.array(3.0)
+    x, scale = np.linspace(-1, 1, N), np.array([3.0])
     np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k)(scale, x, 2), scale * x + 2)

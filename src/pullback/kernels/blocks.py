@@ -16,6 +16,12 @@ from .scalar import Scalar, is_plain, traced
 
 ndarray = np.ndarray
 BLOCK = 1 << 17  # bytes of each operand: a handful of them are a core's second cache
+KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
+
+
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the one is a number beside the other, or lies as that does."""
+    return a.ndim <= b.ndim if a.size == 1 else a.shape == b.shape and a.flags.c_contiguous
 
 
 class Blocks:
@@ -30,16 +36,16 @@ class Blocks:
         self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
 
     def __call__(self, *values: Any) -> Any:
-        arrays = [v for v in values if v.__class__ is ndarray and v.ndim]
         if self.whole is None:
             self.whole = self._is_one_step(values)
-        if self.whole or not arrays:
+        arrays = [v for v in values if v.__class__ is ndarray]
+        most = max(arrays, key=np.size, default=None)
+        if self.whole or most is None or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
             return self.function(*values)
-        shape, n = arrays[0].shape, arrays[0].size
-        step = BLOCK // max([a.itemsize for a in arrays])
-        if n < 2 * step or any([a.shape != shape or not a.flags.c_contiguous for a in arrays]):
+        n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
+        if n < 2 * step:
             return self.function(*values)
-        flat = [v.reshape(-1) if v.__class__ is ndarray and v.ndim else v for v in values]
+        flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
         out: Any = None
         for i in range(0, n, step):
             block = [v[i : i + step] if v.__class__ is ndarray and v.ndim else v for v in flat]
@@ -49,7 +55,7 @@ class Blocks:
                     return self.function(*values)  # such as the gradient itself
                 out = np.empty(n, part.dtype)
             out[i : i + step] = part
-        return out.reshape(shape)
+        return out.reshape(most.shape)
 
     def _is_one_step(self, values: tuple) -> bool:
         expression = traced(self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)])

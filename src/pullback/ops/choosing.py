@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome
+from .. import dtypes, kernels, op, outcome
 from ..dtypes import INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
@@ -303,6 +303,9 @@ def relu(input: Tensor) -> Tensor:
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
+_above = kernels.for_large("above", lambda x, threshold, value: either(x <= threshold, value, x), 3)
+
+
 @op.general(method=False, inplace=True)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
@@ -313,8 +316,10 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
+    if input.dtype.kind == "f":
+        return _above(input, float(threshold), float(value))
     of_type = input.dtype.type
-    return either(np.less_equal(input, of_type(threshold)), of_type(value), input)
+    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
 
 threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))
