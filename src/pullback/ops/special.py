@@ -23,6 +23,7 @@ from ..tensor import Tensor
 from .choosing import clamp, either, where
 from .compare import not_implemented, refusing
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
+from .tables import Tabulated
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
@@ -72,47 +73,6 @@ def _floating(input: Any) -> Any:
 # --- the error function -------------------------------------------------------------------------------------
 
 
-POINTS = 1024  # of a table, on every unit
-
-
-def _from_table(function: Callable, slope: Callable, bend: float, low: float, high: float) -> Callable:
-    """The function, for many numbers in float32 by Taylor's series at the nearest point of a table: within three units in the last place.
-
-    Args:
-        slope: its derivative.
-        bend: the second derivative is ``-bend * x`` times the first.
-        low, high: beyond these it is constant in float32.
-    """
-
-    @functools.cache
-    def table() -> np.ndarray:
-        x = -np.arange(-high * POINTS, 1 - low * POINTS, dtype=float)[::-1] / POINTS  # at -0, so that what is odd keeps the sign of 0
-        values = np.empty(len(x), np.complex64)  # both in one look
-        values.real, values.imag = function(x), slope(x) / POINTS
-        return values
-
-    def call(x: Any) -> Any:
-        if x.dtype != np.float32 or x.size < 4096:
-            return function(x)
-        held = np.clip(x, low, high)
-        way = held * POINTS
-        nearest = way + (0.5 - low * POINTS)
-        np.floor(nearest, nearest)
-        with np.errstate(invalid="ignore"):  # NaN: any index will do
-            there = table().take(nearest.astype(np.int64), mode="clip")
-        nearest += low * POINTS
-        way -= nearest
-        held *= way
-        held *= -0.5 * bend / POINTS
-        held += 1
-        held *= way
-        held *= there.imag
-        held += there.real
-        return held
-
-    return call
-
-
 def _erfc_of(x: Any) -> Any:
     result = _erfc(x)
     if x.dtype == np.float64 and x.ndim and (far := np.greater(x, 2)).any():
@@ -125,7 +85,7 @@ def _erfc_of(x: Any) -> Any:
 _erf, _erfc, _erfcx, _ndtr = from_scipy("erf", "erf_vml_cpu"), from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx"), from_scipy("ndtr")
 
 
-@op.elementwise(by=_from_table(_erf, lambda x: np.exp(-x * x) * (2 / SQRT_PI), 2, -4, 4), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(_erf, -4, 4, constant=True), to=FLOATING, inplace=True)
 def erf(input: Tensor) -> Tensor:
     """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
 
@@ -135,7 +95,7 @@ def erf(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_from_table(_erfc_of, lambda x: np.exp(-x * x) * (-2 / SQRT_PI), 2, -4, 10.25), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(_erfc_of, -4, 10.25, constant=True), to=FLOATING, inplace=True)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -159,7 +119,7 @@ def erfcx(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("erfinv", "erfinv_vml_cpu"), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048), to=FLOATING, inplace=True)
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
 
@@ -184,8 +144,7 @@ erfcx.vjp(input=_of_erfcx)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
-@op.elementwise(by=_from_table(_ndtr, lambda x: np.exp(-0.5 * x * x) / SQRT_2PI, 1, -14.5, 6), to=FLOATING, method=False,
-                node="SpecialNdtrBackward0")
+@op.elementwise(by=Tabulated(_ndtr, -14.5, 6, constant=True), to=FLOATING, method=False, node="SpecialNdtrBackward0")
 def ndtr(input: Tensor) -> Tensor:
     """Probability that a standard normal number is below ``input``.
 
@@ -321,7 +280,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 # --- gamma --------------------------------------------------------------------------------------------------
 
-_gammaln, _zeta = from_scipy("gammaln", "lgamma_vml_cpu"), from_scipy("zeta")
+_gammaln, _zeta = Tabulated(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -338,7 +297,7 @@ def lgamma(input: Tensor) -> Tensor:
 lgamma.vjp(input=lambda g, input: g * digamma(input))
 
 
-@op.elementwise(by=from_scipy("psi", "digamma"), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(from_scipy("psi", "digamma"), 1 / 8, 16), to=FLOATING, inplace=True)
 def digamma(input: Tensor) -> Tensor:
     """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
 
