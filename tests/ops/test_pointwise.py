@@ -10,10 +10,14 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
 import pullback as torch
 import pullback.special as special
 from pullback.autograd import grad, gradcheck, gradgradcheck
+from pullback.ops.choosing import either
+
+from ..kernels import using
 
 inf, nan = math.inf, math.nan
 
@@ -119,12 +123,28 @@ def test_logaddexp_of_equal_infinities() -> None:
         assert not grad(ga.sum(), a)[0].isnan().any()
 
 
-def test_large_logaddexp_is_the_same_function() -> None:
+SPECIAL = np.array([0.0, -0.0, 1, inf, -inf, nan, 3, 1000, -1000, 1e-3, 5e-324, -5e-324])
+
+
+@pytest.mark.parametrize("mode", ("on", "off"))
+@pytest.mark.parametrize("name", ("logaddexp", "logaddexp2", "nextafter"))
+def test_large_arrays_have_the_same_function(name: str, mode: str) -> None:
     """From some size on another formula computes it."""
-    values = np.array([0.0, -0.0, 1, inf, -inf, nan, 3, 1000, -1000, 1e-3])
-    a, b = (v.ravel() for v in np.meshgrid(np.tile(values, 5), values))
-    big = torch.logaddexp(torch.from_numpy(np.tile(a, 3)), torch.from_numpy(np.tile(b, 3))).numpy()
-    check(big, np.tile(np.logaddexp(a, b), 3))
+    a, b = (np.tile(v.ravel(), 4) for v in np.meshgrid(SPECIAL, SPECIAL))
+    with using(mode):
+        big = getattr(torch, name)(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    check(big, getattr(np, name)(a, b), rtol=1e-15)
+    assert name != "nextafter" or (np.signbit(big) == np.signbit(np.nextafter(a, b))).all()
+
+
+@pytest.mark.parametrize("mode", ("on", "off"))
+@pytest.mark.parametrize("n", range(1, 7))
+def test_large_polygamma(n: int, mode: str) -> None:
+    x = np.concatenate([np.geomspace(1e-3, 1e3, 2000), [inf, nan, 0.0]])
+    for a in (x, np.append(x, -0.5)):  # of numbers below 0 it is another sum
+        expected = (-1.0) ** (n + 1) * math.factorial(n) * scipy.special.zeta(n + 1.0, a)
+        with using(mode):
+            check(torch.polygamma(n, torch.from_numpy(a)).numpy(), expected, rtol=2e-15)
 
 
 @pytest.mark.parametrize("order", range(6))
@@ -237,19 +257,6 @@ def test_sigmoid_in_both_tails_without_warnings() -> None:
     check(got, [float(1 / (1 + mpmath.exp(-mpmath.mpf(v)))) for v in at], rtol=1e-15)
 
 
-def test_fast_erf_of_large_single_precision_tensors() -> None:
-    """Within 4 units in the last place everywhere, odd, and exact at the ends."""
-    x = np.concatenate([np.linspace(-5, 5, 40001), 10.0 ** np.linspace(-40, 0, 4001), [inf, -inf, nan]])
-    x = x.astype(np.float32)
-    got, exact = torch.erf(torch.from_numpy(x)).numpy(), [math.erf(v) for v in x.tolist()]
-    assert got.dtype == np.float32
-    error = np.abs(got[:-3] - exact[:-3]) / np.spacing(np.abs(np.float32(exact[:-3])))
-    assert error.max() < 4
-    check(got[-3:], [1, -1, nan])
-    strided = torch.from_numpy(x[:-3][::3].reshape(-1, 1))
-    check(torch.erf(strided).numpy(), got[:-3][::3].reshape(-1, 1))
-
-
 MANY = 5000
 
 
@@ -273,6 +280,15 @@ def test_where_of_many_elements(dtype: Any) -> None:
         assert got._array.dtype == np.dtype(dtype) and got._array.tobytes() == expected.tobytes()
     zeroed = torch.where(torch.from_numpy(mask), torch.from_numpy(x), 0)
     assert zeroed._array.tobytes() == np.where(mask, x, np.zeros((), dtype)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+def test_either_of_many_elements_and_a_number(dtype: Any) -> None:
+    x = np.linspace(-1, 1, MANY, dtype=dtype)
+    for a, b in ((x, 2.5), (-1, x), (dtype(3), x), (x, 0)):
+        got = either(x > 0.3, a, b)
+        assert got.dtype == dtype and np.array_equal(got, np.where(x > 0.3, a, b))
+    assert either(x > 0.3, np.ones(MANY, np.int64), 0.5).dtype == np.float64
 
 
 def test_where_numbers_and_types() -> None:

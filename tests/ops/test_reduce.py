@@ -14,6 +14,8 @@ import pullback as torch
 from pullback.autograd import grad, gradcheck, gradgradcheck
 from pullback.ops.reduce import total
 
+from ..kernels import using
+
 inf, nan = math.inf, math.nan
 
 
@@ -445,3 +447,43 @@ def test_ties_nan_and_infinities_as_in_pytorch(name: str, values: Any) -> None:
     better = name == "prod" and not np.isfinite(values).all() or name == "kthvalue" and values == [2.0, 2.0, 2.0]
     for a, b in zip(*results) if not better else [(results[0][0], results[1][0])]:
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+# --- many elements in few steps ---------------------------------------------------------------------------------
+
+WIDE = [((1000, 3, 4), 1), ((1000, 3, 4), -1), ((4, 2000), 0), ((5, 40, 100), 1), ((1000, 0), 1)]
+
+
+@pytest.mark.parametrize("shape, dim", WIDE)
+def test_running_results_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
+    """Whole slices at once give the bits that going element by element gives."""
+    a = np.random.default_rng(0).uniform(0.5, 1.5, shape)
+    a.flat[7:9] = nan
+    x = torch.from_numpy(a)
+    with using("off"):
+        check_running(x, a, dim)
+
+
+def check_running(x: torch.Tensor, a: np.ndarray, dim: int) -> None:
+    assert x.cumsum(dim).numpy().tobytes() == np.add.accumulate(a, dim).tobytes()
+    assert x.cumprod(dim).numpy().tobytes() == np.multiply.accumulate(a, dim).tobytes()
+    values, indices = x.cummax(dim)
+    assert values.numpy().tobytes() == np.maximum.accumulate(a, dim).tobytes()
+    assert np.array_equal(np.take_along_axis(a, indices.numpy(), dim), values.numpy(), equal_nan=True)
+    assert x.numpy().tobytes() == a.tobytes()
+
+
+@pytest.mark.parametrize("shape, dim", WIDE)
+def test_all_and_any_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
+    a = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    x = torch.from_numpy(a)
+    assert np.array_equal(x.all(dim).numpy(), a.all(dim)) and np.array_equal(x.any(dim).numpy(), a.any(dim))
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 5), (2, 900, 6)])
+@pytest.mark.parametrize("diagonal", [-9, -1, 0, 2, 9])
+def test_triangles(shape: tuple[int, ...], diagonal: int) -> None:
+    a = np.random.default_rng(0).standard_normal(shape)
+    x = torch.from_numpy(a)
+    for got, expected in ((x.tril(diagonal), np.tril(a, diagonal)), (x.triu(diagonal), np.triu(a, diagonal))):
+        assert got.is_contiguous() and np.array_equal(got.numpy(), expected)

@@ -34,7 +34,8 @@ SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
     raise ValueError(f"PULLBACK_KERNELS must be on, off or always, not {MODE!r}")
-LARGE = NEVER  # elements from which elementwise operations ask for a kernel
+BLOCKED = 1 << 16  # elements from which NumPy alone goes block by block
+LARGE = NEVER  # elements from which elementwise operations ask for a kernel, or for blocks
 _reason = ""
 _started = False
 _written: dict[tuple[str, str], Callable] = {}  # kernels asked for so far
@@ -43,7 +44,7 @@ _threads = 0  # 0: as many as there are processors
 
 def _set_sizes(mode: str) -> None:
     global LARGE
-    LARGE = {"on": SIZES["elementwise"], "off": NEVER, "always": 1}[mode]
+    LARGE = {"on": SIZES["elementwise"], "off": BLOCKED, "always": 1}[mode]
 
 
 _set_sizes(MODE)
@@ -61,7 +62,7 @@ def start() -> bool:
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
-            LARGE = NEVER
+            LARGE = BLOCKED
     return _started
 
 
@@ -73,7 +74,7 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
         name: the function in it, which may also decline by returning None.
         size: how many elements there are to go through.
     """
-    if size < SIZES[kind] and MODE != "always" or LARGE == NEVER or not (_started or start()):
+    if size < SIZES[kind] and MODE != "always" or MODE == "off" or not (_started or start()):
         return None
     function = _written.get((kind, name))
     if function is None:
@@ -82,7 +83,7 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
 
 
 def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> Callable:
-    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy.
+    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy; without kernels, in blocks.
 
     Args:
         name: for the machine code; an operation's, if scalars know that by its name.
@@ -100,6 +101,8 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_pl
                 known = import_module(".scalar", __name__).OPERATIONS
                 functions_ = [known.get(name, f) for f in functions]
                 made = import_module(".elementwise", __name__).Kernels(name, functions_, fallback, even_plain)
+            elif not even_plain:
+                made = import_module(".blocks", __name__).Blocks(fallback)
         return made(*values)
 
     return call
@@ -107,7 +110,7 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_pl
 
 def product(a: Any, b: Any, bias: Any = None) -> Any:
     """``a @ b + bias`` of two matrices."""
-    if LARGE != NEVER and (a.size * b.shape[1] >= SIZES["matmul"] and len(a) > 1 < b.shape[1] or MODE == "always"):
+    if a.size * b.shape[1] >= SIZES["matmul"] and len(a) > 1 < b.shape[1] or MODE == "always":
         out = run("matmul", "product", NEVER - 1, a, b, bias)
         if out is not None:
             return out

@@ -250,6 +250,12 @@ def least(a: Any, b: Any) -> Scalar:
     return where((a <= b) | (a != a), a, b)
 
 
+def number_of(choice: Callable, a: Any, b: Any) -> Scalar:
+    """The choice between two, but the other of a NaN."""
+    a, b = operands_of(a, b)
+    return where(a != a, b, where(b != b, a, choice(a, b)))
+
+
 def power(a: Any, b: Any) -> Scalar:
     a, b = _plain(a), _plain(b)
     if isinstance(b, Scalar) and b.op == "argument" and b.operands[1]:
@@ -291,7 +297,8 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.absolute: _FUNCTIONS["abs"], np.negative: lambda x: unary("neg", x), np.reciprocal: lambda x: 1 / x,
     np.square: lambda x: x * x, np.add: lambda a, b: arithmetic("add", a, b), np.subtract: lambda a, b: arithmetic("sub", a, b),
     np.multiply: lambda a, b: arithmetic("mul", a, b), np.true_divide: lambda a, b: arithmetic("div", a, b), np.power: power,
-    np.maximum: most, np.minimum: least, np.copysign: lambda a, b: arithmetic("copysign", a, b),
+    np.maximum: most, np.minimum: least,
+    np.fmax: lambda a, b: number_of(most, a, b), np.fmin: lambda a, b: number_of(least, a, b), np.copysign: lambda a, b: arithmetic("copysign", a, b),
     np.less: lambda a, b: compared("lt", a, b), np.less_equal: lambda a, b: compared("le", a, b),
     np.greater: lambda a, b: compared("gt", a, b), np.greater_equal: lambda a, b: compared("ge", a, b),
     np.equal: lambda a, b: compared("eq", a, b), np.not_equal: lambda a, b: compared("ne", a, b),

@@ -22,7 +22,7 @@ from ..strides import row_major
 from ..tensor import Tensor
 from . import choosing, half
 from .angles import tanh
-from .choosing import where
+from .choosing import either, where
 from .complex import abs
 from .convert import cast
 from .cut import narrow
@@ -172,7 +172,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
 def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
-    return np.where(input > 0, input, input * negative_slope)
+    return either(input > 0, input, input * negative_slope)
 
 
 _leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope))
@@ -190,7 +190,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @op.elementwise(name="prelu_kernel", node="PreluKernelBackward0", method=False)
 def _prelu(input: Tensor, weight: Tensor) -> Tensor:
-    return np.where(input > 0, input, weight * input)
+    return either(input > 0, input, weight * input)
 
 
 _prelu.vjp(
@@ -255,7 +255,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
 def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return np.where(np.abs(input) <= lambd, np.zeros((), input.dtype), input)
+    return either(np.abs(input) <= lambd, 0, input)
 
 
 _hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
@@ -303,7 +303,7 @@ def _below_zero(x: Any) -> Any:
 
 @op.elementwise(name="elu", method=False, check=floats("elu_cpu"))
 def _elu(input: Tensor, alpha: Tensor) -> Tensor:
-    return np.where(input > 0, input, alpha * np.expm1(input))
+    return either(input > 0, input, alpha * np.expm1(input))
 
 
 _elu.vjp(input=lambda g, input, alpha: g * where(input <= 0, alpha * exp(_below_zero(input)), 1))
@@ -321,7 +321,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="celu", method=False, check=floats("elu_cpu"))
 def _celu(input: Tensor, alpha: Tensor) -> Tensor:
-    return np.where(input > 0, input, alpha * np.expm1(input / alpha))
+    return either(input > 0, input, alpha * np.expm1(input / alpha))
 
 
 _celu.vjp(input=lambda g, input, alpha: g * where(input <= 0, exp(_below_zero(input) / alpha), 1))
@@ -344,7 +344,7 @@ ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852
 
 @op.elementwise(name="selu", node="EluBackward0", method=False, check=floats("elu_cpu"))
 def _selu(input: Tensor) -> Tensor:
-    return SCALE * np.where(input > 0, input, ALPHA * np.expm1(input))
+    return SCALE * either(input > 0, input, ALPHA * np.expm1(input))
 
 
 _selu.vjp(input=lambda g, input: g * where(input <= 0, SCALE * ALPHA * exp(_below_zero(input)), SCALE))
@@ -363,7 +363,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 @op.elementwise(name="softplus", method=False, check=floats("softplus_cpu"))
 def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     scaled = input * beta
-    return np.where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
+    return either(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
 _softplus.vjp(

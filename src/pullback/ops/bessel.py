@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .. import op
 from ..tensor import Tensor
 from .pointwise import sign
 from .special import _floating, from_scipy
+from .tables import Tabulated
 
 __all__ = ["i0"]
 __all_special__ = [
@@ -31,6 +33,12 @@ CYLINDERS = {
 _of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.values() for name in row[:3]}
 
 
+@functools.cache
+def _tabulated(kind: str, order: int) -> Tabulated:
+    names = CYLINDERS[kind]
+    return Tabulated(_of_order[names[order]] if order < 2 else lambda x: _of_order[names[2]](np.asarray(order, x.dtype), x), -16, 16)
+
+
 def _bessel_node(input: Any, kind: str, order: int) -> str:
     torch_has = {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
     return torch_has.get(f"{kind}{order}", "SpecialBessel") + "Backward0"
@@ -40,7 +48,9 @@ def _bessel_node(input: Any, kind: str, order: int) -> str:
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     names = CYLINDERS[kind]
-    if order < 2:
+    if order <= 2 and kind in "ij":
+        value = _tabulated(kind, order)(input)
+    elif order < 2:
         value = _of_order[names[order]](input)
     else:
         value = _of_order[names[2]](np.asarray(order, input.dtype), input)

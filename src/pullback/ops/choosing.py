@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome
+from .. import dtypes, kernels, op, outcome
 from ..dtypes import INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
@@ -25,6 +25,23 @@ ndarray, asarray = np.ndarray, np.asarray
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
 MANY = 4096  # elements from which masking bits beats NumPy's branches
+
+
+def either(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, by exchanging bits where there is much: a branch that guesses wrong costs more."""
+    if condition.__class__ is ndarray and condition.size >= MANY:
+        if y.__class__ in (float, int) and x.__class__ is ndarray and x.dtype.kind == "f":
+            y = x.dtype.type(y)
+        elif x.__class__ in (float, int) and y.__class__ is ndarray and y.dtype.kind == "f":
+            x = y.dtype.type(x)
+        if isinstance(x, (ndarray, np.generic)) and isinstance(y, (ndarray, np.generic)) and x.dtype == y.dtype:
+            bits = BITS.get(x.dtype.itemsize)
+            if bits is not None:
+                y = y.view(bits)
+                apart = asarray(np.bitwise_xor(x.view(bits), y))
+                chosen = asarray(np.multiply(apart, condition, apart if apart.shape == condition.shape else None))
+                return np.bitwise_xor(chosen, y, chosen).view(x.dtype)
+    return np.where(condition, x, y)
 
 
 @op.general(method=False, node="WhereBackward0")
@@ -42,13 +59,7 @@ keep.vjp(input=lambda g, mask: where(mask, g, 0))
 @op.elementwise(name="where", method=False)
 def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
-    if input.__class__ is ndarray is other.__class__ is condition.__class__ and condition.size >= MANY:
-        bits = BITS.get(input.dtype.itemsize)
-        if input.dtype == other.dtype and bits is not None:
-            value = asarray(np.multiply(input.view(bits), condition))
-            rest = np.multiply(other.view(bits), ~condition)
-            return np.bitwise_or(value, rest, value if value.shape == rest.shape else None).view(input.dtype)
-    return np.where(condition, input, other)
+    return either(condition, input, other)
 
 
 pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
@@ -292,6 +303,9 @@ def relu(input: Tensor) -> Tensor:
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
+_above = kernels.for_large("above", lambda x, threshold, value: either(x <= threshold, value, x), 3)
+
+
 @op.general(method=False, inplace=True)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
@@ -302,6 +316,8 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
+    if input.dtype.kind == "f":
+        return _above(input, float(threshold), float(value))
     of_type = input.dtype.type
     return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
@@ -331,9 +347,10 @@ def nan_to_num(
     parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
     of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
-    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
-    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
+    if not np.isfinite(parts).all():
+        np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+        np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+        np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
     return result
 
 

@@ -46,6 +46,15 @@ def _picks(target: Any, axis: int) -> list[np.ndarray]:
     return [grid[0], classes, *grid[1:]]
 
 
+def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The same as numbers of the input's elements."""
+    axis = _class_axis(shape)
+    images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    classes = target.reshape(images, places)
+    at = classes * places + np.arange(images)[:, None] * (shape[axis] * places) + np.arange(places)
+    return at.reshape(target.shape)
+
+
 def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> tuple[Tensor, Tensor]:
     """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
 
@@ -112,12 +121,16 @@ def _class_node(input: Any, *rest: Any) -> str:
 
 @half.general(name="nll_loss", node=_class_node, method=False)
 def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Tensor:
-    return _shared_out(-input[tuple(_picks(target, _class_axis(input.shape)))], shares, each)
+    return _shared_out(-input.reshape(-1).take(_flat_picks(target, input.shape)), shares, each)
 
 
 def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
     """Zeros of that shape, but at each target's class its value."""
     axis = _class_axis(shape)
+    if values.__class__ is np.ndarray is target.__class__:  # no place comes twice
+        out = np.zeros(shape, values.dtype)
+        out.reshape(-1)[_flat_picks(target, shape)] = values
+        return out
     if not is_lifted(getattr(target, "_array", None)):
         return sum_at(values, _picks(target, axis), shape)
     classes = reshape(outcome.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))

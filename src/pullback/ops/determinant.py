@@ -68,6 +68,8 @@ def cofactors(A: Tensor) -> Tensor:
     """
     if A.shape[-1] == 1:
         return np.ones_like(A)
+    if A.shape[-1] in (2, 3):
+        return _minors(A)
     try:
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError:
@@ -75,6 +77,18 @@ def cofactors(A: Tensor) -> Tensor:
     if _nearly_singular(A, inverse):
         return _of_singular_values(*np.linalg.svd(A))
     return np.linalg.det(A)[..., None, None] * inverse.mT
+
+
+def _minors(A: np.ndarray) -> np.ndarray:
+    """The cofactors of matrices of two or three rows, as they are defined."""
+    C, n = np.empty_like(A), A.shape[-1]
+    for i, j in np.ndindex(n, n):
+        (r, s), (p, q) = [[(k + 1) % n, (k + 2) % n] for k in (i, j)]
+        if n == 2:
+            C[..., i, j] = A[..., r, p] if i == j else -A[..., r, p]
+        else:
+            C[..., i, j] = A[..., r, p] * A[..., s, q] - A[..., r, q] * A[..., s, p]
+    return C
 
 
 def _of_singular_values(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndarray:

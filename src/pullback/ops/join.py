@@ -20,6 +20,7 @@ from ..device import contiguous_format
 from ..dtypes import OF_NUMPY, promote_types
 from ..strides import are_images, channels_innermost, laid_as_images, own_order, row_major
 from ..tensor import Tensor
+from .choosing import keep
 from .cut import diagonal_window
 from .index import take_at
 from .memory import clone
@@ -436,7 +437,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.where(_triangle(*input.shape[-2:], diagonal), row_major(input), input.dtype.type(0))
+    return _of_triangle(input, diagonal, True)
 
 
 @op.general(holomorphic=False, inplace=True, linear="input")
@@ -450,7 +451,20 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.where(_triangle(*input.shape[-2:], diagonal - 1), input.dtype.type(0), row_major(input))
+    return _of_triangle(input, diagonal - 1, False)
+
+
+def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
+    """What is in the lower triangle, or what is not. Rows below the last column are whole."""
+    rows, columns = input.shape[-2:]
+    n = min(max(columns - diagonal, 0), rows)
+    mask = _triangle(n, columns, diagonal)
+    above = keep.op.impl(row_major(input[..., :n, :]), mask if lower else ~mask)
+    if n == rows:
+        return above
+    result = input.copy() if lower else np.zeros(input.shape, input.dtype)
+    result[..., :n, :] = above
+    return result
 
 
 def _triangle(rows: int, columns: int, diagonal: int) -> np.ndarray:

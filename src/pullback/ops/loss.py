@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, outcome
+from .. import dtypes, kernels, outcome
 from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..complaint import noted
@@ -22,7 +23,7 @@ from ..lift import bottom
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
-from .choosing import clamp, clamp_min, where
+from .choosing import clamp, clamp_min, either, where
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
@@ -101,6 +102,11 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
     return sum(losses) / sum(weight) if reduction == MEAN else reduced(losses, reduction)
 
 
+def of_each(formula: Callable) -> Callable:
+    """The losses of elements, by a kernel or in blocks where there are many."""
+    return kernels.for_large(formula.__name__, formula, formula.__code__.co_argcount)
+
+
 # --- distances of numbers ---------------------------------------------------------------------------------------
 
 
@@ -154,10 +160,15 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     return reduced(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
 
 
+@of_each
+def _smooth_l1_of_each(input: Any, target: Any, beta: float) -> Any:
+    apart = np.abs(input - target)
+    return either(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta)
+
+
 @half.general(name="smooth_l1_loss", method=False)
 def _smooth_l1(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
-    apart = np.abs(input - target)
-    return _reduced(np.where(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta), reduction)
+    return _reduced(_smooth_l1_of_each(input, target, beta), reduction)
 
 
 def _of_smooth_l1(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
@@ -186,10 +197,16 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     return _smooth_l1(input, target, beta, reduction) if beta else reduced(abs(input - target), reduction)
 
 
+@of_each
+def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
+    apart = np.abs(input - target)
+    near = np.minimum(apart, delta)
+    return near * (apart - 0.5 * near)
+
+
 @half.general(name="huber_loss", method=False)
 def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tensor:
-    apart = np.abs(input - target)
-    return _reduced(np.where(apart <= delta, 0.5 * apart * apart, delta * (apart - 0.5 * delta)), reduction)
+    return _reduced(_huber_of_each(input, target, delta), reduction)
 
 
 _huber.vjp(
@@ -323,9 +340,15 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return _bce_logits(input, target, weight, pos_weight, reduction)
 
 
+@of_each
+def _soft_margin_of_each(input: Any, target: Any) -> Any:
+    x = target * input
+    return np.log1p(np.exp(-np.abs(x))) - np.minimum(x, 0)
+
+
 @half.general(name="soft_margin_loss", method=False)
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return _reduced(np.logaddexp(0, -target * input).astype(input.dtype, copy=False), reduction)
+    return _reduced(_soft_margin_of_each(input, target).astype(input.dtype, copy=False), reduction)
 
 
 _soft_margin.vjp(

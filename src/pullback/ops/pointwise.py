@@ -19,7 +19,7 @@ import numpy as np
 from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
-from .choosing import where
+from .choosing import either, where
 from .compare import flat, isinf, not_implemented, refusing
 
 __all__ = [
@@ -275,7 +275,7 @@ def round(input: Tensor, decimals: int = 0) -> Tensor:
     scale = float(10 ** abs(decimals))
     scaled = input * scale if decimals > 0 else input / scale
     rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
-    return np.where(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
 
 
 for _fn in (floor, ceil, trunc, round):
@@ -415,7 +415,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
         x_first = np.real(x) >= np.real(y)
         larger, smaller = np.where(x_first, x, y), np.where(x_first, y, x)
         return larger + np.log1p(np.exp(smaller - larger))
-    if np.size(x) < 512:
+    if x.__class__ is np.ndarray and x.size < 512:
         return np.logaddexp(x, y)
     distance = np.fmax(np.abs(x - y), 0)  # which is NaN between equal infinities, and irrelevant then
     return np.maximum(x, y) + np.log1p(np.exp(-distance))
@@ -434,7 +434,14 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("biuc", "logaddexp2_cpu")(np.logaddexp2))
+def _logaddexp2(x: Any, y: Any) -> Any:
+    if x.__class__ is np.ndarray and x.size < 512:
+        return np.logaddexp2(x, y)
+    distance = np.fmax(np.abs(x - y), 0)
+    return np.maximum(x, y) + np.log1p(np.exp2(-distance)) * (1 / LN2)
+
+
+@op.elementwise(by=refusing("biuc", "logaddexp2_cpu")(_logaddexp2))
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """``log2(2 ** input + 2 ** other)`` without overflow. For the derivative see :func:`logaddexp`.
 
@@ -447,7 +454,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 def _difference(x: Any, y: Any) -> Any:
     """``x - y``, where equal infinities differ by 0."""
     same = (x == y) & isinf(x)
-    return where(same, 0, x) - where(same, 0, y)
+    return where(same, 0, x - y)
 
 
 logaddexp.vjp(
@@ -466,7 +473,7 @@ def interpolate(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     way, near_start = end - input, np.abs(weight) < 0.5
     if np.ndim(weight) == 0:
         return input + weight * way if near_start else end - way * (1 - weight)
-    return np.where(near_start, input + weight * way, end - way * (1 - weight))
+    return either(near_start, input + weight * way, end - way * (1 - weight))
 
 
 interpolate.vjp(
@@ -556,6 +563,20 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 heaviside.vjp()
 
 
+def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
+    """``np.nextafter``, with the bits counted on or back: numbers of one sign are ordered as their bits are."""
+    bits = {4: np.int32, 8: np.int64}.get(x.dtype.itemsize)
+    if bits is None or x.dtype != y.dtype or x.shape != y.shape or x.size < 512:
+        return np.nextafter(x, y)
+    onward = np.equal(y > x, x > 0)
+    steps = (2 * onward.view(np.int8) - 1) * np.not_equal(x, y)
+    result = np.add(x.view(bits), steps).view(x.dtype)
+    unordered = np.isnan(x + y) | np.equal(x, 0)
+    if unordered.any():
+        result[unordered] = np.nextafter(x[unordered], y[unordered])
+    return result
+
+
 @op.general(inplace=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number that the type can hold, from ``input`` towards ``other``.
@@ -569,7 +590,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     for x in (input, other):
         if x.dtype.kind not in "fV":
             raise not_implemented("nextafter_cpu", x)
-    return np.nextafter(input, other)
+    return _nextafter(input, other)
 
 
 nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))

@@ -9,6 +9,7 @@ Maxima are in :mod:`pullback.ops.extreme`, variances and quantiles in :mod:`pull
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -447,7 +448,10 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    return row_major(both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim)).astype(np.uint8 if x.dtype == np.uint8 else bool)
+    holds, result = x.astype(bool, copy=False), np.uint8 if x.dtype == np.uint8 else bool
+    if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
+        return row_major(functools.reduce(both, np.moveaxis(holds, dims[0], 0))).astype(result)
+    return row_major(both.reduce(holds, axis=dims, keepdims=keepdim)).astype(result)
 
 
 @op.general

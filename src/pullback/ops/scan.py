@@ -7,7 +7,7 @@ with ordinary operations: zeros need no special case, and derivatives of any ord
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,17 @@ __all__ = [
 # --- sums ---------------------------------------------------------------------------------------------------
 
 
+def _running(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
+    """``ufunc.accumulate`` in the place of ``x``; by slices, where these are few or long, for NumPy goes element by element."""
+    n = x.shape[d]
+    if n and x.size // n >= 512 and (n <= 8 or prod(x.shape[d + 1 :]) >= 64):
+        slices = np.moveaxis(x, d, 0)
+        for before, here in zip(slices, slices[1:]):
+            ufunc(before, here, out=here)
+        return x
+    return ufunc.accumulate(x, axis=d, out=x)
+
+
 def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     """A running sum or product; in double precision for float32, as PyTorch's."""
     d = one_dim(name, dim, x.ndim)
@@ -50,8 +61,7 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
     if fast is not None:
         return fast
-    wide = x.astype(inner)
-    return ufunc.accumulate(wide, axis=d, out=wide).astype(result, copy=False)
+    return _running(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
 @op.general(inplace=True, holomorphic=False, linear="input")
@@ -181,10 +191,10 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
     fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
     if fast is not None:
         return fast
-    values = ufunc.accumulate(x, axis=d)
+    values = _running(ufunc, x.copy(), d)
     place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
     there = (x == values) | (x != x)
-    return values, np.maximum.accumulate(np.where(there, place, 0), axis=d)
+    return values, _running(np.maximum, np.multiply(place, there), d)
 
 
 @op.general(outputs="values indices", differentiable="values")

@@ -9,18 +9,21 @@ function of its own instead.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import dtypes, kernels, op, outcome, writing
 from ..dtypes import FLOATING
 from ..tensor import Tensor
-from .choosing import clamp, where
+from .choosing import clamp, either, where
 from .compare import not_implemented, refusing
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
+from .tables import Tabulated
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
@@ -70,41 +73,6 @@ def _floating(input: Any) -> Any:
 # --- the error function -------------------------------------------------------------------------------------
 
 
-_erf = from_scipy("erf", "erf_vml_cpu")
-# erf(x) = tanh(x q(x * x)) with these coefficients of q, an own fit by reweighted least squares for the least
-# relative error on [-4, 4]: within 3.1 units in the last place of float32, and four times as fast as scipy.
-ERF_AS_TANH = (1.1283792, 0.10276987, -1.952846e-04, -6.1484211e-04,
-               8.4598447e-05, -4.7950434e-06, 2.762394e-08, 5.4196838e-09)  # fmt: skip
-
-
-def _erf_of(x: Any) -> Any:
-    if x.dtype != np.float32 or x.size < 4096:
-        return _erf(x)
-    result = np.empty(x.shape, x.dtype)
-    xs, results, square = x.reshape(-1), result.reshape(-1), np.empty(16384, x.dtype)
-    for i in range(0, x.size, 16384):  # a block stays in the cache through all steps
-        a = np.minimum(np.maximum(xs[i : i + 16384], -4), 4)
-        s, q = np.multiply(a, a, square[: a.size]), results[i : i + 16384]
-        np.multiply(s, ERF_AS_TANH[-1], q)
-        for coefficient in ERF_AS_TANH[-2:0:-1]:
-            np.multiply(np.add(q, coefficient, q), s, q)
-        np.tanh(np.multiply(np.add(q, ERF_AS_TANH[0], q), a, q), q)
-    return result
-
-
-@op.elementwise(by=_erf_of, to=FLOATING, inplace=True)
-def erf(input: Tensor) -> Tensor:
-    """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
-
-    >>> import pullback as torch
-    >>> torch.erf(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8427])
-    """
-
-
-_erfc, _erfcx = from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx")
-
-
 def _erfc_of(x: Any) -> Any:
     result = _erfc(x)
     if x.dtype == np.float64 and x.ndim and (far := np.greater(x, 2)).any():
@@ -114,7 +82,20 @@ def _erfc_of(x: Any) -> Any:
     return result
 
 
-@op.elementwise(by=_erfc_of, to=FLOATING, inplace=True)
+_erf, _erfc, _erfcx, _ndtr = from_scipy("erf", "erf_vml_cpu"), from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx"), from_scipy("ndtr")
+
+
+@op.elementwise(by=Tabulated(_erf, -4, 4, constant=True), to=FLOATING, inplace=True)
+def erf(input: Tensor) -> Tensor:
+    """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
+
+    >>> import pullback as torch
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
+
+
+@op.elementwise(by=Tabulated(_erfc_of, -4, 10.25, constant=True), to=FLOATING, inplace=True)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -138,7 +119,7 @@ def erfcx(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("erfinv", "erfinv_vml_cpu"), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048), to=FLOATING, inplace=True)
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
 
@@ -163,7 +144,7 @@ erfcx.vjp(input=_of_erfcx)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
-@op.elementwise(by=from_scipy("ndtr"), to=FLOATING, method=False, node="SpecialNdtrBackward0")
+@op.elementwise(by=Tabulated(_ndtr, -14.5, 6, constant=True), to=FLOATING, method=False, node="SpecialNdtrBackward0")
 def ndtr(input: Tensor) -> Tensor:
     """Probability that a standard normal number is below ``input``.
 
@@ -218,7 +199,7 @@ def odds(input: Tensor) -> Tensor:
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
     away = np.log(input / rest)
-    return np.where(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
+    return either(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
@@ -245,7 +226,7 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
-    return np.where(np.equal(x, 0) & ~np.isnan(y), x.dtype.type(0), x * logarithm(y))
+    return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -299,7 +280,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 # --- gamma --------------------------------------------------------------------------------------------------
 
-_gammaln, _zeta = from_scipy("gammaln", "lgamma_vml_cpu"), from_scipy("zeta")
+_gammaln, _zeta = Tabulated(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
 
 
 @op.elementwise(to=FLOATING, inplace=True)
@@ -310,13 +291,13 @@ def lgamma(input: Tensor) -> Tensor:
     >>> torch.lgamma(torch.tensor([1.0, 5.0]))
     tensor([0.0000, 3.1781])
     """
-    return np.where(np.isinf(input), np.abs(input), _gammaln(input))
+    return either(np.isinf(input), np.abs(input), _gammaln(input))
 
 
 lgamma.vjp(input=lambda g, input: g * digamma(input))
 
 
-@op.elementwise(by=from_scipy("psi", "digamma"), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(from_scipy("psi", "digamma"), 1 / 8, 16), to=FLOATING, inplace=True)
 def digamma(input: Tensor) -> Tensor:
     """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
 
@@ -329,11 +310,37 @@ def digamma(input: Tensor) -> Tensor:
 digamma.vjp(input=lambda g, input: g * derived_digamma(input, 1))
 
 
+# B(2j) / (2j)!, for j from 1 on, with the Bernoulli numbers B(2j) (DLMF 24.2.1)
+BERNOULLI = tuple(b / math.factorial(2 * j) for j, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1))
+
+
+def _zeta_of_integer(x: np.ndarray, s: int) -> Any:
+    """Hurwitz' zeta function. Where all arguments are above 0 it need not go from one to the next."""
+    if s > 6 or x.size < 512 or not (x > 0).all():
+        return _zeta(np.float64(s), x)
+    return _euler_and_maclaurin(x, s)
+
+
+def _by_euler_and_maclaurin(x: Any, s: int) -> Any:
+    """Ten terms of Hurwitz' zeta function and a series for the rest (DLMF 25.11.28)."""
+    total: Any = 0.0
+    for k in range(10):
+        total = total + functools.reduce(operator.mul, [1 / (x + float(k))] * s)
+    r = 1 / (x + 10.0)
+    square, rest = r * r, 0.0
+    for j in range(8, 0, -1):
+        rest = (rest + BERNOULLI[j - 1] * math.prod(range(s, s + 2 * j - 1))) * square
+    return total + functools.reduce(operator.mul, [r] * (s - 1)) * (1 / (s - 1) + 0.5 * r + rest)
+
+
+_euler_and_maclaurin = kernels.for_large("zeta_of_integer", _by_euler_and_maclaurin, 2)
+
+
 @op.general(method=False, node="PolygammaBackward0")
 def derived_digamma(input: Tensor, n: int) -> Tensor:
     """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
     wide = input.astype(np.float64)
-    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta(np.float64(n + 1), wide)).astype(input.dtype)
+    return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta_of_integer(wide, n + 1)).astype(input.dtype)
 
 
 derived_digamma.vjp(input=lambda g, input, n: g * derived_digamma(input, n + 1))
@@ -446,20 +453,20 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
-    t = np.where(near, x, 0)
+    t = either(near, x, 0)
     series, first = np.zeros_like(t), (order + 1) // 2
     for k in range(first + order + 12, first - 1, -1):
         series = series * (t * t) + (-1.0) ** k / (math.factorial(2 * k - order) * (2 * k + 1))
     if order % 2:
         series = series * t
-    far = np.where(near, 1, x)
+    far = either(near, 1, x)
     sine, cosine = np.sin(far), np.cos(far)
     waves = (sine, cosine, -sine, -cosine)
     quotient = sine / far
     for n in range(1, order + 1):
         quotient = (waves[n % 4] - n * quotient) / far
     vanishing = np.isinf(x) if order == 0 and x.dtype.kind == "f" else False
-    return np.where(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
+    return either(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
 
 
 derived_sine_quotient.vjp(input=lambda g, input, order: g * derived_sine_quotient(input, order + 1))
@@ -484,8 +491,8 @@ def sinc(input: Tensor) -> Tensor:
     tensor([1.0000, 0.6366])
     """
     angle = input * math.pi
-    safe = np.where(angle == 0, 1, angle)
-    return np.where(angle == 0, 1, np.sin(safe) / safe)
+    safe = either(angle == 0, 1, angle)
+    return either(angle == 0, 1, np.sin(safe) / safe)
 
 
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))

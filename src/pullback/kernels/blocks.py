@@ -1,0 +1,62 @@
+"""Formulas of elements on NumPy alone, a block at a time: all steps but the first find their operands in the cache.
+
+:class:`Blocks` stands where there are no kernels beside one NumPy function, as :class:`~pullback.kernels.elementwise.Kernels`
+does where there are. Every element goes through the same NumPy loops as without it, so the numbers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .builder import F32
+from .scalar import Scalar, is_plain, traced
+
+ndarray = np.ndarray
+BLOCK = 1 << 17  # bytes of each operand: a handful of them are a core's second cache
+KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
+
+
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the one is a number beside the other, or lies as that does."""
+    return a.ndim <= b.ndim if a.size == 1 else a.shape == b.shape and a.flags.c_contiguous
+
+
+class Blocks:
+    """One function of elements, in blocks where arrays are large, of one shape and contiguous.
+
+    Args:
+        function: of arrays and numbers.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        self.function = function
+        self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
+
+    def __call__(self, *values: Any) -> Any:
+        if self.whole is None:
+            self.whole = self._is_one_step(values)
+        arrays = [v for v in values if v.__class__ is ndarray]
+        most = max(arrays, key=np.size, default=None)
+        if self.whole or most is None or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
+            return self.function(*values)
+        n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
+        if n < 2 * step:
+            return self.function(*values)
+        flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
+        out: Any = None
+        for i in range(0, n, step):
+            block = [v[i : i + step] if v.__class__ is ndarray and v.ndim else v for v in flat]
+            part = self.function(*block)
+            if out is None:
+                if part.__class__ is not ndarray or part.shape != (step,) or any([np.may_share_memory(part, b) for b in block]):
+                    return self.function(*values)  # such as the gradient itself
+                out = np.empty(n, part.dtype)
+            out[i : i + step] = part
+        return out.reshape(most.shape)
+
+    def _is_one_step(self, values: tuple) -> bool:
+        expression = traced(self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)])
+        return expression is not None and is_plain(expression)

@@ -1,0 +1,57 @@
+"""NumPy alone goes through large arrays block by block, and gives the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback.kernels.blocks import BLOCK, Blocks
+from pullback.op import REGISTRY
+
+N = 5 * BLOCK // 8 + 3  # a few blocks and a rest, in either type
+
+
+def counted(function: Callable) -> tuple[Callable, list[int]]:
+    """The function, and the sizes that it is called with."""
+    sizes: list[int] = []
+
+    def call(*values: Any) -> Any:
+        sizes.append(max(np.size(v) for v in values))
+        return function(*values)
+
+    return call, sizes
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+@pytest.mark.parametrize("name", ("silu", "softplus", "mish", "gelu_tanh"))
+def test_blocks_give_the_same_numbers(name: str, dtype: Any) -> None:
+    op = REGISTRY[name]
+    x = np.linspace(-30, 30, N, dtype=dtype)
+    x[:3] = np.nan, np.inf, -np.inf
+    options = (1.0, 20.0)[: len(op.params) - 1]
+    for function, values in ((op.call.__wrapped__, (x,)), (op.rules["input"], (np.cos(x), x))):
+        in_blocks, sizes = counted(function)
+        result = Blocks(in_blocks)(*values, *options)
+        assert max(sizes) == BLOCK // x.itemsize and sum(sizes) >= N
+        np.testing.assert_array_equal(result, function(*values, *options))
+
+
+def test_what_is_not_gone_through_in_blocks() -> None:
+    """Small arrays, broadcasting, other layouts, and results that are an argument."""
+    x = np.linspace(-1, 1, 2 * N).reshape(2, N)
+    row = x[0].copy()
+    for values in ((x[:, :9], x[:, :9]), (x, row), (x.T, x.T)):
+        twice, sizes = counted(lambda a, b: a * b + b)
+        np.testing.assert_array_equal(Blocks(twice)(*values), values[0] * values[1] + values[1])
+        assert sizes == [values[0].size]
+    assert Blocks(lambda g: g)(row) is row
+    assert np.shares_memory(Blocks(lambda g: g[::1])(row), row)
+    assert Blocks(lambda a, b: None)(row, row) is None
+
+
+def test_a_number_is_handed_to_every_block() -> None:
+    x, scale = np.linspace(-1, 1, N), np.array([3.0])
+    np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k)(scale, x, 2), scale * x + 2)
