@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ndarray, asarray = np.ndarray, np.asarray
 getframe = sys._getframe
 OPTIONS = {float, int, bool, str, type(None)}
+ARRAYS = {ndarray, float, int, type(None)}  # what rules hand to operations in the place of tensors
 
 
 def elementwise_call(op: Op) -> Callable:
@@ -227,37 +228,71 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 def general_call(op: Op) -> Callable:
     """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some with names."""
     total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
-    if op.listed or not op.tensors or op.kind == "elementwise" and op.tensors != (0,):
+    if op.listed or not op.tensors:
 
         def call_slowly(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None) if kwargs else None
             return slow(op, op.bind(args, kwargs) if kwargs or len(args) != total else args, out)
 
         return call_slowly
-    impl, tensors, node_name, alone, named, check = op.impl, op.tensors, op.node_name, op.tensors == (0,), op.result, op.check
+    impl, tensors, node_name, named, check = op.impl, op.tensors, op.node_name, op.result, op.check
     elementwise = op.kind == "elementwise"  # and so mixes types, and computes in another where it has to
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+    ScalarNode = op.node_type(node_name[:-1] + "0", False) if elementwise else Node
     optional = {i for i in tensors[1:] if op.defaults[i] is None}
-    inference, getters, differentiable = storage.INFERENCE_TENSOR, op.getters, op.differentiable or (0,)
+    masks = op.indices if elementwise else ()
+    inference, getters, differentiable, first = storage.INFERENCE_TENSOR, op.getters, op.differentiable or (0,), tensors[0]
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_one(*args: Any, **kwargs: Any) -> Any:
+        """Of one tensor and options."""
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if alone and args[0].__class__ is ndarray:
-            return asarray(impl(*args)) if named is None else impl(*args)
+        input = args[0]
+        c = input.__class__
+        if c is not Tensor:
+            if c is ndarray:
+                return asarray(impl(*args)) if named is None else impl(*args)
+            if c not in PLAIN:
+                return slow(op, args, out)
         if modes.special or out is not None:
             return slow(op, args, out)
+        e = input._fn
+        if input._view is not None:
+            if input._view is inference:
+                return slow(op, args, out)
+            e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        x = input._array  # after the edge: a view may just have caught up with its base
         if elementwise:
-            c = args[0].__class__
-            if c is not Tensor and c not in PLAIN:
+            d = x.dtype
+            if not (d is FLOAT32 or d is FLOAT64):
                 return slow(op, args, out)
-            d = args[0]._array.dtype
-            if not (d is FLOAT32 or d is FLOAT64) or not OPTIONS.issuperset(map(type, args[1:])):
-                return slow(op, args, out)
+            for option in args[1:]:
+                if option.__class__ not in OPTIONS:
+                    return slow(op, args, out)
             if check is not None:
                 check(*args)
-        values, edges, wanted, bit = list(args), [], 0, 1
+        values = (x, *args[1:])
+        try:
+            value = impl(*values)
+        except Exception as error:
+            raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
+        return completed(args, values, (e,), 0 if e is None else 1, value, Node)
+
+    def call_several(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        if modes.special or out is not None:
+            return slow(op, args, out)
+        if args[first].__class__ is ndarray and ARRAYS.issuperset([args[i].__class__ for i in tensors]):
+            return asarray(impl(*args)) if named is None else impl(*args)
+        for i in masks:
+            if args[i].__class__ is not ndarray:
+                return slow(op, args, out)
+        values, edges, wanted, bit, node, d = list(args), [], 0, 1, Node, None
         for i in tensors:
             x, e = args[i], None
             c = x.__class__
@@ -269,51 +304,68 @@ def general_call(op: Op) -> Callable:
                     e = storage.edge_of(x)
                 elif e is LEAF:
                     e = x
-                values[i] = x._array  # after the edge: a view may just have caught up with its base
+                values[i] = x = x._array
                 if e is not None:
                     wanted += bit
-            elif not (x is None and i in optional or i and (c is float or c is int)):
+                if elementwise:
+                    if d is None:
+                        d = x.dtype
+                        if not (d is FLOAT32 or d is FLOAT64) or x.__class__ is not ndarray:
+                            return slow(op, args, out)
+                    elif x.dtype is not d:
+                        return slow(op, args, out)
+            elif not (x is None and i in optional or (i or elementwise) and (c is float or c is int)):
                 return slow(op, args, out)
+            else:
+                node = ScalarNode
             edges.append(e)
             bit += bit
+        if elementwise and d is None:
+            return slow(op, args, out)
         try:
             value = impl(*values)
         except Exception as error:
             raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
-        if named is None and value.__class__ is not ndarray:
+        return completed(args, values, tuple(edges), wanted, value, node)
+
+    def completed(args: tuple, values: Any, edges: tuple, wanted: int, value: Any, node: Any) -> Any:
+        """The results around what was computed, recorded for the caller's caller."""
+        if named is not None:
+            arrays = [asarray(v) for v in value]
+            value = arrays[differentiable[0]]
+        elif value.__class__ is not ndarray:
             if isinstance(value, lift.Lifted):  # such as a sparse value
-                return finished(op, args, edges, values, value, None, 1)
+                return finished(op, args, list(edges), list(values), value, None, 2)
             value = asarray(value)
-        arrays = (value,) if named is None else [asarray(v) for v in value]
-        first = differentiable[0]
-        d = arrays[first].dtype
-        if not wanted or modes.silent and not modes.is_grad_enabled() or OF_NUMPY[d].category < FLOATING:
-            results = [outcome.bare(a) for a in arrays]
+        d = value.dtype
+        usual = d is FLOAT32 or d is FLOAT64
+        if not wanted or modes.silent and not modes.is_grad_enabled() or not usual and OF_NUMPY[d].category < FLOATING:
+            results = [outcome.bare(a) for a in ((value,) if named is None else arrays)]
             if modes.silent and modes._local.made is not None:
                 for r in results:
                     storage.mark(r, next((e for e in edges if e is not None), None), *args)
             return results[0] if named is None else named(*results)
-        node = Node if Node is not None else op.node_type(node_name(*args), False)
-        if not (d is FLOAT32 or d is FLOAT64) and d.kind == "c":
+        if node is None:
+            node = op.node_type(node_name(*args), False)
+        if not usual and d.kind == "c":
             node = op.node_type(node.__name__, True)
         saved = []
         for kind, i, users in getters:
             v = None
             if users & wanted:
-                v = arrays[i] if kind == "out" else values[i]
-                if kind == "shape":
-                    v = getattr(v, "shape", ())
+                v = values[i] if kind == "value" else getattr(values[i], "shape", ()) if kind == "shape" else value if named is None else arrays[i]
             saved.append(v)
-        result = outcome.recorded(arrays[first], node, tuple(edges), tuple(saved), getframe(1))
+        result = outcome.recorded(value, node, edges, tuple(saved), getframe(2))
         if named is None:
             return result
-        results = [result if i == first else outcome.bare(a) for i, a in enumerate(arrays)]
-        taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
-        if len(taking_part) > 1:
-            node = result._fn
-            node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
-            for number, i in enumerate(taking_part):
-                results[i]._fn = Output(node, number)
+        results = [result if i == differentiable[0] else outcome.bare(a) for i, a in enumerate(arrays)]
+        if len(differentiable) > 1:
+            taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
+            if len(taking_part) > 1:
+                node = result._fn
+                node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
+                for number, i in enumerate(taking_part):
+                    results[i]._fn = Output(node, number)
         return named(*results)
 
     def lay_out() -> None:
@@ -321,7 +373,7 @@ def general_call(op: Op) -> Callable:
         getters = op.getters
 
     op.after_layout.append(lay_out)
-    return call
+    return call_one if tensors == (0,) else call_several
 
 
 def view_call(op: Op) -> Callable:
