@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from math import inf
 from math import prod as product
 from operator import index as integer
@@ -442,7 +442,8 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    return row_major(both.reduce(x.astype(bool, copy=False), axis=dims, keepdims=keepdim)).astype(np.uint8 if x.dtype == np.uint8 else bool)
+    result = row_major(asarray(both.reduce(x if x.dtype.kind == "b" else x.astype(bool), dims, None, None, keepdim)))
+    return result.astype(np.uint8) if x.dtype == np.uint8 else result
 
 
 @op.general
@@ -531,14 +532,20 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     return row_major(asarray(out)).astype(result, copy=False)
 
 
+@lru_cache(8)
+def _least_power(d: np.dtype) -> float:
+    """A sum of powers below which digits are lost."""
+    limits = np.finfo(d)
+    return float(limits.tiny) / float(limits.eps)
+
+
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
         out = np.sqrt(total_of_squares(x, dims, keepdim))
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    limits = np.finfo(x.dtype)
-    safe = (out > (float(limits.tiny) / float(limits.eps)) ** (1 / ord)) & (out < inf)
+    safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
     if safe.all() or not x.size:
         return out
     top = np.maximum.reduce(np.absolute(x), axis=dims, keepdims=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import op, outcome, writing
 from ..dtypes import type_name
-from ..lift import bottom, derived, is_lifted
+from ..lift import bottom, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
 from .index import index_array, put_at, take_at, write_at
@@ -62,7 +62,8 @@ def in_both_forms(fn: Callable) -> Callable:
 def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
-    array = array if is_lifted(array) else np.asarray(array, order="C")
+    if array.__class__ is np.ndarray and not array.flags.c_contiguous:
+        array = array.copy()
     if array.dtype.kind != "i" or array.itemsize < 4:
         if array.size:
             raise error(complaint)
@@ -76,7 +77,8 @@ UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
-    index = bottom(index, True)
+    if index.__class__ is not np.ndarray:
+        index = bottom(index, True)
     if index.size <= FEW:
         numbers = index.reshape(-1).tolist()
         wrong = bool(numbers) and (min(numbers) < 0 or max(numbers) >= size)
@@ -212,13 +214,13 @@ def along(index: np.ndarray, dim: int) -> list[Any]:
     """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
     if not index.ndim:
         return [index]
-    at: list[Any] = list(_grid(index.shape))
+    at: list[Any] = list(open_grid(index.shape))
     at[dim] = index
     return at
 
 
 @lru_cache(256)
-def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """The numbers 0, 1, ... along each dimension, which together index everything."""
     return np.ogrid[tuple(map(slice, shape))]
 
