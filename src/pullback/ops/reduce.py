@@ -26,7 +26,7 @@ from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..strides import row_major
 from ..tensor import PLAIN, Tensor
-from .choosing import where
+from .choosing import keep, where
 from .compare import isnan
 from .complex import abs, is_complex, sgn
 from .convert import cast
@@ -329,7 +329,9 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    return sum(where(isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
+    x = input._array
+    numbers = keep(input, x == x) if x.__class__ is np.ndarray and not modes.special else where(isnan(input), 0, input)
+    return sum(numbers, dim, keepdim, dtype=dtype, out=out)
 
 
 # --- means --------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ FEW = 64  # numbers that Python compares faster than NumPy
 UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 
-def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
+def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
     if index.__class__ is not np.ndarray:
         index = bottom(index, True)
@@ -96,7 +96,7 @@ def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exceptio
     array = _index(index, f"{name}: Expected dtype int32 or int64 for index", error)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
-    _check_bounds(array, shape[d] if shape else 1, d, error)
+    check_bounds(array, shape[d] if shape else 1, d, error)
     return d, [WHOLE] * d + [array.reshape(-1)]
 
 
@@ -114,7 +114,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     array = _index(index, "index_select(): Expected dtype int32 or int64 for index")
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
+    check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
     result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
     return result if out is None else writing.write_out(out, result)
 
@@ -244,7 +244,7 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         k = next(k for k, (m, n) in enumerate(zip(array.shape, shape)) if m > n and k != d)
         raise RuntimeError(f"Size does not match at dimension {k} expected index {list(array.shape)} to be no larger than self "
                            f"{list(shape)} apart from dimension {d}")  # fmt: skip
-    _check_bounds(array, shape[d], d)
+    check_bounds(array, shape[d], d)
     return array, d
 
 
