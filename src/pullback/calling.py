@@ -270,7 +270,7 @@ def general_call(op: Op) -> Callable:
             return slow(op, op.bind(args, kwargs) if kwargs or len(args) != total else args, out)
 
         return call_slowly
-    impl, tensors, node_name, named, check = op.impl, op.tensors, op.node_name, op.result, op.check
+    impl, tensors, node_name, named = op.impl, op.tensors, op.node_name, op.result
     elementwise = op.kind == "elementwise"  # and so mixes types, and computes in another where it has to
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
     ScalarNode = op.node_type(node_name[:-1] + "0", False) if elementwise else Node
@@ -308,8 +308,6 @@ def general_call(op: Op) -> Callable:
             for option in args[1:]:
                 if option.__class__ not in OPTIONS:
                     return slow(op, args, out)
-            if check is not None:
-                check(*args)
         values = (x, *args[1:])
         try:
             value = impl(*values)

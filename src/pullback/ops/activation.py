@@ -133,7 +133,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    return np.clip(input + 3, 0, 6) / 6
+    return np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 _hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, 0, g / 6))
@@ -151,7 +151,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    return input * np.clip(input + 3, 0, 6) / 6
+    return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 def _of_hardswish(g: Any, input: Any) -> Any:
@@ -275,7 +275,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return input - np.clip(input, -lambd, lambd)
+    return input - np.minimum(np.maximum(input, -lambd), lambd)
 
 
 _softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op, outcome
+from ..autograd import modes
 from ..dtypes import FLOAT32, FLOAT64, INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
@@ -25,6 +26,8 @@ ndarray, asarray = np.ndarray, np.asarray
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
 ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64)}  # ready made: making one takes as long as choosing
+KNOWN = (ndarray, int, float)
+BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
@@ -80,6 +83,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     """
     if condition.__class__ is ndarray:
         mask = condition
+        x = input if input.__class__ is ndarray else other
+        if x.__class__ is ndarray and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
+            if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
+                return np.where(mask, input, other)
     elif hasattr(condition, "__pullback_op__"):
         return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
     else:

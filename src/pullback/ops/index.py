@@ -99,7 +99,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
             else:
                 rows = Rows(at, array.shape)
                 array += rows.summed(np.broadcast_to(np.asarray(value, array.dtype), rows.given))
-        elif np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
+        elif not getattr(value, "ndim", 0) and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
             np.putmask(array, at[0], value)  # several times as fast
         else:
             array[index] = value

@@ -361,6 +361,10 @@ addmv.vjp(
 )
 
 
+def _times(x: Tensor, factor: Any) -> Tensor:
+    return x if factor.__class__ is int and factor == 1 and x.dtype is not dtypes.bool_ else x * factor
+
+
 @op.composite(inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``.
@@ -371,7 +375,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
             [ 2., 20.]])
     """
     for name, t in (("vec1", vec1), ("vec2", vec2)):
-        if len(t.shape) != 1:
+        if t.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     made = outer(vec1, vec2)
     if input.shape != made.shape[made.ndim - input.ndim :]:  # else adding expands it
@@ -379,8 +383,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     if made.dtype is dtypes.bool_ and input.dtype is dtypes.bool_:
         result = (made & bool(alpha)) | (input & bool(beta))
         return result if out is None else writing.write_out(out, result)
-    made = made * alpha
-    result = made + (input * beta if beta != 0 else where(np.False_, input, 0))
+    made = _times(made, alpha)
+    result = made + (_times(input, beta) if beta != 0 else where(np.False_, input, 0))
     return result if out is None else writing.write_out(out, result)
 
 

@@ -162,7 +162,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
 
 def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
     """An index whose negative numbers count from the end, without these."""
-    return derived(lambda a: np.where(a < 0, a + size, a) if (a < 0).any() else a, array)
+    return derived(lambda a: np.where(a < 0, a + size, a) if np.minimum.reduce(a, None, initial=0) < 0 else a, array)
 
 
 @in_both_forms
