@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from . import dtypes, kernels, layers, lift, outcome, storage
 from .autograd import modes
 from .autograd.graph import LEAF, Output, clock, made_here
 from .complaint import explained
-from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from .dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from .outcome import wrap
 from .tensor import PLAIN, Tensor
 from .writing import write_out
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ndarray, asarray = np.ndarray, np.asarray
 getframe = sys._getframe
 OPTIONS = {float, int, bool, str, type(None)}
+ARRAYS = {ndarray, float, int, type(None)}  # what rules hand to operations in the place of tensors
 
 
 def elementwise_call(op: Op) -> Callable:
@@ -145,6 +147,13 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
 
 def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
+    if out is None and op.check is None and not modes.special and not modes.silent:
+        try:
+            values = of_whole_numbers(args, op.to)
+            if values is not None:
+                return outcome.bare(asarray(op.impl(*values)))
+        except Exception:  # such as a number that the type can't hold: below it is said better
+            pass
     if modes.intercepted or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
@@ -204,6 +213,33 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     return result if out is None else write_out(out, result, op.name)
 
 
+NONE = -2  # lower than any category
+WHOLE = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
+
+
+def of_whole_numbers(args: tuple, to: int) -> list[Any] | None:
+    """The arrays of tensors that share a type of integers, or bool, which is the result's, too; None if they are others."""
+    values, d = [], None
+    for a in args:
+        c = a.__class__
+        if c is Tensor or c in PLAIN:
+            if a._view is not None:
+                storage.edge_of(a)
+            a = a._array
+            if d is None:
+                d = a.dtype
+                if a.__class__ is not ndarray or WHOLE.get(d, NONE) < to:
+                    return None
+            elif a.dtype is not d:
+                return None
+        elif c is not int or d is None or d.kind == "b":
+            return None
+        else:
+            a = np.array(a, d)
+        values.append(a)
+    return values
+
+
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
     """Let the hooks for saved tensors have the inputs before the operation computes: they may stop it."""
     if modes.is_grad_enabled() and not op.listed:
@@ -227,37 +263,104 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 def general_call(op: Op) -> Callable:
     """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some with names."""
     total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
-    if op.listed or not op.tensors or op.kind == "elementwise" and op.tensors != (0,):
+    if not op.listed and not op.tensors or op.listed and op.tensors:
 
         def call_slowly(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None) if kwargs else None
             return slow(op, op.bind(args, kwargs) if kwargs or len(args) != total else args, out)
 
         return call_slowly
-    impl, tensors, node_name, alone, named, check = op.impl, op.tensors, op.node_name, op.tensors == (0,), op.result, op.check
+    impl, tensors, node_name, named = op.impl, op.tensors, op.node_name, op.result
     elementwise = op.kind == "elementwise"  # and so mixes types, and computes in another where it has to
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+    ScalarNode = op.node_type(node_name[:-1] + "0", False) if elementwise else Node
     optional = {i for i in tensors[1:] if op.defaults[i] is None}
-    inference, getters, differentiable = storage.INFERENCE_TENSOR, op.getters, op.differentiable or (0,)
+    masks = op.indices if elementwise else ()
+    inference, differentiable, first = storage.INFERENCE_TENSOR, op.differentiable or (0,), (*tensors, 0)[0]
+    keeping: dict[int, tuple[list[int], Callable]] = {}
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_one(*args: Any, **kwargs: Any) -> Any:
+        """Of one tensor and options."""
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if alone and args[0].__class__ is ndarray:
-            return asarray(impl(*args)) if named is None else impl(*args)
+        input = args[0]
+        c = input.__class__
+        if c is not Tensor:
+            if c is ndarray:
+                return asarray(impl(*args)) if named is None else impl(*args)
+            if c not in PLAIN:
+                return slow(op, args, out)
         if modes.special or out is not None:
             return slow(op, args, out)
+        e = input._fn
+        if input._view is not None:
+            if input._view is inference:
+                return slow(op, args, out)
+            e = storage.edge_of(input)
+        elif e is LEAF:
+            e = input
+        x = input._array  # after the edge: a view may just have caught up with its base
         if elementwise:
-            c = args[0].__class__
-            if c is not Tensor and c not in PLAIN:
+            d = x.dtype
+            if not (d is FLOAT32 or d is FLOAT64):
                 return slow(op, args, out)
-            d = args[0]._array.dtype
-            if not (d is FLOAT32 or d is FLOAT64) or not OPTIONS.issuperset(map(type, args[1:])):
+            for option in args[1:]:
+                if option.__class__ not in OPTIONS:
+                    return slow(op, args, out)
+        values = (x, *args[1:])
+        try:
+            value = impl(*values)
+        except Exception as error:
+            raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
+        return completed(args, values, (e,), 0 if e is None else 1, value, Node)
+
+    def call_listed(*args: Any, **kwargs: Any) -> Any:
+        """Of a list of tensors and options."""
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        if modes.special or out is not None or args[0].__class__ is not list and args[0].__class__ is not tuple:
+            return slow(op, args, out)
+        arrays: list[Any] = []
+        edges: list[Any] = []
+        wanted = 0
+        for x in args[0]:
+            c = x.__class__
+            if c is not Tensor and c not in PLAIN or x._view is inference:
                 return slow(op, args, out)
-            if check is not None:
-                check(*args)
-        values, edges, wanted, bit = list(args), [], 0, 1
+            e = x._fn
+            if x._view is not None:
+                e = storage.edge_of(x)
+            elif e is LEAF:
+                e = x
+            if e is not None:
+                wanted = -1
+            arrays.append(x._array)
+            edges.append(e)
+        if not arrays:
+            return slow(op, args, out)
+        values = [arrays, *args[1:]]
+        try:
+            value = impl(*values)
+        except Exception as error:
+            raise explained(op, [], error) from None
+        return completed(args, values, tuple(edges), wanted, value, Node)
+
+    def call_several(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        if modes.special or out is not None:
+            return slow(op, args, out)
+        if args[first].__class__ is not Tensor:
+            kinds = {args[i].__class__ for i in tensors}
+            if ndarray in kinds and kinds <= ARRAYS:
+                return asarray(impl(*args)) if named is None else impl(*args)
+        for i in masks:
+            if args[i].__class__ is not ndarray:
+                return slow(op, args, out)
+        values, edges, wanted, bit, node, d = list(args), [], 0, 1, Node, None
         for i in tensors:
             x, e = args[i], None
             c = x.__class__
@@ -269,59 +372,87 @@ def general_call(op: Op) -> Callable:
                     e = storage.edge_of(x)
                 elif e is LEAF:
                     e = x
-                values[i] = x._array  # after the edge: a view may just have caught up with its base
+                values[i] = x = x._array
                 if e is not None:
                     wanted += bit
-            elif not (x is None and i in optional or i and (c is float or c is int)):
+                if elementwise:
+                    if d is None:
+                        d = x.dtype
+                        if not (d is FLOAT32 or d is FLOAT64) or x.__class__ is not ndarray:
+                            return slow(op, args, out)
+                    elif x.dtype is not d:
+                        return slow(op, args, out)
+            elif not (x is None and i in optional or (i or elementwise) and (c is float or c is int)):
                 return slow(op, args, out)
+            else:
+                node = ScalarNode
             edges.append(e)
             bit += bit
+        if elementwise and d is None:
+            return slow(op, args, out)
         try:
             value = impl(*values)
         except Exception as error:
             raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
-        if named is None and value.__class__ is not ndarray:
+        return completed(args, values, tuple(edges), wanted, value, node)
+
+    def completed(args: tuple, values: Any, edges: tuple, wanted: int, value: Any, node: Any) -> Any:
+        """The results around what was computed, recorded for the caller's caller."""
+        if named is not None:
+            arrays = [asarray(v) for v in value]
+            value = arrays[differentiable[0]]
+        elif value.__class__ is not ndarray:
             if isinstance(value, lift.Lifted):  # such as a sparse value
-                return finished(op, args, edges, values, value, None, 1)
+                return finished(op, args, list(edges), list(values), value, None, 2)
             value = asarray(value)
-        arrays = (value,) if named is None else [asarray(v) for v in value]
-        first = differentiable[0]
-        d = arrays[first].dtype
-        if not wanted or modes.silent and not modes.is_grad_enabled() or OF_NUMPY[d].category < FLOATING:
-            results = [outcome.bare(a) for a in arrays]
+        d = value.dtype
+        usual = d is FLOAT32 or d is FLOAT64
+        if not wanted or modes.silent and not modes.is_grad_enabled() or not usual and OF_NUMPY[d].category < FLOATING:
+            results = [outcome.bare(a) for a in ((value,) if named is None else arrays)]
             if modes.silent and modes._local.made is not None:
                 for r in results:
                     storage.mark(r, next((e for e in edges if e is not None), None), *args)
             return results[0] if named is None else named(*results)
-        node = Node if Node is not None else op.node_type(node_name(*args), False)
-        if not (d is FLOAT32 or d is FLOAT64) and d.kind == "c":
+        if node is None:
+            node = op.node_type(node_name(*args), False)
+        if not usual and d.kind == "c":
             node = op.node_type(node.__name__, True)
-        saved = []
-        for kind, i, users in getters:
-            v = None
-            if users & wanted:
-                v = arrays[i] if kind == "out" else values[i]
-                if kind == "shape":
-                    v = getattr(v, "shape", ())
-            saved.append(v)
-        result = outcome.recorded(arrays[first], node, tuple(edges), tuple(saved), getframe(1))
+        pool = [None, *values, value] if named is None else [None, *values, *arrays]
+        shaped, kept = keeping.get(wanted) or plan(wanted)
+        for i in shaped:
+            v = values[i]
+            pool.append([a.shape for a in v] if v.__class__ is list else getattr(v, "shape", ()))
+        result = outcome.recorded(value, node, edges, kept(pool), getframe(2))
         if named is None:
             return result
-        results = [result if i == first else outcome.bare(a) for i, a in enumerate(arrays)]
-        taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
-        if len(taking_part) > 1:
-            node = result._fn
-            node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
-            for number, i in enumerate(taking_part):
-                results[i]._fn = Output(node, number)
+        results = [result if i == differentiable[0] else outcome.bare(a) for i, a in enumerate(arrays)]
+        if len(differentiable) > 1:
+            taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
+            if len(taking_part) > 1:
+                node = result._fn
+                node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
+                for number, i in enumerate(taking_part):
+                    results[i]._fn = Output(node, number)
         return named(*results)
 
-    def lay_out() -> None:
-        nonlocal getters
-        getters = op.getters
+    def plan(wanted: int) -> tuple[list[int], Callable]:
+        """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from the pool."""
+        shaped: list[int] = []
+        places = []
+        for kind, i, users in op.getters:
+            if not users & wanted:
+                places.append(0)
+            elif kind == "shape":
+                shaped.append(i)
+                places.append(total + max(len(op.outputs), 1) + len(shaped))
+            else:
+                places.append(i + 1 if kind == "value" else total + 1 + max(i, 0))
+        kept = itemgetter(*places) if len(places) > 1 else lambda pool: tuple([pool[i] for i in places])
+        keeping[wanted] = shaped, kept
+        return keeping[wanted]
 
-    op.after_layout.append(lay_out)
-    return call
+    op.after_layout.append(keeping.clear)
+    return call_listed if op.listed else call_one if tensors == (0,) else call_several
 
 
 def view_call(op: Op) -> Callable:
@@ -334,8 +465,35 @@ def view_call(op: Op) -> Callable:
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
         input = args[0]
-        if input.__class__ is ndarray:
+        c = input.__class__
+        if c is ndarray:
             return impl(*args)
+        if modes.special or modes.silent or c is not Tensor and c not in PLAIN:
+            return call_slowly(args)
+        x, e, base, kind = input._array, input._fn, input, ordinary
+        if e is None or x.__class__ is not ndarray:
+            return call_slowly(args)
+        options = args[1:]
+        try:
+            value = impl(x, *options)
+        except Exception as error:
+            raise explained(op, (x,), error) from None
+        if value.__class__ is not ndarray:
+            return several(op, args, [storage.edge_of(input)], value, 1) if value.__class__ in (list, tuple) else call_slowly(args)
+        if input._view is not None:
+            base, e, kind = input._view[0], storage.edge_of(input), input._view[2]
+            if base is None:
+                return call_slowly(args)
+        elif e is LEAF:
+            e = input
+        node = Node if Node is not None else op.node_type(node_name(*args), False)
+        result = outcome.recorded(value, node, (e,), (x.shape, *options), getframe(1))
+        result._view = (base, result._fn._seq, kind)
+        return result
+
+    def call_slowly(args: tuple) -> Any:
+        """Every other case: nothing recorded, several views, levels, sparse values, errors."""
+        input = args[0]
         c = input.__class__
         if modes.intercepted or c is not Tensor and c not in PLAIN:
             from .overrides import NOT_OVERRIDDEN, dispatch
@@ -456,22 +614,27 @@ def as_value(value: Any) -> Any:
 
 def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
     """Wrap and record several results: named ones, or a list of like ones (the views of ``unbind``)."""
-    results = [wrap(as_value(v)) for v in values]
-    for r in results:
+    results = []
+    for v in values:
+        r = wrap(v if v.__class__ is ndarray else as_value(v))
         if r._array.__class__ is not ndarray:
             r._array.level.track(r)
+        results.append(r)
+    recording = any([e is not None for e in edges]) and (not modes.silent or modes.is_grad_enabled())
     if op.kind == "view":
         input = args[0]
         base = input if input._view is None else input._view[0]
-        for r in results:
-            if base is None or modes.silent and not modes.is_grad_enabled():
+        if base is None or modes.silent and not modes.is_grad_enabled():
+            for r in results:
                 storage.unrecorded_view(r, base, clock(), storage.ONE_OF_SEVERAL, edges[0])
-            else:
-                r._view = (base, clock(), storage.ONE_OF_SEVERAL)
+        else:
+            view = (base, clock(), storage.ONE_OF_SEVERAL)
+            for r in results:
+                r._view = view
         args = (input._array, *args[1:])
-    if any(e is not None for e in edges) and modes.is_grad_enabled():
+    if recording:
         taking_part = [results[i] for i in op.differentiable] if op.outputs else results
-        taking_part = [r for r in taking_part if OF_NUMPY[r._array.dtype].category >= FLOATING]
+        taking_part = [r for r in taking_part if r._array.dtype is FLOAT32 or OF_NUMPY[r._array.dtype].category >= FLOATING]
         if taking_part:
             name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
             record(op, name, tuple(edges), args if not isinstance(args[0], Tensor) else (args[0]._array, *args[1:]),

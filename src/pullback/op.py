@@ -66,12 +66,12 @@ class Op:
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
         self.positional = code.co_argcount
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        if kind == "elementwise" and not isinstance(by, np.ufunc) or self.name == "between":  # one NumPy function is hard to beat, several are not
-            self.impl = kernels.for_large(self.name, self.impl, len(self.params))
         self.required = self.positional - len(given)
         self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
+        if kind == "elementwise" and not isinstance(by, np.ufunc) or self.name == "between":  # one NumPy function is hard to beat, several are not
+            self.impl = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
         self.outputs = tuple(outputs.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import attention, contract
+from pullback.ops import attention, contract, fourier
 from pullback.ops.activation import largest
 
 INF, NAN = float("inf"), float("nan")
@@ -639,3 +640,41 @@ def test_ctc_against_pytorch() -> None:
             results.append((loss.detach().numpy(), leaf.grad.numpy()))
         for got, expected in zip(*results):
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_fourier_transforms_do_without_the_inside_of_scipy(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SciPy that has another library inside is called by its public functions, with the same results."""
+    x = torch.arange(12.0, dtype=torch.float64).reshape(3, 4) ** 2
+    names = [name + dims for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for dims in ("", "2")]
+
+    def transformed() -> list[Any]:
+        return [getattr(torch.fft, name)(x, norm=norm) for name in names]
+
+    direct = transformed()
+    monkeypatch.setitem(sys.modules, "scipy.fft._pocketfft", None)
+    public = fourier._transforms.__wrapped__()
+    assert public is fourier._Public
+    monkeypatch.setattr(fourier, "_transforms", lambda: public)
+    for name, a, b in zip(names, direct, transformed()):
+        torch.testing.assert_close(a, b, msg=name)
+
+
+def test_numbers_beside_tensors_of_one_type() -> None:
+    """Numbers stay numbers on the short way of operations of three operands; other types go the long way."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.lerp(x, torch.tensor([3.0, 6.0]), 0.25)
+    assert y.dtype == torch.float32 and y.grad_fn.name() == "LerpBackward0"
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [0.75, 0.75])
+    mixed = torch.where(torch.tensor([True, False]), x, torch.tensor([5.0, 6.0], dtype=torch.float64))
+    assert mixed.dtype == torch.float64 and mixed.tolist() == [1.0, 6.0]
+
+
+@pytest.mark.parametrize("number", [3, 300, -1])
+def test_whole_numbers_keep_their_type(number: int) -> None:
+    """Integers of one type skip the conversions, and wrap round like those that are converted."""
+    x = torch.tensor([5, 250], dtype=torch.uint8)
+    for result in (x + number, torch.bitwise_left_shift(x, 1), -x):
+        assert result.dtype == torch.uint8
+    assert (x + number).tolist() == [(5 + number) % 256, (250 + number) % 256]

@@ -124,8 +124,12 @@ def add_row(out: Any, row: Any) -> Any:
     return out
 
 
-def for_large(name: str, compute: Callable, count: int) -> Callable:
-    """A function of so many arrays that asks a kernel of the operation of that name where they are large."""
+def for_large(name: str, compute: Callable, count: int, alone: bool = False) -> Callable:
+    """A function of so many arrays that asks a kernel of the operation of that name where they are large.
+
+    Args:
+        alone: only the first is an array, the others are options.
+    """
     kernel = beside(name, [compute], compute)
 
     def one(x: Any) -> Any:
@@ -139,7 +143,10 @@ def for_large(name: str, compute: Callable, count: int) -> Callable:
                 return kernel(x, *others)
         return compute(x, *others)
 
-    return one if count == 1 else several
+    def first(x: Any, *options: Any) -> Any:
+        return kernel(x, *options) if x.__class__ is ndarray and x.size >= LARGE else compute(x, *options)
+
+    return one if count == 1 else first if alone else several
 
 
 def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:

@@ -101,8 +101,9 @@ def _check_clipped(input: Any, low: float, high: float) -> None:
 
 @op.elementwise(name="hardtanh", method=False, check=_check_clipped)
 def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
-    of_type = input.dtype.type
-    return np.minimum(np.maximum(input, of_type(low)), of_type(high))
+    if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # whole numbers stay such
+        low, high = input.dtype.type(low), input.dtype.type(high)
+    return np.minimum(np.maximum(input, low), high)
 
 
 _hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), 0, g))
@@ -132,7 +133,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    return np.clip(input + 3, 0, 6) / 6
+    return np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 _hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, 0, g / 6))
@@ -150,7 +151,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    return input * np.clip(input + 3, 0, 6) / 6
+    return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 def _of_hardswish(g: Any, input: Any) -> Any:
@@ -274,7 +275,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return input - np.clip(input, -lambd, lambd)
+    return input - np.minimum(np.maximum(input, -lambd), lambd)
 
 
 _softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
@@ -362,6 +363,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="softplus", method=False, check=floats("softplus_cpu"))
 def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
+    if beta.__class__ in (int, float) and beta == 1:
+        return np.where(input > threshold, input, np.log1p(np.exp(input)))
     scaled = input * beta
     return either(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
@@ -554,7 +557,7 @@ def _softmax(input: Tensor, dim: int) -> Tensor:
     if fast is not None:
         return fast
     dims = (dim,) if input.ndim else ()
-    e = np.subtract(input, largest(input, dim), out=np.empty_like(input))
+    e = np.asarray(input - largest(input, dim))
     np.exp(e, out=e)
     e /= total(e, dims, True)
     return e
@@ -581,7 +584,7 @@ def _log_softmax(input: Tensor, dim: int) -> Tensor:
     if fast is not None:
         return fast
     dims = (dim,) if input.ndim else ()
-    shifted = np.subtract(input, largest(input, dim), out=np.empty_like(input))
+    shifted = np.asarray(input - largest(input, dim))
     shifted -= np.log(total(np.exp(shifted), dims, True))
     return shifted
 
@@ -599,7 +602,7 @@ _log_softmax.vjp(input=_of_log_softmax)
 
 def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:
     """The input in the type to compute in, and the dimension."""
-    rank = len(input.shape)
+    rank = input._array.ndim
     if dim is None:
         warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
                       "argument.", UserWarning, stacklevel=3)  # fmt: skip

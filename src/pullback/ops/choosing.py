@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, kernels, op, outcome
-from ..dtypes import INTEGRAL, OF_NUMPY
+from ..autograd import modes
+from ..dtypes import FLOAT32, FLOAT64, INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
 from .compare import isfinite, not_implemented, refusing
@@ -24,6 +25,9 @@ __all__ = [
 ndarray, asarray = np.ndarray, np.asarray
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
+ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64)}  # ready made: making one takes as long as choosing
+KNOWN = (ndarray, int, float)
+BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
@@ -47,8 +51,11 @@ def either(condition: Any, x: Any, y: Any) -> Any:
 @op.general(method=False, node="WhereBackward0")
 def keep(input: Tensor, mask: np.ndarray) -> Tensor:
     """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
+    if input.size < MANY:
+        zero = ZEROS.get(input.dtype)
+        return np.where(mask, input, input.dtype.type(0) if zero is None else zero)
     bits = BITS.get(input.dtype.itemsize)
-    if bits is None or input.size < MANY:
+    if bits is None:
         return np.where(mask, input, input.dtype.type(0))
     return np.multiply(input.view(bits), mask).view(input.dtype)
 
@@ -85,9 +92,16 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
     (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
     """
-    if hasattr(condition, "__pullback_op__"):
+    if condition.__class__ is ndarray:
+        mask = condition
+        x = input if input.__class__ is ndarray else other
+        if x.__class__ is ndarray and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
+            if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
+                return np.where(mask, input, other)
+    elif hasattr(condition, "__pullback_op__"):
         return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
-    mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
+    else:
+        mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
         unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
@@ -110,7 +124,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 
 def _is_inexact(x: Any) -> bool:
-    array = x._array if isinstance(x, Tensor) else x
+    array = x if x.__class__ is ndarray else x._array if isinstance(x, Tensor) else x
     return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
 
 
@@ -345,12 +359,13 @@ def nan_to_num(
     if result.dtype.kind in "biu":
         return result
     parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
+    if np.logical_and.reduce(np.isfinite(parts), None):
+        return result
     of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    if not np.isfinite(parts).all():
-        np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
-        np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
-        np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
+    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
     return result
 
 

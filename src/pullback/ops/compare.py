@@ -262,8 +262,14 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     tensor([ 4, 12])
     """
     input, other = asarray(input), asarray(other)
-    possible = (other >= 0) & (other < 8 * input.itemsize)
-    return np.left_shift(input, np.where(possible, other, 0)) * possible
+    possible = _within_bits(input, other)
+    return np.left_shift(input, other) if possible is None else np.left_shift(input, np.where(possible, other, 0)) * possible
+
+
+def _within_bits(input: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+    """Where one can shift by so many bits; None if everywhere."""
+    possible = other.view(f"u{other.itemsize}") < 8 * input.itemsize  # negative numbers are large
+    return None if np.count_nonzero(possible) == other.size else possible
 
 
 @constant(refuse="bfcV", kernel="rshift_cpu")
@@ -277,7 +283,9 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     tensor([ 3, -3])
     """
     input, other = asarray(input), asarray(other)
-    possible = (other >= 0) & (other < 8 * input.itemsize)
+    possible = _within_bits(input, other)
+    if possible is None:
+        return np.right_shift(input, other)
     if input.dtype.kind == "u":
         return np.right_shift(input, np.where(possible, other, 0)) * possible
     return np.right_shift(input, np.where(possible, other, 8 * input.itemsize - 1))

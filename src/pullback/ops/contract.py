@@ -286,10 +286,11 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.kron(torch.tensor([1.0, 10.0]), torch.tensor([1.0, 2.0]))
     tensor([ 1.,  2., 10., 20.])
     """
-    rank = max(len(input.shape), len(other.shape))
-    a, b = ((1,) * (rank - len(x.shape)) + tuple(x.shape) for x in (input, other))
-    spread = reshape(input, tuple(n for size in a for n in (size, 1))) * reshape(other, tuple(n for size in b for n in (1, size)))
-    result = reshape(spread, tuple(m * n for m, n in zip(a, b)))
+    a, b = input._array.shape, other._array.shape
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    spread = reshape(input, tuple([n for size in a for n in (size, 1)])) * reshape(other, tuple([n for size in b for n in (1, size)]))
+    result = reshape(spread, tuple([m * n for m, n in zip(a, b)]))
     return result if out is None else writing.write_out(out, result)
 
 

@@ -28,6 +28,7 @@ from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
+from .scatter import open_grid
 from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
@@ -42,8 +43,8 @@ def _picks(target: Any, axis: int) -> list[np.ndarray]:
     classes = index_array(target)
     if axis == 0:
         return [classes]
-    grid = [np.arange(len(classes))] if classes.ndim == 1 else np.ogrid[tuple(map(slice, classes.shape))]
-    return [grid[0], classes, *grid[1:]]
+    first, *rest = open_grid(classes.shape)
+    return [first, classes, *rest]
 
 
 def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -63,9 +64,10 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     Raises:
         IndexError: for a target that is not a class.
     """
-    d, classes = np.result_type(input._array.dtype, np.float32), input.shape[_class_axis(input.shape)]
+    x = input._array
+    d, classes = np.result_type(x.dtype, np.float32), x.shape[_class_axis(x.shape)]
     weights = None if weight is None else weight._array
-    level = topmost((target._array, input._array, weights))
+    level = topmost((target._array, x, weights)) if modes.special else None
     if level is None:
         both = counted(target._array, weights, classes, ignore_index, reduction == MEAN, d)
         return outcome.wrap(both[0]), outcome.wrap(both[1])
@@ -84,7 +86,9 @@ def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
 
 def counted(t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d: np.dtype) -> tuple[Any, Any]:
     if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
-        return t, np.full(t.shape, 1 / t.size if mean else 1, d)
+        shares = np.empty(t.shape, d)
+        shares.fill(1 / t.size if mean else 1)
+        return t, shares
     check_classes(t, classes, ignore_index)
     counts = t != ignore_index
     t = np.where(counts, t, 0)
@@ -181,7 +185,7 @@ def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
     """The target as int64, once all shapes and types have turned out to make a classification."""
-    sizes, places = list(input.shape), list(target.shape)
+    sizes, places = list(input._array.shape), list(target._array.shape)
     if not sizes:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(sizes) > 1 and sizes[0] != (places[0] if places else None):

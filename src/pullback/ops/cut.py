@@ -36,7 +36,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
-    shape = input.shape
+    shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = wrapped_dim(dim, len(shape)), integer(index)
@@ -53,7 +53,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    shape = input.shape
+    shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
@@ -77,9 +77,9 @@ def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward
 @op.view(name="split", method=False, node=lambda input, sizes, dim, name: name)
 def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> Tensor:
     """Consecutive pieces of those sizes along ``dim``."""
-    out, start = [], 0
+    out, start, before = [], 0, (slice(None),) * dim
     for n in sizes:
-        out.append(input[basic(dim, slice(start, start + n))])
+        out.append(input[(*before, slice(start, start + n))])
         start += n
     return out
 
@@ -100,12 +100,13 @@ def _sizes_of_pieces(n: int, size: int) -> list[int]:
         if n:
             raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
         return [0]
-    return [min(size, n - start) for start in range(0, n, size)] or [0]
+    whole, rest = divmod(n, size)
+    return [size] * whole + [rest] * (rest > 0) or [0]
 
 
 def _cut(x: Tensor, name: str, dim: int) -> tuple[int, int]:
     """The dimension to cut along, and its size."""
-    shape = x.shape
+    shape = x._array.shape
     if not shape:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
     d = wrapped_dim(dim, len(shape))
@@ -169,7 +170,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1, 2]), tensor([3]))
     """
     sizes, d = _chunk_sizes(input, chunks, dim)
-    return pieces(input, sizes, d, "SplitBackward0" if input.shape[d] else "SplitWithSizesBackward0")
+    return pieces(input, sizes, d, "SplitBackward0" if input._array.shape[d] else "SplitWithSizesBackward0")
 
 
 def _apart(x: Tensor, sizes: list[int], dim: int, name: str = "SliceBackward0") -> tuple[Tensor, ...]:
@@ -251,7 +252,8 @@ def unbind(input: Tensor, dim: int = 0) -> Tensor:
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrapped_dim(dim, input.ndim)
-    return [input[basic(d, i)] for i in range(input.shape[d])]
+    before = (slice(None),) * d
+    return [input[(*before, i, ...)] for i in range(input.shape[d])]
 
 
 def _stacked(g: Sequence[Any], dim: int) -> Any:

@@ -207,6 +207,8 @@ min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, i
 
 
 def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+    if input.__class__ is Tensor and dim is None and other is None and out is None and not keepdim:
+        return whole(input)
     if not isinstance(input, (Tensor, np.ndarray)):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if isinstance(dim, (Tensor, np.ndarray)):

@@ -12,6 +12,7 @@ for two and count twice. Values come from SciPy's pocketfft, in the precision of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from os import cpu_count
 from typing import Any
 
@@ -30,31 +31,62 @@ from .view import wrapped_dim
 
 # --- the three transforms ---------------------------------------------------------------------------------------
 
-# What SciPy calls the factors 1, 1 / √n and 1 / n, in the one direction and in the other.
-AHEAD = {"one": "backward", "root": "ortho", "n": "forward"}
-BACK = {"one": "forward", "root": "ortho", "n": "backward"}
+FACTORS = ("one", "root", "n")  # 1, 1 / √n and 1 / n, as pocketfft numbers them
+
+
+@cache
+def _transforms() -> Any:
+    """SciPy's pocketfft, whose functions take ``(input, axes, forward, factor, out, threads)``.
+
+    Without SciPy's own layers around it, which take four times as long as a small transform; through them where a
+    SciPy has another library inside.
+    """
+    try:
+        from scipy.fft._pocketfft import pypocketfft
+    except ImportError:
+        return _Public
+    return pypocketfft
+
+
+class _Public:
+    """The same functions made of SciPy's public ones."""
+
+    NORMS = ("backward", "ortho", "forward")  # what SciPy calls the factors; the other way round in the inverse
+
+    @classmethod
+    def c2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
+        from scipy.fft import fftn, ifftn
+
+        return fftn(x, None, axes, cls.NORMS[factor], workers=threads) if forward else ifftn(x, None, axes, cls.NORMS[2 - factor], workers=threads)
+
+    @classmethod
+    def r2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
+        from scipy.fft import rfftn
+
+        return rfftn(x, None, axes, cls.NORMS[factor], workers=threads)
+
+    @classmethod
+    def c2r(cls, x: Any, axes: Any, last: int, forward: bool, factor: int, out: None, threads: int) -> Any:
+        from scipy.fft import irfftn
+
+        return irfftn(x, [*(x.shape[d] for d in axes[:-1]), last], axes, cls.NORMS[2 - factor], workers=threads)
 
 
 def _node(input: Any, *options: Any) -> str:
     return "FftC2CBackward0" if is_complex(input) else "FftR2CBackward0"
 
 
-def _workers(x: np.ndarray) -> int | None:
+def _threads(x: np.ndarray) -> int:
     """Threads for large arrays: they share the lines of a dimension, so results do not depend on how many there are."""
-    return cpu_count() if x.size >= 2**17 else None
+    return cpu_count() or 1 if x.size >= 2**17 else 1
 
 
 @op.general(method=False, holomorphic=False, node=_node, linear="input")
 def fft_c2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
     """The transform over some dimensions, or its inverse but for the factor; complex, also for real input."""
-    from scipy import fft
-
     if not dim:
         return input.astype(OF_NUMPY[input.dtype].to_complex().numpy)
-    norm, workers = (AHEAD if forward else BACK)[factor], _workers(input)
-    if len(dim) == 1:
-        return (fft.fft if forward else fft.ifft)(input, None, dim[0], norm, workers=workers)
-    return (fft.fftn if forward else fft.ifftn)(input, None, dim, norm, workers=workers)
+    return _transforms().c2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
 
 
 fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not forward))  # the adjoint
@@ -63,30 +95,28 @@ fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not fo
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_r2c(input: Tensor, dim: Sequence[int], factor: str) -> Tensor:
     """The transform of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
-    from scipy import fft
-
-    if len(dim) == 1:
-        return fft.rfft(input, None, dim[0], AHEAD[factor], workers=_workers(input))
-    return fft.rfftn(input, None, dim, AHEAD[factor], workers=_workers(input))
+    return _transforms().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
 
 
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, n: int) -> Tensor:
     """The inverse of :func:`fft_r2c`, but for the factor, with ``n`` real numbers in the last of the dimensions."""
-    from scipy import fft
-
-    if len(dim) == 1:
-        return fft.irfft(input, n, dim[0], BACK[factor], workers=_workers(input))
-    return fft.irfftn(input, [*(input.shape[d] for d in dim[:-1]), n], dim, BACK[factor], workers=_workers(input))
+    return _transforms().c2r(input, dim, n, False, FACTORS.index(factor), None, _threads(input))
 
 
 def _weighted(spectrum: Any, dim: int, n: int, weight: float) -> Any:
     """Half a spectrum, with a weight for the elements that stand for two: all but those of frequency 0 and n / 2."""
-    weights = np.full(n // 2 + 1, weight, OF_NUMPY[numpy_type(spectrum)].to_real().numpy)
+    return spectrum * _weights(numpy_type(spectrum), n, weight, len(spectrum.shape) - 1 - dim)
+
+
+@lru_cache(64)
+def _weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarray:
+    """Those weights, with so many dimensions after theirs."""
+    weights = np.full(n // 2 + 1, weight, OF_NUMPY[spectrum].to_real().numpy)
     weights[0] = 1
     if n % 2 == 0:
         weights[-1] = 1
-    return spectrum * weights.reshape([-1 if d == dim else 1 for d in range(len(spectrum.shape))])
+    return weights.reshape(-1, *(1,) * after)
 
 
 def _of_half(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str) -> Any:
@@ -113,7 +143,7 @@ def _floating(input: Tensor) -> Tensor:
     """Integers as floats; half precision is refused."""
     if not isinstance(input, Tensor):
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    kind = input.dtype
+    kind = OF_NUMPY[input._array.dtype]
     if kind.category < FLOATING:
         return cast(input, dtypes.get_default_dtype().numpy)
     if kind.itemsize == 2:
@@ -136,9 +166,10 @@ def _complex(input: Tensor) -> Tensor:
 def _one_dim(input: Tensor, dim: int, name: str) -> int:
     if dim.__class__ is not int:
         raise TypeError(f"fft_{name}(): argument 'dim' must be int, not {type(dim).__name__}")
-    if not input.ndim:
+    ndim = input._array.ndim
+    if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrapped_dim(dim, input.ndim)
+    return wrapped_dim(dim, ndim)
 
 
 def _check_length(n: int, name: str) -> None:
@@ -163,16 +194,18 @@ def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[list[int], list[in
         dims = list(range(input.ndim - len(s), input.ndim))
     else:
         dims = list(range(input.ndim))
-    sizes = [input.shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
+    shape = input._array.shape
+    sizes = [shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
     return sizes, dims
 
 
 def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """The first elements along dimensions, zeros where there are fewer."""
-    sides = [0] * (2 * input.ndim)
+    shape = input._array.shape
+    sides = [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
         _check_length(n, "fft")
-        sides[2 * (input.ndim - d) - 1] = n - input.shape[d]
+        sides[2 * (len(shape) - d) - 1] = n - shape[d]
     return constant_pad_nd(input, sides) if any(sides) else input
 
 
@@ -194,7 +227,7 @@ def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, out: An
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    input = _resized(input, [d], [input.shape[d] if n is None else n])
+    input = _resized(input, [d], [input._array.shape[d] if n is None else n])
     return _written(fft_c2c(input, (d,), _factor(norm, forward), forward), out, name)
 
 
@@ -235,13 +268,13 @@ def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: 
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    return fft_r2c(_resized(input, [d], [input.shape[d] if n is None else n]), (d,), _factor(norm, forward))
+    return fft_r2c(_resized(input, [d], [input._array.shape[d] if n is None else n]), (d,), _factor(norm, forward))
 
 
 def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
     input = _complex(input)
     d = _one_dim(input, dim, name)
-    n = 2 * (input.shape[d] - 1) if n is None else n
+    n = 2 * (input._array.shape[d] - 1) if n is None else n
     _check_length(n, name)
     if forward:
         input = conj_physical(input)

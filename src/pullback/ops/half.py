@@ -22,7 +22,7 @@ def general(**options: Any) -> Callable[[Callable], Any]:
     def declare(impl: Callable) -> Any:
         def computed(input: np.ndarray, *args: Any) -> Any:
             half = input.dtype
-            if half not in HALVES:
+            if half is FLOAT32 or half not in HALVES:
                 return impl(input, *args)
             wide = [a.astype(FLOAT32) if isinstance(a, np.ndarray) and a.dtype == half else a for a in args]
             out = impl(input.astype(FLOAT32), *wide)

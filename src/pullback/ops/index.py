@@ -46,7 +46,10 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
         input = input.reshape(1)
     try:
         if last.dtype.kind == "i" and input.flags.c_contiguous:  # ndarray.take is several times as fast
-            if all(i.__class__ is slice for i in at[:-1]):
+            for i in at:
+                if i.__class__ is not slice:
+                    break
+            if i is last:
                 return input.take(last, len(at) - 1)
             if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
                 return input.reshape(-1).take(Rows(at, input.shape).flat)
@@ -96,7 +99,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
             else:
                 rows = Rows(at, array.shape)
                 array += rows.summed(np.broadcast_to(np.asarray(value, array.dtype), rows.given))
-        elif np.ndim(value) == 0 and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
+        elif not getattr(value, "ndim", 0) and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
             np.putmask(array, at[0], value)  # several times as fast
         else:
             array[index] = value

@@ -41,7 +41,11 @@ FEW = 1 << 12  # elements of a table that is kept
 
 def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """The arrays in the type that theirs promote to."""
-    if all(a.dtype is arrays[0].dtype for a in arrays):
+    d = arrays[0].dtype
+    for a in arrays:
+        if a.dtype is not d:
+            break
+    else:
         return arrays
     d = reduce(promote_types, [OF_NUMPY[a.dtype] for a in arrays]).numpy
     return [a.astype(d, copy=False) for a in arrays]
@@ -365,7 +369,7 @@ varargs(flip, "flip", "dims")
 @op.composite
 def fliplr(input: Tensor) -> Tensor:
     """Left and right exchanged: dimension 1 reversed."""
-    if input.ndim < 2:
+    if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
@@ -392,10 +396,22 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not dims:
-        return np.roll(row_major(input), shifts[0])
+        return _rolled(input.reshape(-1), [(shifts[0], 0)]).reshape(input.shape)
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return laid_as_images(input, np.roll(row_major(input), shifts, [wrapped_dim(d, input.ndim) for d in dims]))
+    return laid_as_images(input, row_major(_rolled(input, [(s, wrapped_dim(d, input.ndim)) for s, d in zip(shifts, dims)])))
+
+
+def _rolled(x: np.ndarray, steps: Sequence[tuple[int, int]]) -> np.ndarray:
+    """A copy that is rolled by so much along each of these dimensions."""
+    out = x
+    for shift, d in steps:
+        n = x.shape[d]
+        cut = -shift % n if n else 0
+        if cut:
+            before = (slice(None),) * d
+            out = np.concatenate((out[(*before, slice(cut, None))], out[(*before, slice(cut))]), d)
+    return out.copy() if out is x else out
 
 
 roll.vjp(input=lambda g, shifts, dims: roll(g, -shifts if isinstance(shifts, int) else [-s for s in shifts], dims))
@@ -417,7 +433,11 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     first, second = (wrapped_dim(d, input.ndim) for d in dims)
     if first == second:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return np.rot90(input, k, (first, second)).copy()
+    ways = [slice(None)] * input.ndim
+    for d in ((), (second,), (first, second), (first,))[k % 4]:
+        ways[d] = slice(None, None, -1)
+    turned = input[tuple(ways)]
+    return (turned.swapaxes(first, second) if k % 2 else turned).copy()
 
 
 rot90.vjp(input=lambda g, k, dims: rot90(g, -k, dims))
@@ -536,7 +556,8 @@ def trace(input: Tensor) -> Tensor:
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     wide = np.int64 if input.dtype.kind in "biu" else np.float32 if input.dtype.kind == "V" else None
-    return np.asarray(input.trace(dtype=wide)).astype(wide if input.dtype.kind in "biu" else input.dtype)
+    out = np.asarray(np.add.reduce(input.diagonal(), dtype=wide))
+    return out if out.dtype == input.dtype or wide is np.int64 else out.astype(input.dtype)
 
 
 def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:

@@ -20,6 +20,7 @@ from .choosing import clamp_min, minimum, relu, where
 from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
 from .reduce import sum, vector_norm
+from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",
@@ -32,7 +33,7 @@ __all_functional__ = [*__all__, "multi_margin_loss", "multilabel_margin_loss", "
 
 def _scores_shape(input: Tensor) -> tuple[list[int], int]:
     """The shape of scores, ``(batch, classes)`` or ``(classes,)`` or ``()``, and how many classes there are."""
-    sizes = list(input.shape)
+    sizes = list(input._array.shape)
     if len(sizes) > 2 or sizes and sizes[-1] == 0:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}")
     return sizes, sizes[-1] if sizes else 1
@@ -59,7 +60,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     sizes, classes = _scores_shape(input)
     if weight is not None and len(weight.shape) != 1:
         raise ValueError("weight must be one-dimensional")
-    if list(target.shape) not in (sizes[:-1], [1] if len(sizes) < 2 else None):
+    if list(target._array.shape) not in (sizes[:-1], [1] if len(sizes) < 2 else None):
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
                            f"Expected target size {sizes[:1]}, but got {list(target.shape)}. Input has shape {sizes}.")  # fmt: skip
     if weight is not None and list(weight.shape) != [classes]:
@@ -67,8 +68,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     scores, chosen_class = input if len(sizes) == 2 else reshape(input, [-1, classes]), target._array.reshape(-1)
 
     def checked(target: np.ndarray) -> np.ndarray:
-        if ((target < 0) | (target >= classes)).any():
-            raise RuntimeError("target out of range")
+        check_bounds(target, classes, 0, words="target out of range")
         return target
 
     chosen_class = derived(checked, chosen_class)

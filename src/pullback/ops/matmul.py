@@ -206,21 +206,21 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     tensor([[11.]])
     """
     for name, t in (("self", input), ("mat2", mat2)):
-        if len(t.shape) != 2:
+        if t.ndim != 2:
             raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(t.shape)}; torch.matmul takes any")
     return matmul(input, mat2, out=out)
 
 
 def _check_batches(batch1: Any, batch2: Any) -> None:
     for name, t in (("batch1", batch1), ("batch2", batch2)):
-        if len(t.shape) != 3:
+        if t.ndim != 3:
             raise noted(RuntimeError(f"{name} must be a 3D tensor"), f"its shape is {list(t.shape)}; torch.matmul takes any")
 
 
 def _check_chain(batch1: Any, batch2: Any) -> None:
     _check_batches(batch1, batch2)
-    b, _, k = batch1.shape
-    if batch2.shape[:2] != (b, k):
+    (b, _, k), (c, m, _) = batch1.shape, batch2.shape
+    if b != c or k != m:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: {list(batch2.shape[:2])}.")
 
 
@@ -246,7 +246,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.mv(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
-    if len(input.shape) != 2 or len(vec.shape) != 1:
+    if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(input.shape)}, {len(vec.shape)}")
     return matmul(input, vec, out=out)
 
@@ -259,7 +259,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
-    if len(input.shape) != 1 or len(tensor.shape) != 1:
+    if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(input.shape)}D and {len(tensor.shape)}D tensors")
     return matmul(input, tensor, out=out)
 
@@ -285,7 +285,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
             [ 2., 20.]])
     """
     for name, t in (("self", input), ("vec2", vec2)):
-        if len(t.shape) != 1:
+        if t.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     result = unsqueeze(input, 1) * vec2
     return result if out is None else writing.write_out(out, result)
@@ -303,7 +303,8 @@ def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndar
     if input.dtype != made.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
-    input = expand(input, made.shape)
+    if input.shape != made.shape[made.ndim - input.ndim :]:  # else adding expands it
+        input = expand(input, made.shape)
     if made.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)
     total = made if alpha == 1 else made * alpha
@@ -360,6 +361,10 @@ addmv.vjp(
 )
 
 
+def _times(x: Tensor, factor: Any) -> Tensor:
+    return x if factor.__class__ is int and factor == 1 and x.dtype is not dtypes.bool_ else x * factor
+
+
 @op.composite(inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``.
@@ -370,15 +375,16 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
             [ 2., 20.]])
     """
     for name, t in (("vec1", vec1), ("vec2", vec2)):
-        if len(t.shape) != 1:
+        if t.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     made = outer(vec1, vec2)
-    input = expand(input, made.shape)
+    if input.shape != made.shape[made.ndim - input.ndim :]:  # else adding expands it
+        input = expand(input, made.shape)
     if made.dtype is dtypes.bool_ and input.dtype is dtypes.bool_:
         result = (made & bool(alpha)) | (input & bool(beta))
         return result if out is None else writing.write_out(out, result)
-    made = made * alpha
-    result = made + (input * beta if beta != 0 else where(np.False_, input, 0))
+    made = _times(made, alpha)
+    result = made + (_times(input, beta) if beta != 0 else where(np.False_, input, 0))
     return result if out is None else writing.write_out(out, result)
 
 

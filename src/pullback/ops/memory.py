@@ -375,7 +375,7 @@ def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
     def copy(x: Tensor) -> Tensor:
         result = clone(x, contiguous_format)
         if result._fn is not None:
-            result._fn.__class__ = clone.op.node_type(node or f"{x.grad_fn.name()}_copy", False)
+            result._fn.__class__ = clone.op.node_type(node or f"{getattr(x._fn, 'node', x._fn).name()}_copy", False)
         return result
 
     copied.__name__ = copied.__qualname__ = name

@@ -28,7 +28,7 @@ from .complex import conj, is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
 from .pointwise import rsqrt
-from .reduce import mean, of_norm, sum, sum_to, total, total_of_squares, vector_norm
+from .reduce import mean, of_norm, sum, sum_dims, sum_to, total, total_of_squares, vector_norm
 from .view import expand_as, reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
@@ -55,13 +55,13 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
         return laid_as_images(x, fast[0], LAID.get(node, ())), *fast[1:]
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
-    out = input - mean
+    out = input - mean if centre else input.copy()
     var = total_of_squares(out, dims, True) / n
     out *= 1 / np.sqrt(var + eps)
     if weight is not None:
-        out *= weight.reshape(shape)
+        out *= weight if weight.shape == shape[-weight.ndim :] else weight.reshape(shape)
     if bias is not None:
-        out += bias.reshape(shape)
+        out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
     return laid_as_images(x, out, LAID.get(node, ())), mean, var
 
 
@@ -73,7 +73,8 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
     ``(u - mean(u) - z * mean(u * z)) / s + g_mean / n + 2 g_var (x - mean) / n``
     """
     g, g_mean, g_var = g
-    if g.__class__ is input.__class__ is np.ndarray and not g_mean.any() and not g_var.any():
+    alone = g.__class__ is input.__class__ is np.ndarray and not np.count_nonzero(g_mean) and not np.count_nonzero(g_var)
+    if alone:
         fast = kernels.run("rows", "standardize_backward", g.size, g, wanted, input, weight, bias_shape, dims, shape, eps, centre, mean, var)
         if fast is not None:
             return fast
@@ -85,8 +86,8 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
     w = 1 if weight is None else reshape(weight, shape)
     apart = any(shape[d] != 1 for d in dims)
     u, w = (g * w, 1) if apart else (g, w)
-    total = sum(u, dims, True)
-    along = sum(u * z, dims, True)
+    total = sum_dims(u, dims, True)
+    along = sum_dims(u * z, dims, True)
     of_weight = of_bias = None
     if wanted[1]:
         of_weight = reshape(sum_to(g * z if apart else along, shape), weight.shape)
@@ -95,8 +96,11 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
     if not wanted[0]:
         return None, of_weight, of_bias
     w = w * scale
-    of_input = u * w - z * ((w * along - g_var * (2 * scale * (var + eps))) / n)
-    return of_input - (w * total - g_mean) / n if centre else of_input, of_weight, of_bias
+    along, total = w * along, w * total
+    if not alone:
+        along, total = along - g_var * (2 * scale * (var + eps)), total - g_mean
+    of_input = u * w - z * (along / n)
+    return of_input - total / n if centre else of_input, of_weight, of_bias
 
 
 def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
@@ -104,7 +108,7 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
     if d.category != FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'")
     for p in parameters:
-        if p is not None and p.dtype is not d and not (d.itemsize == 2 and p.dtype is dtypes.float32):
+        if p is not None and p._array.dtype is not d.numpy and p.dtype is not d and not (d.itemsize == 2 and p.dtype is dtypes.float32):
             raise noted(RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
                         f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}")  # fmt: skip
 
@@ -198,7 +202,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 0.0, 10.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    sizes = list(input.shape)
+    sizes = list(input._array.shape)
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     batch, channels, *spatial = sizes
@@ -208,7 +212,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
                            f"{sizes} and num_groups={num_groups}")  # fmt: skip
     for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (channels,):
+        if p is not None and p._array.shape != (channels,):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                                f"shape {list(p.shape)} and input of shape {sizes}")  # fmt: skip
     _require_floats(input, "GroupNormKernelImpl", weight, bias)

@@ -262,12 +262,13 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 @functools.lru_cache(64)
 def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[Any, ...]:
     """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2, of all dimensions one after the other:
-    the number of each in its own, how far these are apart, and which sample moves them; the numbers of elements in windows, and
-    where the windows of each dimension end."""
+    the number of each in its own, how far these are apart, which sample moves them, and by how much a step moves them in the
+    plane; where the windows of each dimension end; and the elements of a window, counted from its first."""
     steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
     sample = range(3) if len(spatial) == 3 else (1, 0)
+    strides = [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]
     return (np.concatenate([np.arange(o) for o in size]).astype(dtype), np.repeat(np.array(steps, dtype), size), np.repeat(sample, size),
-            [np.arange(k) for k in kernel], list(itertools.accumulate(size)))  # fmt: skip
+            np.repeat(strides, size), list(itertools.accumulate(size)), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]))  # fmt: skip
 
 
 def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
@@ -275,7 +276,8 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    spatial = _check_spatial(name, tuple(input.shape), n)
+    shape = input._array.shape
+    spatial = _check_spatial(name, shape, n)
     kernel = _each(kernel_size, n, name, "kernel_size")
     if output_size is None:
         ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
@@ -284,19 +286,23 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
-    batch, channels = 1 if len(input.shape) == n + 1 else input.shape[0], input.shape[-n - 1]
+    batch, channels = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1]
     if samples is None:
         samples = rand(batch, channels, n, dtype=input.dtype)
-    if len(samples.shape) != 3 or samples.shape[0] < batch or tuple(samples.shape[1:]) != (channels, n):
-        raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {tuple(samples.shape)}")
+    drawn = samples._array.shape
+    if len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
+        raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {drawn}")
     at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy()[:batch].reshape(-1, n)
-    window, step, sample, taps, ends = _spacing(spatial, kernel, size, at.dtype)
+    window, step, sample, strides, ends, taps = _spacing(spatial, kernel, size, at.dtype)
     u = at.take(sample, 1)
     start = ((window + u) * step).astype(int) - (u * step).astype(int)
     for end, i, k in zip(ends, spatial, kernel):
         start[:, end - 1] = i - k
-    elements = [start[:, end - o : end, None] + tap for end, o, tap in zip(ends, size, taps)]
-    windows = Scattered(spatial, size, numbers_of(spatial, elements))
+    start *= strides
+    first = start[:, : ends[0]]
+    for end, o in zip(ends[1:], size[1:]):
+        first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), -1)
+    windows = Scattered(spatial, size, first[:, :, None] + taps)
     return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
 
 

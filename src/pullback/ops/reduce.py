@@ -9,10 +9,10 @@ Maxima are in :mod:`pullback.ops.extreme`, variances and quantiles in :mod:`pull
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
+from functools import reduce as fold
 from math import inf
 from math import prod as product
 from operator import index as integer
@@ -27,7 +27,7 @@ from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..strides import row_major
 from ..tensor import PLAIN, Tensor
-from .choosing import where
+from .choosing import keep, where
 from .compare import isnan
 from .complex import abs, is_complex, sgn
 from .convert import cast
@@ -335,7 +335,9 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    return sum(where(isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
+    x = input._array
+    numbers = keep(input, x == x) if x.__class__ is np.ndarray and not modes.special else where(isnan(input), 0, input)
+    return sum(numbers, dim, keepdim, dtype=dtype, out=out)
 
 
 # --- means --------------------------------------------------------------------------------------------------
@@ -448,10 +450,12 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    holds, result = x.astype(bool, copy=False), np.uint8 if x.dtype == np.uint8 else bool
+    holds = x if x.dtype.kind == "b" else x.astype(bool)
     if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
-        return row_major(functools.reduce(both, np.moveaxis(holds, dims[0], 0))).astype(result)
-    return row_major(both.reduce(holds, axis=dims, keepdims=keepdim)).astype(result)
+        result = row_major(fold(both, np.moveaxis(holds, dims[0], 0)))
+    else:
+        result = row_major(asarray(both.reduce(holds, dims, None, None, keepdim)))
+    return result.astype(np.uint8) if x.dtype == np.uint8 else result
 
 
 @op.general
@@ -540,14 +544,20 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     return row_major(asarray(out)).astype(result, copy=False)
 
 
+@lru_cache(8)
+def _least_power(d: np.dtype) -> float:
+    """A sum of powers below which digits are lost."""
+    limits = np.finfo(d)
+    return float(limits.tiny) / float(limits.eps)
+
+
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
         out = np.sqrt(total_of_squares(x, dims, keepdim))
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    limits = np.finfo(x.dtype)
-    safe = (out > (float(limits.tiny) / float(limits.eps)) ** (1 / ord)) & (out < inf)
+    safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
     if safe.all() or not x.size:
         return out
     top = np.maximum.reduce(np.absolute(x), axis=dims, keepdims=True)

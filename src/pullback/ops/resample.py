@@ -143,12 +143,18 @@ class Together:
 _together = functools.lru_cache(64)(Together)
 
 
+@functools.lru_cache(256)
+def _entries(lines: tuple[Line, ...]) -> int:
+    """How many entries the map along all of these lines has."""
+    return math.prod([len(line.rows) for line in lines])
+
+
 @half.general(node=lambda input, lines, before, after, name: name, method=False)
 def resample(input: Tensor, lines: tuple[Line, ...], before: Any, after: Any, name: str) -> Tensor:
     """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (1: not divided)."""
     dtype, x = input.dtype, input
     first = x.ndim - len(lines)
-    few = 0 < math.prod([len(line.rows) for line in lines], start=math.prod(x.shape[:first])) < FEW
+    few = 0 < math.prod(x.shape[:first]) * _entries(lines) < FEW
     numbers = [d if few and d.__class__ is int else 1 for d in (before, after)]  # divided by in passing
     if numbers[0] is not before:
         x = x / np.asarray(before, dtype)
@@ -235,7 +241,7 @@ def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> tuple[tuple[Li
 def adaptive_average(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The mean over windows that share out the last dimensions among ``size`` results."""
     n = len(size)
-    lines, count = averaging(tuple(input.shape[-n:]), size)
+    lines, count = averaging(input._array.shape[-n:], size)
     return resample(input, lines, 1, count, f"AdaptiveAvgPool{n}DBackward0")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import op, outcome, writing
 from ..dtypes import type_name
-from ..lift import bottom, derived, is_lifted
+from ..lift import bottom, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
 from .index import index_array, put_at, take_at, write_at
@@ -62,7 +62,8 @@ def in_both_forms(fn: Callable) -> Callable:
 def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
-    array = array if is_lifted(array) else np.asarray(array, order="C")
+    if array.__class__ is np.ndarray and not array.flags.c_contiguous:
+        array = array.copy()
     if array.dtype.kind != "i" or array.itemsize < 4:
         if array.size:
             raise error(complaint)
@@ -74,9 +75,10 @@ FEW = 64  # numbers that Python compares faster than NumPy
 UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
 
 
-def _check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
+def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
-    index = bottom(index, True)
+    if index.__class__ is not np.ndarray:
+        index = bottom(index, True)
     if index.size <= FEW:
         numbers = index.reshape(-1).tolist()
         wrong = bool(numbers) and (min(numbers) < 0 or max(numbers) >= size)
@@ -94,7 +96,7 @@ def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exceptio
     array = _index(index, f"{name}: Expected dtype int32 or int64 for index", error)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
-    _check_bounds(array, shape[d] if shape else 1, d, error)
+    check_bounds(array, shape[d] if shape else 1, d, error)
     return d, [WHOLE] * d + [array.reshape(-1)]
 
 
@@ -112,7 +114,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     array = _index(index, "index_select(): Expected dtype int32 or int64 for index")
     if array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    _check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
+    check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
     result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
     return result if out is None else writing.write_out(out, result)
 
@@ -160,7 +162,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
 
 def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
     """An index whose negative numbers count from the end, without these."""
-    return derived(lambda a: np.where(a < 0, a + size, a) if (a < 0).any() else a, array)
+    return derived(lambda a: np.where(a < 0, a + size, a) if np.minimum.reduce(a, None, initial=0) < 0 else a, array)
 
 
 @in_both_forms
@@ -212,13 +214,13 @@ def along(index: np.ndarray, dim: int) -> list[Any]:
     """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
     if not index.ndim:
         return [index]
-    at: list[Any] = list(_grid(index.shape))
+    at: list[Any] = list(open_grid(index.shape))
     at[dim] = index
     return at
 
 
 @lru_cache(256)
-def _grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """The numbers 0, 1, ... along each dimension, which together index everything."""
     return np.ogrid[tuple(map(slice, shape))]
 
@@ -242,7 +244,7 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         k = next(k for k, (m, n) in enumerate(zip(array.shape, shape)) if m > n and k != d)
         raise RuntimeError(f"Size does not match at dimension {k} expected index {list(array.shape)} to be no larger than self "
                            f"{list(shape)} apart from dimension {d}")  # fmt: skip
-    _check_bounds(array, shape[d], d)
+    check_bounds(array, shape[d], d)
     return array, d
 
 

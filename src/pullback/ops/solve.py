@@ -21,7 +21,7 @@ from ..return_types import named
 from ..tensor import Tensor
 from .join import tril, triu
 from .matrix import blas, check_info, check_square, check_type, each, is_vector, lapack
-from .view import movedim, reshape, unsqueeze
+from .view import expand, movedim, reshape, unsqueeze
 
 __all__ = ["inverse", "triangular_solve"]
 
@@ -97,8 +97,8 @@ def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, un
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
     batch, n = A.shape[:-2], A.shape[-1]
     if B.shape[:-2] != batch:
-        batch = np.broadcast_shapes(batch, B.shape[:-2])
-        A, B = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, B))
+        batch = np.broadcast_shapes(batch, B.shape[:-2]) if batch and B.ndim > 2 else batch or B.shape[:-2]
+        A, B = (expand(x, batch + x.shape[-2:]) for x in (A, B))
     if prod(batch) >= 2 * n and n:
         return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
     X = np.empty(B.shape, B.dtype)
@@ -311,15 +311,16 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     for letter, x in (("b", input), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
-    (n, m), (k, p) = A.shape[-2:], input.shape[-2:]
+    a, b = A._array.shape, input._array.shape
+    (n, m), (k, p) = a[-2:], b[-2:]
     if n != m:
         raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
     if n != k:
         raise RuntimeError(f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
     matrix = A.mT if transpose else A
-    batch = np.broadcast_shapes(A.shape[:-2], input.shape[:-2])
+    batch = np.broadcast_shapes(a[:-2], b[:-2]) if len(a) > 2 < len(b) else a[:-2] or b[:-2]
     X = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    result = Solved(X, A.expand(*batch, *A.shape[-2:]).clone())
+    result = Solved(X, expand(A, (*batch, n, n)).clone())
     return result if out is None else writing.write_out(out, result)
 
 

@@ -226,6 +226,8 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
+    if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:
+        return x * logarithm(y)
     return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
 
@@ -491,6 +493,8 @@ def sinc(input: Tensor) -> Tensor:
     tensor([1.0000, 0.6366])
     """
     angle = input * math.pi
+    if angle.__class__ is np.ndarray and np.count_nonzero(angle) == angle.size:
+        return np.sin(angle) / angle
     safe = either(angle == 0, 1, angle)
     return either(angle == 0, 1, np.sin(safe) / safe)
 
