@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -243,9 +243,10 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
 
 
 @lru_cache(64)
-def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
-    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all and (results, from
-    zeros on) of the first; results also: gradients at what states contributed to gates and of x, and h before each row."""
+def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> Callable:
+    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they ``arrive``: else
+    they are 0) and (results) of the first; results also: gradients at what states contributed to gates and of x, and h before each
+    row."""
     cell = CELLS[name]
     t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states)
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
@@ -260,6 +261,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                 t.store(t.load(weight, k * size + j + u * lanes, mask), panel, k * (len(masks) * lanes) + u * lanes)
 
     t.blocks(UNITS, copy)
+    for array in carried:
+        f.clear(f.at(array, t.low * size, type), (t.high - t.low) * (size * type.bits // 8))
     with f.loop(0, t["steps"]) as back:
         step = t["steps"] - 1 - back
         (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
@@ -275,7 +278,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                 (mask,) = masks
                 olds, news = ([t.load_both(s, j, mask) for s in states] for states in (before, after_lines))
                 values = [t.load_both(kept_lines, j + i * size, mask) for i in range(cell.kept)]
-                g = [t.load_both(a, j, mask) + t.load_both(c, j, mask) for a, c in zip(g_lines, carried_lines)]
+                g = [t.load_both(c, j, mask) for c in carried_lines]
+                g = [t.load_both(a, j, mask) + c if here else c for a, c, here in zip(g_lines, g, arrive)]
                 of_y, of_x, beside = cell.backward(t.math, values, olds, news, g)
                 for i, value in enumerate(of_y):
                     t.store_both(value, dy_lines, j + i * size, mask)
@@ -313,6 +317,25 @@ def _suit(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
     return firsts[0].size > 0 and d in TYPES and all(a is None or a.dtype == d for a in (*firsts, *arrays))
 
 
+def forward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, biased: bool) -> Callable:
+    """A function of x, the weight, two biases, then of each state the first ones and all, and what is kept (perhaps x itself).
+
+    Args:
+        name: a cell of :data:`CELLS`.
+        firsts: the shape of a state.
+    """
+    (batch, size), cell = firsts, CELLS[name]
+    rows = _height(cell.gates * _units(cell), batch)
+    return partial(_forward(name, d, size, rows, biased), -(-batch // rows), batch, len(spans), _as_array(spans))
+
+
+def backward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...]) -> Callable:
+    """A function of the arrays of :func:`_backward` but for the spans."""
+    batch, size = firsts
+    rows = _height(UNITS, batch)
+    return partial(_backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), _as_array(spans))
+
+
 def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any) -> Any:
     """All states of a cell of :data:`CELLS`, and what backward needs: ``(rows, kept * size)``.
 
@@ -321,28 +344,25 @@ def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.n
     """
     if not _suit(firsts, x, weight, b_ih, b_hh) or (b_ih is None) != (b_hh is None):
         return None
-    cell, (batch, size), d, x = CELLS[name], firsts[0].shape, x.dtype, np.ascontiguousarray(x)
+    cell, size, d, x = CELLS[name], firsts[0].shape[1], x.dtype, np.ascontiguousarray(x)
     biases = (x, x) if b_ih is None else (np.ascontiguousarray(b_ih), np.ascontiguousarray(b_hh))
     alls = [np.empty((len(x), size), d) for _ in firsts]
     kept = x if cell.kept == cell.gates else np.empty((len(x), cell.kept * size), d)
     states = [a for first, all in zip(firsts, alls) for a in (np.ascontiguousarray(first), all)]
-    rows = _height(cell.gates * _units(cell), batch)
-    call = _forward(name, d, size, rows, b_ih is not None)
-    call(-(-batch // rows), batch, len(spans), _as_array(spans), x, np.ascontiguousarray(weight), *biases, *states, kept)
+    call = forward_kernel(name, d, firsts[0].shape, spans, b_ih is not None)
+    call(x, np.ascontiguousarray(weight), *biases, *states, kept)
     return (*alls, kept)
 
 
 def backward(name: str, gs: Sequence[np.ndarray], firsts: Sequence[np.ndarray], weight: np.ndarray, spans: Any, alls: Sequence[np.ndarray],
              kept: np.ndarray) -> Any:  # fmt: skip
     """The gradients at what inputs and what states contribute to the gates, h before each row, and the gradients of the first states."""
-    cell, (batch, size), d = CELLS[name], firsts[0].shape, weight.dtype
-    n = len(alls[0])
+    cell, (n, size), d = CELLS[name], alls[0].shape, weight.dtype
     if not _suit(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
         return None
-    dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.zeros((batch, size), d) for _ in firsts]
+    dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.empty(a.shape, d) for a in firsts]
     dx = np.empty_like(dy) if cell.apart else dy
     states = [np.ascontiguousarray(a) for each in zip(firsts, alls, gs, carried) for a in each]
-    rows = _height(UNITS, batch)
-    call = _backward(name, d, size, rows)
-    call(-(-batch // rows), batch, len(spans), _as_array(spans), np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
+    call = backward_kernel(name, d, firsts[0].shape, spans, (True,) * len(gs))
+    call(np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
     return dx, dy, h, *carried
