@@ -142,6 +142,10 @@ class Fusion:
         self.home[memory.root] = len(self.steps)
         return memory
 
+    def filled_by(self, x: Ref, target: Memory) -> None:
+        """Let a part of some memory be a copy of a value."""
+        self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
+
     def checked(self, function: Callable[..., None], x: Ref, *options: Any) -> None:
         """Let a function look at a value in each run, and raise if something is wrong, unless it did so already."""
         key = function, x.number, options

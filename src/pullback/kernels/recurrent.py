@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import get_num_threads, native
+from . import native, threads
 from .builder import I64, Type, Value
 from .functions import Math
 from .kernel import TYPES, Kernel
@@ -105,7 +105,7 @@ def _units(cell: Cell) -> int:
 
 def _height(vectors: int, batch: int) -> int:
     """How many rows a tile of so many vectors has: what registers hold, with little left over of a thread's share."""
-    batch = -(-batch // get_num_threads())
+    batch = -(-batch // threads.count())
     most = min(8, (native.REGISTERS - 2 - vectors) // vectors)
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
 
@@ -118,8 +118,8 @@ class Task(Kernel):
         low, high: the sequences that it takes through all steps.
     """
 
-    def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int) -> None:
-        super().__init__(name, type, [f"array {i}" for i in range(arrays)], ["batch", "steps"])
+    def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int, *integers: str) -> None:
+        super().__init__(name, type, [f"array {i}" for i in range(arrays)], ["batch", "steps", *integers])
         self.size = size
         self.spans, *self.operands = [self[f"array {i}"] for i in range(arrays)]
         self.low, self.high = self.f["from"] * rows, self.f.smaller(self.f["to"] * rows, self["batch"])
@@ -246,9 +246,9 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> Callable:
     """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they ``arrive``: else
     they are 0) and (results) of the first; results also: gradients at what states contributed to gates and of x, and h before each
-    row."""
+    row, in rows of ``pitch`` elements."""
     cell = CELLS[name]
-    t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states)
+    t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states, "pitch")
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
     weight, kept, *states, dy, dx, h = t.operands
     firsts, alls, gs, carried = (states[i::4] for i in range(4))
@@ -270,7 +270,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, 
         with t.pairs(t.low, end) as pair:
             before = [[t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)]
             now = [start + p for p in pair]
-            (h_lines, *after_lines), g_lines = [t.lines(s, size, now) for s in (h, *alls)], [t.lines(s, size, now) for s in gs]
+            h_lines = t.lines(h, t["pitch"], now)
+            after_lines, g_lines = ([t.lines(s, size, now) for s in states] for states in (alls, gs))
             dy_lines, dx_lines = (t.lines(a, gates * size, now) for a in (dy, dx))
             kept_lines, carried_lines = t.lines(kept, cell.kept * size, now), [t.lines(c, size, pair) for c in carried]
 
@@ -329,11 +330,11 @@ def forward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, 
     return partial(_forward(name, d, size, rows, biased), -(-batch // rows), batch, len(spans), _as_array(spans))
 
 
-def backward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...]) -> Callable:
+def backward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...], pitch: int) -> Callable:
     """A function of the arrays of :func:`_backward` but for the spans."""
     batch, size = firsts
     rows = _height(UNITS, batch)
-    return partial(_backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), _as_array(spans))
+    return partial(_backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), pitch, _as_array(spans))
 
 
 def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any) -> Any:
@@ -363,6 +364,6 @@ def backward(name: str, gs: Sequence[np.ndarray], firsts: Sequence[np.ndarray], 
     dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.empty(a.shape, d) for a in firsts]
     dx = np.empty_like(dy) if cell.apart else dy
     states = [np.ascontiguousarray(a) for each in zip(firsts, alls, gs, carried) for a in each]
-    call = backward_kernel(name, d, firsts[0].shape, spans, (True,) * len(gs))
+    call = backward_kernel(name, d, firsts[0].shape, spans, (True,) * len(gs), size)
     call(np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
     return dx, dy, h, *carried
