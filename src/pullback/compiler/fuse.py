@@ -17,7 +17,7 @@ import numpy as np
 from ..kernels.builder import F32, F64, I1, Type
 from ..kernels.scalar import OPERATIONS, Scalar, cast, traced
 from ..ops.part import Window
-from . import images, whole  # noqa: F401  (images adds to what stays whole)
+from . import images, recurrent, whole  # noqa: F401  (images and recurrent add to what stays whole)
 from .ir import Instruction, Program, Ref, Value, refs
 from .steps import OF, Call, Check, Kernel, Loop, Memory, Product
 
@@ -128,6 +128,23 @@ class Fusion:
         number = self.fresh((*v.shape, 1), v.dtype)
         self.memory[number] = memory.showing(memory.like[:, None])
         return Ref(number)
+
+    def turned(self, x: Ref) -> Ref:
+        """The transpose of a matrix."""
+        memory, v = self.in_memory(x.number), self.program.values[x.number]
+        number = self.fresh(v.shape[::-1], v.dtype)
+        self.memory[number] = memory.showing(memory.like.T)
+        return Ref(number)
+
+    def written_over(self, number: int) -> Memory:
+        """The memory of a value, which the next step writes over with what the value is from then on."""
+        memory = self.in_memory(number)
+        self.home[memory.root] = len(self.steps)
+        return memory
+
+    def filled_by(self, x: Ref, target: Memory) -> None:
+        """Let a part of some memory be a copy of a value."""
+        self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
 
     def checked(self, function: Callable[..., None], x: Ref, *options: Any) -> None:
         """Let a function look at a value in each run, and raise if something is wrong, unless it did so already."""
@@ -401,15 +418,12 @@ class Fusion:
         w, v = self.program.values[weight.number], self.program.values[out]
         if len(w.shape) != 2 or self.kind_of([x.number, weight.number]) is None:
             return False
-        m = self.in_memory(weight.number)
-        turned = self.fresh(w.shape[::-1], w.dtype)
-        self.memory[turned] = m.showing(m.like.T)
         if bias is None:
-            return self._matmul(out, x, Ref(turned))
+            return self.product(out, x, self.turned(weight))
         product = self.fresh(v.shape, v.dtype)
-        return self._matmul(product, x, Ref(turned)) and self.elementwise(lambda a, b: a + b, [Ref(product), bias], out, None)
+        return self.product(product, x, self.turned(weight)) and self.elementwise(lambda a, b: a + b, [Ref(product), bias], out, None)
 
-    def _matmul(self, out: int, x: Ref, y: Ref) -> bool:
+    def product(self, out: int, x: Ref, y: Ref) -> bool:
         values = self.program.values
         a, b, v = values[x.number], values[y.number], values[out]
         if self.kind_of([x.number]) is None or a.dtype != b.dtype or OF[a.dtype] == I1 or 0 in a.shape or 0 in b.shape:
@@ -429,6 +443,8 @@ class Fusion:
         laid = memory.like.reshape(batch + (p.shape[-2], q.shape[-1]))
         self.steps.append(Product(left.showing(p), right.showing(q), memory.showing(laid)))
         return True
+
+    _matmul = product
 
 
 def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | None:

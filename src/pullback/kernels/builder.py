@@ -236,10 +236,10 @@ class Function:
         a, b = self.constant(a, known.type), self.constant(b, known.type)
         return self.emit(f"select {condition.type.llvm} {condition.text}, {a.type.llvm} {a.text}, {a.type.llvm} {b.text}", a.type)
 
-    def intrinsic(self, name: str, *args: Value, type: Type | None = None) -> Value:
-        """An LLVM intrinsic overloaded on its first argument."""
+    def intrinsic(self, name: str, *args: Value, type: Type | None = None, overloads: int = 1) -> Value:
+        """An LLVM intrinsic overloaded on its first argument, or so many of them."""
         type = type or args[0].type
-        full = f"@llvm.{name}.{args[0].type.suffix}"
+        full = f"@llvm.{name}.{'.'.join([a.type.suffix for a in args[:overloads]])}"
         self.declared.add(f"declare {type.llvm} {full}({', '.join(a.type.llvm for a in args)})")
         return self.emit(f"call {type.llvm} {full}({', '.join(f'{a.type.llvm} {a.text}' for a in args)})", type)
 

@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .builder import F64, Function, Type, Value
+from . import native
+from .builder import F64, I32, Function, Type, Value
 
 # Largest error in ulp: (float32, float64).
 ERRORS = {
@@ -131,6 +132,8 @@ class Math:
 
     def scaled(self, x: Value, n: Value) -> Value:
         """``x * 2 ** n`` for integer-valued floats n, down to subnormal results."""
+        if native.WIDTH == 64:  # AVX-512 has an instruction for it
+            return self.f.intrinsic("ldexp", x, self.f.convert("fptosi", n, I32.of(x.type.lanes)), overloads=2)
         whole = self.f.convert("fptosi", n, x.type.integers)
         half = whole >> 1
         return x * self.two_to(half, x.type) * self.two_to(whole - half, x.type)
@@ -181,7 +184,9 @@ class Math:
         size = self.abs(x)
         bound = f.constant(10.0 if x.type.name == "float" else 20.0, x.type)
         size = f.select(size > bound, bound, size)
-        e = self.expm1(size + size)
+        n, r = self._exp_parts(size + size)
+        power = self.two_to(f.convert("fptosi", n, x.type.integers), x.type)
+        e = f.fma(power, self._exp_of_part(r), power - 1.0)  # e ** (2 size) - 1
         return self.copysign(e / (e + 2.0), x)
 
     # --- logarithms ---------------------------------------------------------------------------------------------

@@ -42,8 +42,13 @@ def _made(key: Any, d: np.dtype, arrays: int, numbers: Sequence[float], formulas
 
 
 def _fit(arrays: Sequence[np.ndarray]) -> bool:
-    first = arrays[0]
-    return first.dtype in TYPES and all(a.dtype == first.dtype and a.flags.c_contiguous and a.size == first.size for a in arrays)
+    d, n = arrays[0].dtype, arrays[0].size
+    if d not in TYPES:
+        return False
+    for a in arrays:
+        if a.size != n or not a.flags.c_contiguous or a.dtype != d:
+            return False
+    return True
 
 
 def step(optimizer: Any, pack: Any, options: dict[str, Any], coefficients: tuple[Any, ...], shrink: float | None) -> bool | None:
@@ -67,12 +72,10 @@ def step(optimizer: Any, pack: Any, options: dict[str, Any], coefficients: tuple
         return compute
 
     key = (type(optimizer), shrink is None, tuple(names), tuple(sorted((k, repr(v)) for k, v in fixed.items())))
+    call = _made(key, jobs[0][0].dtype, len(jobs[0]), numbers, [formula(False), formula(True)])  # parameters of a pack are of one type
+    if call is False:
+        return None
     for job in jobs:
-        call = _made(key, job[0].dtype, len(job), numbers, [formula(False), formula(True)])
-        if call is False:
-            return None
-    for job in jobs:
-        call = _kernels[key, job[0].dtype, len(job)]
         call(job[0].size, *job, *numbers, job[0], *job[2:])
     return True
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import get_num_threads, native
+from . import native, threads
 from .builder import I64, Type, Value
 from .functions import Math
 from .kernel import TYPES, Kernel
@@ -105,7 +105,7 @@ def _units(cell: Cell) -> int:
 
 def _height(vectors: int, batch: int) -> int:
     """How many rows a tile of so many vectors has: what registers hold, with little left over of a thread's share."""
-    batch = -(-batch // get_num_threads())
+    batch = -(-batch // threads.count())
     most = min(8, (native.REGISTERS - 2 - vectors) // vectors)
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
 
@@ -118,8 +118,8 @@ class Task(Kernel):
         low, high: the sequences that it takes through all steps.
     """
 
-    def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int) -> None:
-        super().__init__(name, type, [f"array {i}" for i in range(arrays)], ["batch", "steps"])
+    def __init__(self, name: str, type: Type, size: int, rows: int, arrays: int, *integers: str) -> None:
+        super().__init__(name, type, [f"array {i}" for i in range(arrays)], ["batch", "steps", *integers])
         self.size = size
         self.spans, *self.operands = [self[f"array {i}"] for i in range(arrays)]
         self.low, self.high = self.f["from"] * rows, self.f.smaller(self.f["to"] * rows, self["batch"])
@@ -243,11 +243,12 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
 
 
 @lru_cache(64)
-def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
-    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all and (results, from
-    zeros on) of the first; results also: gradients at what states contributed to gates and of x, and h before each row."""
+def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> Callable:
+    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they ``arrive``: else
+    they are 0) and (results) of the first; results also: gradients at what states contributed to gates and of x, and h before each
+    row, in rows of ``pitch`` elements."""
     cell = CELLS[name]
-    t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states)
+    t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states, "pitch")
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
     weight, kept, *states, dy, dx, h = t.operands
     firsts, alls, gs, carried = (states[i::4] for i in range(4))
@@ -260,6 +261,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                 t.store(t.load(weight, k * size + j + u * lanes, mask), panel, k * (len(masks) * lanes) + u * lanes)
 
     t.blocks(UNITS, copy)
+    for array in carried:
+        f.clear(f.at(array, t.low * size, type), (t.high - t.low) * (size * type.bits // 8))
     with f.loop(0, t["steps"]) as back:
         step = t["steps"] - 1 - back
         (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
@@ -267,7 +270,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
         with t.pairs(t.low, end) as pair:
             before = [[t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)]
             now = [start + p for p in pair]
-            (h_lines, *after_lines), g_lines = [t.lines(s, size, now) for s in (h, *alls)], [t.lines(s, size, now) for s in gs]
+            h_lines = t.lines(h, t["pitch"], now)
+            after_lines, g_lines = ([t.lines(s, size, now) for s in states] for states in (alls, gs))
             dy_lines, dx_lines = (t.lines(a, gates * size, now) for a in (dy, dx))
             kept_lines, carried_lines = t.lines(kept, cell.kept * size, now), [t.lines(c, size, pair) for c in carried]
 
@@ -275,7 +279,8 @@ def _backward(name: str, d: np.dtype, size: int, rows: int) -> Callable:
                 (mask,) = masks
                 olds, news = ([t.load_both(s, j, mask) for s in states] for states in (before, after_lines))
                 values = [t.load_both(kept_lines, j + i * size, mask) for i in range(cell.kept)]
-                g = [t.load_both(a, j, mask) + t.load_both(c, j, mask) for a, c in zip(g_lines, carried_lines)]
+                g = [t.load_both(c, j, mask) for c in carried_lines]
+                g = [t.load_both(a, j, mask) + c if here else c for a, c, here in zip(g_lines, g, arrive)]
                 of_y, of_x, beside = cell.backward(t.math, values, olds, news, g)
                 for i, value in enumerate(of_y):
                     t.store_both(value, dy_lines, j + i * size, mask)
@@ -313,6 +318,25 @@ def _suit(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
     return firsts[0].size > 0 and d in TYPES and all(a is None or a.dtype == d for a in (*firsts, *arrays))
 
 
+def forward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, biased: bool) -> Callable:
+    """A function of x, the weight, two biases, then of each state the first ones and all, and what is kept (perhaps x itself).
+
+    Args:
+        name: a cell of :data:`CELLS`.
+        firsts: the shape of a state.
+    """
+    (batch, size), cell = firsts, CELLS[name]
+    rows = _height(cell.gates * _units(cell), batch)
+    return partial(_forward(name, d, size, rows, biased), -(-batch // rows), batch, len(spans), _as_array(spans))
+
+
+def backward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...], pitch: int) -> Callable:
+    """A function of the arrays of :func:`_backward` but for the spans."""
+    batch, size = firsts
+    rows = _height(UNITS, batch)
+    return partial(_backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), pitch, _as_array(spans))
+
+
 def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any) -> Any:
     """All states of a cell of :data:`CELLS`, and what backward needs: ``(rows, kept * size)``.
 
@@ -321,28 +345,25 @@ def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.n
     """
     if not _suit(firsts, x, weight, b_ih, b_hh) or (b_ih is None) != (b_hh is None):
         return None
-    cell, (batch, size), d, x = CELLS[name], firsts[0].shape, x.dtype, np.ascontiguousarray(x)
+    cell, size, d, x = CELLS[name], firsts[0].shape[1], x.dtype, np.ascontiguousarray(x)
     biases = (x, x) if b_ih is None else (np.ascontiguousarray(b_ih), np.ascontiguousarray(b_hh))
     alls = [np.empty((len(x), size), d) for _ in firsts]
     kept = x if cell.kept == cell.gates else np.empty((len(x), cell.kept * size), d)
     states = [a for first, all in zip(firsts, alls) for a in (np.ascontiguousarray(first), all)]
-    rows = _height(cell.gates * _units(cell), batch)
-    call = _forward(name, d, size, rows, b_ih is not None)
-    call(-(-batch // rows), batch, len(spans), _as_array(spans), x, np.ascontiguousarray(weight), *biases, *states, kept)
+    call = forward_kernel(name, d, firsts[0].shape, spans, b_ih is not None)
+    call(x, np.ascontiguousarray(weight), *biases, *states, kept)
     return (*alls, kept)
 
 
 def backward(name: str, gs: Sequence[np.ndarray], firsts: Sequence[np.ndarray], weight: np.ndarray, spans: Any, alls: Sequence[np.ndarray],
              kept: np.ndarray) -> Any:  # fmt: skip
     """The gradients at what inputs and what states contribute to the gates, h before each row, and the gradients of the first states."""
-    cell, (batch, size), d = CELLS[name], firsts[0].shape, weight.dtype
-    n = len(alls[0])
+    cell, (n, size), d = CELLS[name], alls[0].shape, weight.dtype
     if not _suit(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
         return None
-    dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.zeros((batch, size), d) for _ in firsts]
+    dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.empty(a.shape, d) for a in firsts]
     dx = np.empty_like(dy) if cell.apart else dy
     states = [np.ascontiguousarray(a) for each in zip(firsts, alls, gs, carried) for a in each]
-    rows = _height(UNITS, batch)
-    call = _backward(name, d, size, rows)
-    call(-(-batch // rows), batch, len(spans), _as_array(spans), np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
+    call = backward_kernel(name, d, firsts[0].shape, spans, (True,) * len(gs), size)
+    call(np.ascontiguousarray(weight), np.ascontiguousarray(kept), *states, dy, dx, h)
     return dx, dy, h, *carried

@@ -51,6 +51,13 @@ def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.
     return asarray(out if bias is None else out + bias)
 
 
+def times(a: Any, b: Any) -> Any:
+    """``a @ b`` in derivatives. Of arrays with a depth of 1, ``@`` would take four to ten times as long as ``dot``."""
+    if a.__class__ is b.__class__ is np.ndarray and a.ndim == 2 == b.ndim and len(b) == 1:
+        return a.dot(b)
+    return a @ b
+
+
 def _node_name(input: Any, other: Any) -> str:
     a, b = input.ndim, other.ndim
     return ("DotBackward0" if a == 1 else "MvBackward0") if b == 1 else "MmBackward0" if a <= 2 == b else "BmmBackward0"
@@ -75,7 +82,7 @@ def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
         return g * other if n == 1 else unsqueeze(g, -1) * other
     if n == 1:
         return other @ g if m == 2 else (other @ unsqueeze(g, -1))[..., 0]
-    return g @ other.mT
+    return times(g, other.mT)
 
 
 def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
@@ -85,7 +92,7 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     if n > 2 >= m:  # one matrix met a batch: its gradient is one product of all the rows
         rows = math.prod(input.shape[:-1])
         input, g = reshape(input, (rows, input.shape[-1])), reshape(g, (rows, *other_shape[1:]))
-    return input.mT @ g
+    return times(input.mT, g)
 
 
 _matmul.vjp(input=_of_input, other=_of_other)
