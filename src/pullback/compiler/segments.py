@@ -7,6 +7,7 @@ again once what was there has been read for the last time.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..kernels import native
 from ..kernels.builder import Function, Value, module
 from .fuse import Fusion
 from .ir import Input, Program, refs
-from .llvm import Table, entry, loop
+from .llvm import Table, Walk, entry, loop
 from .product import product, room
 from .steps import OF, Call, Check, Kernel, Loop, Memory, Product
 
@@ -145,7 +146,8 @@ class Segments:
             self.offsets[r] = offset
             living.append((final[r], offset, size))
         self.offsets["room"] = end
-        self.bytes = end + max((room(s) for s in steps if s.__class__ is Product), default=0)
+        needed = [room(s) for s in steps if isinstance(s, Product)] + [Walk(s).room for s in steps if isinstance(s, Loop)]
+        self.bytes = end + max(needed, default=0)
         raw = np.zeros(self.bytes + 2 * ALIGNED, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNED
         self.block = raw[skip : skip + self.bytes + ALIGNED]
@@ -167,10 +169,10 @@ class Segments:
                 runs[-1].append(i)
             else:
                 runs.append([i])
-        written: list[list[Function]] = []
+        written: list[list[list[Function]]] = []  # of a step the function that is called is the last
         for run in runs:
-            written.append([loop(f"step{i}.$$", steps[i], table, sizes) if steps[i].__class__ is Loop
-                            else product(f"step{i}.$$", steps[i], table, -1) for i in run])  # fmt: skip
+            written.append([loop(f"step{i}.$$", steps[i], table, sizes, -1) if steps[i].__class__ is Loop
+                            else [product(f"step{i}.$$", steps[i], table, -1)] for i in run])  # fmt: skip
         self.texts: list[str] = []
         self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.table = np.zeros(len(table.places) + 1, np.int64)
@@ -196,8 +198,8 @@ class Segments:
                 passed.add(key)
                 dynamic.append(("f" if home[0] == "number" else "a", place))
                 what.append(home)
-            names = [f.name for f in parts]
-            made: list[tuple[Function, Value | None] | Function] = [*parts, entry("run", names, dynamic)]
+            names = [own[-1].name for own in parts]
+            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry("run", names, dynamic)]
             text = module(*made)
             (function,) = native.functions(text, ["run"])
             self.texts.append(text)

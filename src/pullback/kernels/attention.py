@@ -61,10 +61,12 @@ class Heads(Kernel):
 
             def block(at: Value, count: int, mask: Value | None) -> None:
                 vectors = [self.load(line, at, mask) for line in lines]
-                for i, vector in enumerate(vectors if rows is not None else []):
-                    self.store(vector, rows, (j + i) * pitch + at)
-                for i, vector in enumerate(f.transposed(vectors)[:count] if columns is not None else []):
-                    self.store(vector, columns, (at + i) * self.padded + j)
+                if rows is not None:
+                    for i, vector in enumerate(vectors):
+                        self.store(vector, rows, (j + i) * pitch + at)
+                if columns is not None:
+                    for i, vector in enumerate(f.transposed(vectors)[:count]):
+                        self.store(vector, columns, (at + i) * self.padded + j)
 
             with f.loop(0, width // lanes * lanes, lanes) as at:
                 block(at, lanes, None)
@@ -88,7 +90,7 @@ class Heads(Kernel):
 
     def scores(self, lines: Sequence[Value], depth: int, columns: Value, end: Value, room: Sequence[Value]) -> None:
         """Products of rows with columns up to ``end``, into rows of the room."""
-        f, done = self.f, 0
+        f, done = self.f, self.f.constant(0, I64)
         for vectors in (2, 1):
             step = self.lanes * vectors
             until = end if vectors == 1 else end // step * step
