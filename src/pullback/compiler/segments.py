@@ -8,12 +8,14 @@ again once what was there has been read for the last time.
 from __future__ import annotations
 
 from itertools import chain
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from ..kernels import native
 from ..kernels.builder import Function, Value, module
+from ..kernels.table import largest_kernel
 from .fuse import Fusion
 from .ir import Input, Program, refs
 from .llvm import Table, Walk, entry, loop
@@ -256,6 +258,11 @@ class Segments:
                 return name
             return f"view({m.like.shape}, {constant(m.like.dtype)}, {name}, {m.offset}, {m.like.strides})"
 
+        def address(m: Memory) -> str:
+            """The same for machine code, which only looks where it begins."""
+            home = self._home(m.root)
+            return variable(home) if home[0] != "block" and m.offset == 0 else array(m)
+
         for i, step in enumerate(self.fusion.steps):
             if step.__class__ is Call:
                 given = [variables[n] if n in self.fusion.numbers else array(self.fusion.memory[n]) for n in dict.fromkeys(refs(step.step.args))]
@@ -268,9 +275,12 @@ class Segments:
                     if n in reached:
                         lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
             elif step.__class__ is Check:
-                lines.append(f"{constant(step.function)}({', '.join([array(step.given), *map(repr, step.options)])})")
+                look, largest = constant(step.function), array(step.largest)
+                lines.append(f"{constant(largest_kernel())}(1, {step.given.like.size}, {address(step.given)}, {largest})")
+                lines.append(f"if {largest}[0] >= {step.below}: {look}({', '.join([array(step.given), *map(repr, (step.below, *step.options))])})")
             elif step.__class__ is Kernel:
-                given = [array(x) if x.__class__ is Memory else repr(x) for x in step.given]
+                of = address if step.function.__class__ is BuiltinFunctionType else array
+                given = [of(x) if x.__class__ is Memory else repr(x) for x in step.given]
                 lines.append(f"{constant(step.function)}({', '.join(given)})")
             elif i in self.functions:
                 function, what = self.functions[i]
