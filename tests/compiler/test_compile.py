@@ -376,3 +376,40 @@ def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
         assert modes.special == before
     finally:
         gc.enable()
+
+
+def test_what_looks_at_values_but_gives_one_shape_is_computed_anew() -> None:
+    """Where bags begin, where a mask is True, what is drawn: other values at later calls, and refusals of wrong ones."""
+    table = pullback.arange(12.0).reshape(6, 2)
+
+    @compile
+    def bags(at: Any, offsets: Any) -> Any:
+        return [pullback.nn.functional.embedding_bag(at, table, offsets, mode=mode) for mode in ("sum", "mean", "max")]
+
+    at = pullback.tensor([0, 1, 2, 5])
+    for offsets in ([0, 2], [0, 1], [0, 4]):
+        given = pullback.tensor(offsets)
+        for mode, found in zip(("sum", "mean", "max"), bags(at, given)):
+            assert pullback.equal(found, pullback.nn.functional.embedding_bag(at, table, given, mode=mode))
+    with pytest.raises(RuntimeError, match=r"offsets\[0\] has to be 0"):
+        bags(at, pullback.tensor([1, 2]))
+
+    @compile
+    def scattered(x: Any, mask: Any, source: Any) -> Any:
+        return pullback.masked_scatter(x, mask, source), x.clone().masked_scatter_(mask, source)
+
+    x, source = pullback.zeros(3), pullback.tensor([1.0, 2.0])
+    for mask in ([True, False, True], [False, True, False], [False, False, False]):
+        expected = pullback.masked_scatter(x, pullback.tensor(mask), source)
+        assert all(pullback.equal(found, expected) for found in scattered(x, pullback.tensor(mask), source))
+    with pytest.raises(RuntimeError, match="Number of elements of source"):
+        scattered(x, pullback.tensor([True, True, True]), source)
+
+    pooled = compile(lambda x: pullback.nn.functional.fractional_max_pool2d(x, 2, output_size=3, return_indices=True))
+    image = pullback.arange(49.0).reshape(1, 7, 7)
+    pullback.manual_seed(0)
+    drawn = [pooled(image) for _ in range(4)]
+    pullback.manual_seed(0)
+    for values, indices in drawn:
+        expected_values, expected_indices = pullback.nn.functional.fractional_max_pool2d(image, 2, output_size=3, return_indices=True)
+        assert pullback.equal(values, expected_values) and pullback.equal(indices, expected_indices)

@@ -218,7 +218,8 @@ def test_linear(m: int, k: int, n: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("q, k, v", [((2, 3, 12, 8), (2, 3, 12, 8), (2, 3, 12, 8)), ((3, 37, 5), (3, 20, 5), (3, 20, 9)),
-                                     ((13, 70), (40, 70), (40, 33)), ((1, 2, 7, 16), (1, 2, 50, 16), (1, 2, 50, 16))])  # fmt: skip
+                                     ((13, 70), (40, 70), (40, 33)), ((1, 2, 7, 16), (1, 2, 50, 16), (1, 2, 50, 16)),
+                                     ((2, 57, 12), (2, 30, 12), (2, 30, 60))])  # fmt: skip
 @pytest.mark.parametrize("causal", (False, True))
 def test_attention(q: Any, k: Any, v: Any, causal: bool, dtype: Any) -> None:
     f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731

@@ -146,17 +146,18 @@ class Fusion:
         """Let a part of some memory be a copy of a value."""
         self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
 
-    def checked(self, function: Callable[..., None], x: Ref, *options: Any) -> None:
-        """Let a function look at a value in each run, and raise if something is wrong, unless it did so already."""
-        key = function, x.number, options
+    def checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
+        """Let a function look, in each run, at integers not all of which lie in ``range(below)``, and raise if something is wrong."""
+        key = function, x.number, below, options
         if x.number in self.constants:
-            function(self.constants[x.number], *options)
+            function(self.constants[x.number], below, *options)
         elif key not in self.checks:
-            self.steps.append(Check(function, self.in_memory(x.number), *options))
+            given = self.in_memory(x.number)
+            self.steps.append(Check(function, given, self.room((1,), np.dtype(np.uint64)), below, *options))
         self.checks.add(key)
 
-    def is_checked(self, function: Callable[..., None], x: Ref, *options: Any) -> bool:
-        return (function, x.number, options) in self.checks
+    def is_checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> bool:
+        return (function, x.number, below, options) in self.checks
 
     def kernel(self, name: str, function: Callable, given: Sequence[Any], written: Sequence[Memory]) -> None:
         self.steps.append(Kernel(name, function, given, written))

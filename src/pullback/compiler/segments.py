@@ -7,15 +7,18 @@ again once what was there has been read for the last time.
 
 from __future__ import annotations
 
+from itertools import chain
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
 from ..kernels import native
 from ..kernels.builder import Function, Value, module
+from ..kernels.table import largest_kernel
 from .fuse import Fusion
 from .ir import Input, Program, refs
-from .llvm import Table, entry, loop
+from .llvm import Table, Walk, entry, loop
 from .product import product, room
 from .steps import OF, Call, Check, Kernel, Loop, Memory, Product
 
@@ -145,7 +148,8 @@ class Segments:
             self.offsets[r] = offset
             living.append((final[r], offset, size))
         self.offsets["room"] = end
-        self.bytes = end + max((room(s) for s in steps if s.__class__ is Product), default=0)
+        needed = [room(s) for s in steps if isinstance(s, Product)] + [Walk(s).room for s in steps if isinstance(s, Loop)]
+        self.bytes = end + max(needed, default=0)
         raw = np.zeros(self.bytes + 2 * ALIGNED, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNED
         self.block = raw[skip : skip + self.bytes + ALIGNED]
@@ -167,10 +171,10 @@ class Segments:
                 runs[-1].append(i)
             else:
                 runs.append([i])
-        written: list[list[Function]] = []
+        written: list[list[list[Function]]] = []  # of a step the function that is called is the last
         for run in runs:
-            written.append([loop(f"step{i}.$$", steps[i], table, sizes) if steps[i].__class__ is Loop
-                            else product(f"step{i}.$$", steps[i], table, -1) for i in run])  # fmt: skip
+            written.append([loop(f"step{i}.$$", steps[i], table, sizes, -1) if steps[i].__class__ is Loop
+                            else [product(f"step{i}.$$", steps[i], table, -1)] for i in run])  # fmt: skip
         self.texts: list[str] = []
         self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.table = np.zeros(len(table.places) + 1, np.int64)
@@ -196,8 +200,8 @@ class Segments:
                 passed.add(key)
                 dynamic.append(("f" if home[0] == "number" else "a", place))
                 what.append(home)
-            names = [f.name for f in parts]
-            made: list[tuple[Function, Value | None] | Function] = [*parts, entry("run", names, dynamic)]
+            names = [own[-1].name for own in parts]
+            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry("run", names, dynamic)]
             text = module(*made)
             (function,) = native.functions(text, ["run"])
             self.texts.append(text)
@@ -254,6 +258,11 @@ class Segments:
                 return name
             return f"view({m.like.shape}, {constant(m.like.dtype)}, {name}, {m.offset}, {m.like.strides})"
 
+        def address(m: Memory) -> str:
+            """The same for machine code, which only looks where it begins."""
+            home = self._home(m.root)
+            return variable(home) if home[0] != "block" and m.offset == 0 else array(m)
+
         for i, step in enumerate(self.fusion.steps):
             if step.__class__ is Call:
                 given = [variables[n] if n in self.fusion.numbers else array(self.fusion.memory[n]) for n in dict.fromkeys(refs(step.step.args))]
@@ -266,9 +275,12 @@ class Segments:
                     if n in reached:
                         lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
             elif step.__class__ is Check:
-                lines.append(f"{constant(step.function)}({', '.join([array(step.given), *map(repr, step.options)])})")
+                look, largest = constant(step.function), array(step.largest)
+                lines.append(f"{constant(largest_kernel())}(1, {step.given.like.size}, {address(step.given)}, {largest})")
+                lines.append(f"if {largest}[0] >= {step.below}: {look}({', '.join([array(step.given), *map(repr, (step.below, *step.options))])})")
             elif step.__class__ is Kernel:
-                given = [array(x) if x.__class__ is Memory else repr(x) for x in step.given]
+                of = address if step.function.__class__ is BuiltinFunctionType else array
+                given = [of(x) if x.__class__ is Memory else repr(x) for x in step.given]
                 lines.append(f"{constant(step.function)}({', '.join(given)})")
             elif i in self.functions:
                 function, what = self.functions[i]

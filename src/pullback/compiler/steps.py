@@ -139,16 +139,20 @@ class Call:
 
 
 class Check:
-    """A call of Python that raises if what is in memory is not as it should be."""
+    """A call of Python that raises if some integers are not as they should be, which are if they lie in ``range(below)``.
 
-    def __init__(self, function: Callable[..., None], given: Memory, *options: Any) -> None:
-        self.function, self.given, self.options = function, given, options
+    Attributes:
+        largest: memory for the largest of them, to which negative ones belong.
+    """
+
+    def __init__(self, function: Callable[..., None], given: Memory, largest: Memory, below: int, *options: Any) -> None:
+        self.function, self.given, self.largest, self.below, self.options = function, given, largest, below, options
 
     def reads(self) -> set[int]:
         return {self.given.root}
 
     def writes(self) -> set[int]:
-        return set()
+        return {self.largest.root}
 
     def __str__(self) -> str:
         return f"check %{self.given.root} by {self.function.__name__}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
+from itertools import accumulate
 from operator import add
 from typing import Any
 
@@ -19,18 +20,23 @@ from . import native
 from .builder import I64, Value
 from .kernel import TYPES, Kernel
 
-ROWS = 6 if native.REGISTERS == 32 else 2  # queries at a time
+TALL = 8 if native.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
+WIDE = 3 if native.REGISTERS == 32 else 2  # and its vectors
+ROWS = 3 * TALL  # queries at a time
 STRIDES = ("batch", "head", "row")
 
 
 class Heads(Kernel):
     """A task that does whole heads. ``integers`` has the sizes, and the strides of each operand in elements."""
 
-    def __init__(self, name: str, d: np.dtype, depth: int, operands: Sequence[str], others: Sequence[str]) -> None:
+    def __init__(self, name: str, d: np.dtype, operands: Sequence[str], others: Sequence[str]) -> None:
         integers = ["heads", "n", "m", *(f"{o}_{s}" for o in operands for s in STRIDES)]
         super().__init__(name, TYPES[d], [*operands, *others], integers, ["scale"])
-        self.depth = depth
-        self.padded = (self["m"] + (self.lanes - 1)) // self.lanes * self.lanes
+        self.padded = self.whole(self["m"], max(self.lanes, TALL))
+
+    def whole(self, n: Any, step: int) -> Any:
+        """A number rounded up."""
+        return (n + (step - 1)) // step * step
 
     def head(self, operand: str, item: Value) -> Value:
         place = item // self["heads"] * self[f"{operand}_batch"] + item % self["heads"] * self[f"{operand}_head"]
@@ -39,44 +45,71 @@ class Heads(Kernel):
     def line(self, operand: str, base: Value, i: Value) -> Value:
         return self.f.at(base, i * self[f"{operand}_row"], self.type)
 
-    def across(self, operand: str, base: Value, depth: int, room: Value) -> None:
-        """Rows of keys or values as columns: (depth, padded), zeros behind the last."""
-        f, m = self.f, self["m"]
-        f.clear(room, self.padded * (depth * self.type.bits // 8))
-        with f.loop(0, m) as j:
-            row = self.line(operand, base, j)
-            for k in range(depth):
-                f.store(f.load(f.at(row, k, self.type), self.type), f.at(room, self.padded * k + j, self.type))
-
     def blocks(self, width: int) -> list[tuple[int, Value | None]]:
         """Where the vectors of a row of so many elements begin, with a mask for the last."""
         return [(at, None if at + self.lanes <= width else self.f.mask_of([i < width - at for i in range(self.lanes)]))
                 for at in range(0, width, self.lanes)]  # fmt: skip
 
-    def scores(self, rows: Sequence[Value], depth: int, columns: Value, end: Value, room: Value) -> None:
-        """Products of rows with columns up to ``end``, into the room: (rows, padded)."""
+    def gather(self, operand: str, base: Value, width: int, rows: Value | None, columns: Value | None) -> None:
+        """Rows of keys or values, one behind the other with zeros to the next vector, and as columns: (width, padded).
+
+        Behind the last row is it again, which whoever reads there leaves out.
+        """
+        f, lanes, pitch = self.f, self.lanes, self.whole(width, self.lanes)
+        with f.loop(0, self.padded, lanes) as j:
+            lines = [self.line(operand, base, f.smaller(j + i, self["m"] - 1)) for i in range(lanes)]
+
+            def block(at: Value, count: int, mask: Value | None) -> None:
+                vectors = [self.load(line, at, mask) for line in lines]
+                if rows is not None:
+                    for i, vector in enumerate(vectors):
+                        self.store(vector, rows, (j + i) * pitch + at)
+                if columns is not None:
+                    for i, vector in enumerate(f.transposed(vectors)[:count]):
+                        self.store(vector, columns, (at + i) * self.padded + j)
+
+            with f.loop(0, width // lanes * lanes, lanes) as at:
+                block(at, lanes, None)
+            if width % lanes:
+                block(f.constant(width // lanes * lanes, I64), width % lanes, self.blocks(width)[-1][1])
+
+    def tile(self, factors: Sequence[Value], step: Any, begin: Any, end: Any, rows: Value, pitch: Any, columns: Sequence[tuple[Any, Value | None]],
+             start: Callable[[int, Any, Value | None], Value] | None = None) -> list[list[Value]]:  # fmt: skip
+        """Sums of rows by factors: those of each line of ``factors``, a step apart; of the vectors at some columns, with masks."""
         f, lanes = self.f, self.lanes
+        sums = [[f.variable(0.0 if start is None else start(r, *column), self.vector) for column in columns] for r in range(len(factors))]
+        with f.loop(begin, end) as j:
+            line = f.at(rows, j * pitch, self.type)
+            by = [self.load(line, at, mask) for at, mask in columns]
+            offset = j * step
+            for own, factor in zip(sums, factors):
+                share = f.splat(f.load(f.at(factor, offset, self.type), self.type), lanes)
+                for sum, vector in zip(own, by):
+                    sum.set(f.fma(share, vector, sum.get()))
+        return [[sum.get() for sum in own] for own in sums]
 
-        def tile(j: Value, vectors: int) -> None:
-            sums = [[f.variable(0.0, self.vector) for _ in range(vectors)] for _ in rows]
-            with f.loop(0, depth) as k:
-                line = f.at(columns, self.padded * k + j, self.type)
-                by = [f.load(f.at(line, v * lanes, self.type), self.vector) for v in range(vectors)]
-                for row, own in zip(rows, sums):
-                    factor = f.splat(f.load(f.at(row, k, self.type), self.type), lanes)
-                    for v in range(vectors):
-                        own[v].set(f.fma(factor, by[v], own[v].get()))
-            for r, own in enumerate(sums):
-                for v in range(vectors):
-                    f.store(own[v].get(), f.at(room, self.padded * r + j + v * lanes, self.type))
-
-        done: Value | int = 0
-        for vectors in (4, 2, 1):
-            step = lanes * vectors
-            until = end if vectors == 1 else (end - done) // step * step + done
+    def scores(self, lines: Sequence[Value], depth: int, columns: Value, end: Value, room: Sequence[Value]) -> None:
+        """Products of rows with columns up to ``end``, into rows of the room."""
+        f, done = self.f, self.f.constant(0, I64)
+        for vectors in (2, 1):
+            step = self.lanes * vectors
+            until = end if vectors == 1 else end // step * step
             with f.loop(done, until, step) as j:
-                tile(j, vectors)
+                places = [j + v * self.lanes for v in range(vectors)]
+                for row, own in zip(room, self.tile(lines, 1, 0, depth, columns, self.padded, [(place, None) for place in places])):
+                    for place, sum in zip(places, own):
+                        self.store(sum, row, place)
             done = until
+
+    def weighted(self, weights: Sequence[Value], end: Value, rows: Value, width: int,
+                 finish: Callable[[int, int, Value, Value | None], None]) -> None:  # fmt: skip
+        """Sums of gathered rows by lines of weights; ``finish(line, column, sum, mask)`` takes them."""
+        blocks, pitch = self.blocks(width), self.whole(width, self.lanes)
+        for low in range(0, len(blocks), WIDE):
+            some = blocks[low : low + WIDE]
+            for r, own in enumerate(self.tile(weights, 1, 0, end, rows, pitch, [(at, None) for at, _ in some])):
+                for (at, mask), sum in zip(some, own):
+                    finish(r, at, sum, mask)
 
     def along(self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]) -> None:
         """``body(at, masks)`` for vectors of weights of some queries up to ``end``, with masks of what each may see.
@@ -90,45 +123,28 @@ class Heads(Kernel):
         with f.loop(clear, end, lanes) as at:
             body(at, [f.mask_below(limit - at, lanes) for limit in limits])
 
-    def weighted(self, weights: Value, rows: int, end: Value, operand: str, base: Value, width: int,
-                 finish: Callable[[int, int, Value, Value | None], None]) -> None:  # fmt: skip
-        """Sums of the operand's rows by weights (rows, padded); ``finish(row, column, sum, mask)`` takes them."""
-        f = self.f
-        blocks = self.blocks(width)
-        for low in range(0, len(blocks), 4):
-            some = blocks[low : low + 4]
-            sums = [[f.variable(0.0, self.vector) for _ in some] for _ in range(rows)]
-            with f.loop(0, end) as j:
-                line = self.line(operand, base, j)
-                by = [self.load(line, f.constant(at, I64), mask) for at, mask in some]
-                for r in range(rows):
-                    factor = f.splat(f.load(f.at(weights, self.padded * r + j, self.type), self.type), self.lanes)
-                    for v, b in enumerate(by):
-                        sums[r][v].set(f.fma(factor, b, sums[r][v].get()))
-            for r in range(rows):
-                for v, (at, mask) in enumerate(some):
-                    finish(r, at, sums[r][v].get(), mask)
-
 
 @lru_cache(64)
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
-    k = Heads("attention", d, depth, ["q", "k", "v", "out"], ["logsum"])
+    k = Heads("attention", d, ["q", "k", "v", "out"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    room = k.room(k.padded * (depth + ROWS) + n)
-    weights = f.at(room, k.padded * depth, k.type)
-    rows = [f.at(weights, k.padded * r, k.type) for r in range(ROWS)]
-    maxima = f.at(weights, k.padded * ROWS, k.type)
+    room = k.room(k.padded * (depth + k.whole(width, k.lanes) + TALL) + n)
+    values = f.at(room, k.padded * depth, k.type)
+    weights = f.at(values, k.padded * k.whole(width, k.lanes), k.type)
+    rows = [f.at(weights, k.padded * r, k.type) for r in range(TALL)]
+    maxima = f.at(weights, k.padded * TALL, k.type)
     scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out = (k.head(o, item) for o in ("q", "k", "v", "out"))
         totals = f.at(k["logsum"], item * n, k.type)
-        k.across("k", keys, depth, room)
-        with f.loop(0, n, ROWS) as first:
-            places = [f.smaller(first + r, n - 1) for r in range(ROWS)]
+        k.gather("k", keys, depth, None, room)
+        k.gather("v", v, width, values, None)
+        with f.loop(0, n, TALL) as first:
+            places = [f.smaller(first + r, n - 1) for r in range(TALL)]
             limits = [f.smaller(place + 1, m) if causal else m for place in places]
-            k.scores([k.line("q", q, p) for p in places], depth, room, limits[-1], weights)
-            tops = [f.variable(-math.inf, k.vector) for _ in range(ROWS)]
-            sums = [f.variable(0.0, k.vector) for _ in range(ROWS)]
+            k.scores([k.line("q", q, p) for p in places], depth, room, limits[-1], rows)
+            tops = [f.variable(-math.inf, k.vector) for _ in rows]
+            sums = [f.variable(0.0, k.vector) for _ in rows]
             larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
 
             def compare(at: Value, masks: list[Value | None]) -> None:
@@ -157,78 +173,91 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
                 k.put(top, maxima, place)
                 shares.append(k.splat(1 / total))
             lines = [k.line("out", out, p) for p in places]
-            k.weighted(weights, ROWS, limits[-1], "v", v, width,
-                       lambda r, at, x, mask: k.store(x * shares[r], lines[r], f.constant(at, I64), mask))  # fmt: skip
+            k.weighted(rows, limits[-1], values, width, lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask))
         k.sweep(n, lambda at, mask, u: k.store(f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask))
     return k.done()
 
 
 @lru_cache(64)
 def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
-    k = Heads("attention_backward", d, depth, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
+    """Weights of some queries, with what they are worth, are kept until all that can be made of them is."""
+    k = Heads("attention_backward", d, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    room = k.room(k.padded * (depth + width + 2 * ROWS))
-    values = f.at(room, k.padded * depth, k.type)
-    weights = f.at(values, k.padded * width, k.type)
-    slopes = f.at(weights, k.padded * ROWS, k.type)
+    of_depth, of_width = k.whole(depth, k.lanes), k.whole(width, k.lanes)
+    sizes = {"k": depth, "v": width, "rows": of_depth, "weights": ROWS, "slopes": ROWS, "dk": of_depth, "dv": of_width}
+    room = k.room(k.padded * sum(sizes.values()))
+    rooms = {name: f.at(room, k.padded * start, k.type) for name, start in zip(sizes, accumulate(sizes.values(), initial=0))}
     scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out, g, dq, dk, dv = (k.head(o, item) for o in ("q", "k", "v", "out", "g", "dq", "dk", "dv"))
-        k.across("k", keys, depth, room)
-        k.across("v", v, width, values)
-        with f.loop(0, m) as j:
-            for operand, base, count in (("dk", dk, depth), ("dv", dv, width)):
-                f.clear(k.line(operand, base, j), count * k.type.bits // 8)
-        with f.loop(0, n, ROWS) as first:
-            places = [f.smaller(first + r, n - 1) for r in range(ROWS)]
-            limits = [f.smaller(place + 1, m) if causal else m for place in places]
-            clear, end = f.select(first + ROWS <= n, limits[0] // k.lanes * k.lanes, 0), limits[-1]
-            limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
-            k.scores([k.line("q", q, p) for p in places], depth, room, end, weights)
-            k.scores([k.line("g", g, p) for p in places], width, values, end, slopes)
-            means = []
-            for p in places:
-                line_g, line_out = k.line("g", g, p), k.line("out", out, p)
-                products = [k.load(line_g, f.constant(at, I64), mask) * k.load(line_out, f.constant(at, I64), mask) for at, mask in k.blocks(width)]
-                means.append(k.splat(f.sum_lanes(reduce(add, products))))
-            logsums = [k.splat(k.number(k["logsum"], item * n + p)) for p in places]
-
-            def one(at: Value, masks: list[Value | None]) -> None:
-                for r, mask in enumerate(masks):
-                    row, slope = (f.at(p, k.padded * r, k.type) for p in (weights, slopes))
-                    w = k.kept(k.math.exp(k.kept(k.load(row, at, None) * scale - logsums[r], mask)), mask)
-                    k.store(w, row, at, None)
-                    k.store(k.kept(w * (k.load(slope, at, None) - means[r]) * scale, mask), slope, at, None)
-
-            k.along(limits, clear, end, one)
-            lines = [k.line("dq", dq, p) for p in places]
-            _store_rows(k, slopes, end, keys, lines, first)
-            for operand, base, count, factors, source, rows in (("dk", dk, depth, slopes, "q", q), ("dv", dv, width, weights, "g", g)):
-                sources = [k.line(source, rows, p) for p in places]
-                blocks = [(f.constant(start, I64), mask) for start, mask in k.blocks(count)]
-                for low in range(0, len(blocks), 2):
-                    some = blocks[low : low + 2]
-                    by = [[k.load(s, column, mask) for s in sources] for column, mask in some]
-                    with f.loop(0, end) as j:
-                        shares = [f.splat(f.load(f.at(factors, k.padded * slot + j, k.type), k.type), k.lanes) for slot in range(ROWS)]
-                        target = k.line(operand, base, j)
-                        for (column, mask), vectors in zip(some, by):
-                            total = k.load(target, column, mask)
-                            for share, vector in zip(shares, vectors):
-                                total = f.fma(share, vector, total)
-                            k.store(total, target, column, mask)
+        k.gather("k", keys, depth, rooms["rows"], rooms["k"])
+        k.gather("v", v, width, None, rooms["v"])
+        f.clear(rooms["dk"], k.padded * ((of_depth + of_width) * k.type.bits // 8))
+        with f.loop(0, n, ROWS) as start:
+            stop = f.smaller(start + ROWS, n)
+            with f.loop(start, stop, TALL) as first:
+                _weights_of_rows(k, rooms, start, first, item * n, (q, g, out, dq), (depth, width), causal, scale)
+            seen = f.smaller(stop, m) if causal else m
+            for operand, base, count, factors, source in (("dk", q, depth, "slopes", "q"), ("dv", g, width, "weights", "g")):
+                pitch, blocks = k.whole(count, k.lanes), k.blocks(count)
+                for low in range(0, len(blocks), WIDE):
+                    _add_rows(k, blocks[low : low + WIDE], rooms[factors], rooms[operand], pitch, k.line(source, base, start),
+                              k[f"{source}_row"], seen, stop - start, start if causal else None)  # fmt: skip
+        for operand, base, count in (("dk", dk, depth), ("dv", dv, width)):
+            with f.loop(0, m) as j:
+                made, target = f.at(rooms[operand], j * k.whole(count, k.lanes), k.type), k.line(operand, base, j)
+                for at, mask in k.blocks(count):
+                    k.store(k.load(made, at), target, at, mask)
     return k.done()
 
 
-def _store_rows(k: Heads, slopes: Value, end: Value, keys: Value, lines: Sequence[Value], first: Value) -> None:
-    """The gradients of a block of queries; those beyond the last one are no queries."""
-    f = k.f
+def _weights_of_rows(k: Heads, rooms: dict[str, Value], start: Value, first: Value, before: Value, heads: Sequence[Value], sizes: tuple[int, int],
+                     causal: bool, scale: Value) -> None:  # fmt: skip
+    """The weights of a tile of queries and the derivatives by their scores; from these the queries' gradients."""
+    f, n, m, (depth, width) = k.f, k["n"], k["m"], sizes
+    q, g, out, dq = heads
+    places = [f.smaller(first + r, n - 1) for r in range(TALL)]
+    limits = [f.smaller(place + 1, m) if causal else m for place in places]
+    clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.whole(limits[-1], TALL)
+    limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
+    weights, slopes = ([f.at(rooms[name], k.padded * (first - start + r), k.type) for r in range(TALL)] for name in ("weights", "slopes"))
+    k.scores([k.line("q", q, p) for p in places], depth, rooms["k"], end, weights)
+    k.scores([k.line("g", g, p) for p in places], width, rooms["v"], end, slopes)
+    means = []
+    for p in places:
+        line_g, line_out = k.line("g", g, p), k.line("out", out, p)
+        products = [k.load(line_g, at, mask) * k.load(line_out, at, mask) for at, mask in k.blocks(width)]
+        means.append(k.splat(f.sum_lanes(reduce(add, products))))
+    logsums = [k.splat(k.number(k["logsum"], before + p)) for p in places]
+
+    def one(at: Value, masks: list[Value | None]) -> None:
+        for row, slope, mean, logsum, mask in zip(weights, slopes, means, logsums, masks):
+            w = k.kept(k.math.exp(k.kept(k.load(row, at) * scale - logsum, mask)), mask)
+            k.store(w, row, at)
+            k.store(k.kept(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
+
+    k.along(limits, clear, end, one)
+    lines = [k.line("dq", dq, p) for p in places]
 
     def finish(r: int, at: int, x: Value, mask: Value | None) -> None:
-        with f.when(first + r < k["n"]):
-            k.store(x, lines[r], f.constant(at, I64), mask)
+        with f.when(first + r < n):
+            k.store(x, lines[r], at, mask)
 
-    k.weighted(slopes, ROWS, end, "k", keys, k.depth, finish)
+    k.weighted(slopes, end, rooms["rows"], depth, finish)
+
+
+def _add_rows(k: Heads, blocks: Sequence[tuple[int, Value | None]], factors: Value, sums: Value, pitch: int, rows: Value, row: Value, end: Value,
+              count: Value, start: Value | None) -> None:  # fmt: skip
+    """To the sums of keys up to ``end`` add some queries' rows by factors; in causal attention no query adds to a later key's."""
+    f = k.f
+    with f.loop(0, end, TALL) as j:
+        begin = 0 if start is None else f.select(j > start, j - start, 0)
+        lines = [f.at(sums, (j + r) * pitch, k.type) for r in range(TALL)]
+        made = k.tile([f.at(factors, j + r, k.type) for r in range(TALL)], k.padded, begin, count, rows, row, blocks,
+                      lambda r, at, mask: k.load(lines[r], at))  # fmt: skip
+        for line, own in zip(lines, made):
+            for (at, _), x in zip(blocks, own):
+                k.store(x, line, at)
 
 
 # --- calling ----------------------------------------------------------------------------------------------------

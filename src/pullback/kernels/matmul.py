@@ -25,9 +25,9 @@ from .kernel import TYPES
 
 TILES = {1: 8, 2: 8, 3: 8, 4: 6} if native.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
 WIDEST = max(TILES)
-BLOCK = 1280  # so much of the depth, about, is gone through at once, half if rows of the first matrix do not lie together
+BLOCK = 1280  # so much of the depth, about, is gone through at once, a quarter if rows of the first matrix do not lie together
 NEAR = 1 << 19  # bytes of the first matrix that are used for panel after panel, in the latter case
-FAR = 1 << 11  # bytes from column to column of the first matrix from which they are copied: each is in another page
+FAR = 1 << 9  # bytes from column to column of the first matrix beyond which they are copied: each is in another line, and soon page
 SPAN = 1 << 19  # bytes of panels that are copied, and gone along, together: they fit the second cache
 TOGETHER = 8  # tiles of which columns are copied at once, for they share cache lines
 ALONE = 1 << 20  # multiplications that are too few for several threads
@@ -293,7 +293,7 @@ def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple
     wide = count - panels * (vectors - 1)
     most = TILES[vectors]
     rows = max(range(max(1, most - 3), most + 1), key=lambda r: (m / (-(-m // r) * r) * r / (r + 1), r)) if m > most else m
-    block = -(-depth // max(1, round(depth / BLOCK * (1 if a[1] == 1 else 2))))
+    block = -(-depth // max(1, round(depth / BLOCK * (1 if a[1] == 1 else 4))))
     copied = a[0] == 1 and a[1] * size > FAR and panels > 1 and m >= TOGETHER and depth > 128
 
     (outer, *outers), (inner, *inners) = [(1, 0, 0, 0)] * (2 - len(batch)) + list(batch)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 
 from . import native
-from .builder import I64, Value
-from .kernel import TYPES, Kernel
+from .builder import F64, I64, Value
+from .kernel import TYPES, UNROLL, Kernel
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
 ROWS = 64  # that are worth a thread's while
@@ -51,6 +51,24 @@ def add_kernel(d: np.dtype) -> Callable:
             target = f.at(k["out"], f.load(f.at(k["at"], i, I64), I64) * columns, k.type)
             for start, mask in zip(starts, masks):
                 k.store(k.load(target, start, mask) + k.load(row, start, mask), target, start, mask)
+    return k.done()
+
+
+@lru_cache(None)
+def largest_kernel() -> Callable:
+    """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than any that is right."""
+    k = Kernel("largest", F64, ["at", "out"], ["n"])  # a vector has as many of both types
+    f, vector = k.f, I64.of(k.lanes)
+    with f.loop(f["from"], f["to"]):
+        tops = [f.variable(0, vector) for _ in range(UNROLL)]
+
+        def compare(at: Value, mask: Value | None, u: int) -> None:
+            x, top = f.load(f.at(k["at"], at, I64), vector, mask), tops[u].get()
+            tops[u].set(f.select(f.compare("ugt", x, top), x, top))
+
+        k.sweep(k["n"], compare)
+        larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
+        f.store(f.fold_lanes(reduce(larger, [top.get() for top in tops]), larger), k["out"])
     return k.done()
 
 

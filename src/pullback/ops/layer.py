@@ -15,7 +15,7 @@ from .. import dtypes, kernels, op, outcome, storage, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
-from ..lift import bottom, by_example, drawn, is_lifted, sampled, unbatched
+from ..lift import bottom, by_example, derived, drawn, is_lifted, sampled, unbatched
 from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
 from .choosing import where
@@ -261,18 +261,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                                   f"(got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
     padding = _row(padding_idx, weight.shape[0])
     rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
-    kept = flat._array != padding
+    kept = derived(lambda flat: flat != padding, flat._array)
     if mode == "max":
         return _largest(rows, bags, kept, count)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(reshape(per_sample_weights, [-1]), 1)
-    if not kept.all():
-        rows = where(outcome.wrap(kept[:, None]), rows, 0)
+    if padding >= 0:
+        rows = where(unsqueeze(outcome.wrap(kept), 1), rows, 0)
     result = sum_at(rows, [bags], (count, weight.shape[1]))
     if mode == "sum":
         return result
-    sizes = np.maximum(np.bincount(bags[kept], minlength=count), 1)
-    return result / outcome.wrap(sizes[:, None].astype(weight._array.dtype))
+    dtype = weight._array.dtype
+    sizes = derived(lambda bags, kept: np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(dtype)[:, None], bags, kept)
+    return result / outcome.wrap(sizes)
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
@@ -286,29 +287,35 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(input.shape)}")
     if offsets is None or len(offsets.shape) != 1:
         raise ValueError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
-    starts, n = offsets._array, input.shape[0]
-    if len(starts) and starts[0] != 0:
-        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
-                           f"got {starts[0]}")  # fmt: skip
-    if len(starts) and starts[-1] > n:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}")
-    if include_last_offset:
-        starts = starts[:-1]
-    return np.searchsorted(starts, np.arange(n), side="right") - 1, len(starts)
+    n = input.shape[0]
+
+    def bag_of_each(starts: np.ndarray) -> np.ndarray:
+        if len(starts) and starts[0] != 0:
+            raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+                               f"got {starts[0]}")  # fmt: skip
+        if len(starts) and starts[-1] > n:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}")
+        return np.searchsorted(starts[: len(starts) - include_last_offset], np.arange(n), side="right") - 1
+
+    return derived(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)
 
 
 def _largest(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:
     """The maximum of each bag, column by column; of an empty one 0."""
     width = rows.shape[1]
-    at = np.zeros((count, width), np.intp)
-    for bag in range(count):
-        members = np.flatnonzero((bags == bag) & kept)
-        if len(members):
-            at[bag] = members[rows._array[members].argmax(0)]
-    if not len(bags):
+
+    def places(rows: np.ndarray, bags: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        at = np.zeros((count, width), np.intp)
+        for bag in range(count):
+            members = np.flatnonzero((bags == bag) & kept)
+            if len(members):
+                at[bag] = members[rows[members].argmax(0)]
+        return at, np.isin(np.arange(count), bags[kept])[:, None]
+
+    if not rows.shape[0]:
         return sum_at(rows, [bags], (count, width))
-    full = np.isin(np.arange(count), bags[kept])
-    return where(outcome.wrap(full[:, None]), take_at(rows, [at, np.broadcast_to(np.arange(width), at.shape)]), 0)
+    at, full = derived(places, rows.detach()._array, bags, kept)
+    return where(outcome.wrap(full), take_at(rows, [at, np.broadcast_to(np.arange(width), (count, width))]), 0)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import complaint, op, outcome, writing
+from ..autograd import modes
 from ..dtypes import type_name
-from ..lift import bottom, unbatched
+from ..lift import bottom, derived, topmost, unbatched
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import where
@@ -101,6 +102,18 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else writing.write_out(out, result)
 
 
+def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:
+    """The next element of the source wherever a mask is True, in its shape: what does not depend on how often that is the case."""
+
+    def places(mask: np.ndarray) -> np.ndarray:
+        at = np.cumsum(mask, dtype=np.int64).reshape(mask.shape) - 1
+        if mask.size and at.flat[-1] >= source.numel():
+            raise RuntimeError(refusal)
+        return np.maximum(at, 0)
+
+    return take_at(reshape(source, (-1,)), [derived(places, mask)])
+
+
 @in_both_forms
 def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements of ``source``, one after the other, where the mask is True.
@@ -116,9 +129,13 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
     if put is put_at and input._array.shape != array.shape:
         input = broadcast_tensors(input, mask)[0]
     array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
+    refusal = "Number of elements of source < number of ones in mask"
+    if topmost([array, source._array, input._array]) is modes._local.trace is not None:
+        scattered = where(outcome.wrap(array), _in_turn(source, array, refusal), input)
+        return scattered if put is put_at else writing.assign(input, "MaskedScatterBackward0", scattered)
     count = int(np.count_nonzero(array))
     if count > source._array.size:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise RuntimeError(refusal)
     values = look(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
     return put(input, values, [array], False, "MaskedScatterBackward0")
 

@@ -21,6 +21,7 @@ from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_cho
 from .part import basic
 from .ranks import at_rank, first_in_order, in_order
 from .reduce import one_dim, widened
+from .view import reshape
 
 __all__ = [
     "argsort", "bincount", "bucketize", "histc", "histogram", "histogramdd", "kthvalue", "msort",
@@ -436,8 +437,8 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
     if len(bins) != dims:
         error = RuntimeError(f"{name}: The size of bins must be equal to the innermost dimension of the input.")
         raise noted(error, f"They are {len(bins)} and {dims}.")
-    if isinstance(bins[0], (Tensor, np.ndarray)):
-        return [b._array if isinstance(b, Tensor) else b for b in bins]
+    if isinstance(bins[0], np.ndarray):
+        return list(bins)
     made = []
     for k, n in enumerate(bins):
         if n <= 0:
@@ -445,6 +446,19 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
         low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
         made.append(np.linspace(low, high, n + 1, dtype=points.dtype))
     return made
+
+
+def _histogram_and_edges(input: Tensor, bins: Any, range: Any, weight: Tensor | None, density: bool, name: str) -> list[Tensor]:
+    """The histogram of points ``(..., D)``, then the edges of the bins of each dimension."""
+    edges = [b._array for b in bins] if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor) else []
+
+    def computed(x: np.ndarray, weight: np.ndarray | None, *edges: np.ndarray) -> list[np.ndarray]:
+        x = _floats_only(x, "histogramdd")
+        points = x.reshape(-1, x.shape[-1])
+        made = _edges(points, list(edges) or bins, range, name)
+        return [_histogram(points, made, weight, density), *made]
+
+    return [outcome.wrap(x) for x in derived(computed, input._array, None if weight is None else weight._array, *edges)]
 
 
 def histogramdd(
@@ -471,13 +485,8 @@ def histogramdd(
     tensor([[0., 1.],
             [1., 0.]])
     """
-    x = _floats_only(input._array, "histogramdd")
-    points = x.reshape(-1, x.shape[-1])
-    edges = _edges(points, bins, range, "histogramdd")
-    return HistogramDD(
-        outcome.wrap(_histogram(points, edges, None if weight is None else weight._array, density)),
-        tuple(map(outcome.wrap, edges)),
-    )
+    hist, *edges = _histogram_and_edges(input, bins, range, weight, density, "histogramdd")
+    return HistogramDD(hist, tuple(edges))
 
 
 @op.composite
@@ -498,12 +507,7 @@ def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None,
     >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2).hist
     tensor([2., 1.])
     """
-    points = _floats_only(input._array, "histogramdd").reshape(-1, 1)
-    (edges,) = _edges(points, bins if isinstance(bins, int) else [bins], range, "histogram")
-    result = Histogram(
-        outcome.wrap(_histogram(points, [edges], None if weight is None else weight._array, density)),
-        outcome.wrap(edges),
-    )
+    result = Histogram(*_histogram_and_edges(reshape(input, (-1, 1)), bins if isinstance(bins, int) else [bins], range, weight, density, "histogram"))
     return result if out is None else writing.write_out(out, result)
 
 

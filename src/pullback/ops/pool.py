@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op, outcome
+from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import int64
 from ..lift import bottom, derived
@@ -29,6 +30,8 @@ from .pointwise import sign
 from .random import rand
 from .reduce import mean
 from .resample import Line, adaptive_average, place, resample
+from .scatter import gather
+from .view import reshape
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices",
            "max_pool2d", "max_pool3d"]  # fmt: skip
@@ -292,18 +295,30 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
     drawn = samples._array.shape
     if len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
         raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {drawn}")
-    at = (samples if samples.dtype.itemsize > 2 else samples.float()).detach().numpy()[:batch].reshape(-1, n)
-    window, step, sample, strides, ends, taps = _spacing(spatial, kernel, size, at.dtype)
-    u = at.take(sample, 1)
-    start = ((window + u) * step).astype(int) - (u * step).astype(int)
-    for end, i, k in zip(ends, spatial, kernel):
-        start[:, end - 1] = i - k
-    start *= strides
-    first = start[:, : ends[0]]
-    for end, o in zip(ends[1:], size[1:]):
-        first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), -1)
-    windows = Scattered(spatial, size, first[:, :, None] + taps)
-    return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
+    samples = (samples if samples.dtype.itemsize > 2 else samples.float()).detach()
+
+    def numbers(at: np.ndarray) -> np.ndarray:
+        at = at[:batch].reshape(-1, n)
+        window, step, sample, strides, ends, taps = _spacing(spatial, kernel, size, at.dtype)
+        u = at.take(sample, 1)
+        start = ((window + u) * step).astype(int) - (u * step).astype(int)
+        for end, i, k in zip(ends, spatial, kernel):
+            start[:, end - 1] = i - k
+        start *= strides
+        first = start[:, : ends[0]]
+        for end, o in zip(ends[1:], size[1:]):
+            first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), -1)
+        return first[:, :, None] + taps
+
+    if modes._local.trace is None:
+        windows = Scattered(spatial, size, numbers(samples.numpy()))
+        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
+    planes = reshape(input, (batch * channels, *spatial))
+    at = derived(lambda x, samples: Scattered(spatial, size, numbers(samples)).maxima(x)[1], planes.detach()._array, samples._array)
+    chosen = reshape(outcome.wrap(at), (batch * channels, -1))
+    shape = (*input.shape[:-n], *size)
+    values = reshape(gather(reshape(planes, (batch * channels, -1)), 1, chosen), shape)
+    return (values, reshape(chosen, shape)) if return_indices else values
 
 
 @op.composite(method=False)

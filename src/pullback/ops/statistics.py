@@ -236,17 +236,17 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and bottom(weight._array) == 0:
+        if n and bottom(weight._array, True) == 0:
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
-    if float(left.item() if isinstance(left, Tensor) else left) <= 0:
+    if (np.asarray(bottom(left._array, True) if isinstance(left, Tensor) else left) <= 0).any():
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
             stacklevel=2,
         )
-        left = 0
+    left = where(left <= 0, 0, left) if isinstance(left, Tensor) else left if left > 0 else 0
     apart = x - centre
     products = apart @ conj((apart if w is None else apart * w).T)  # type: ignore[attr-defined]
     return squeeze(products / left)
