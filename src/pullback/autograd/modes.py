@@ -44,6 +44,9 @@ class _PerThread(threading.local):
     batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
 
+    def __init__(self) -> None:
+        self.arguments: list[Any] = []  # what transforms that are running were given, as weak references, the oldest first
+
 
 _local = _PerThread()
 

@@ -255,12 +255,15 @@ class Batch(Level):
         """A tensor as a batch of examples along its dimension ``dim``."""
         if dim:
             x = x.movedim(dim, 0)
+        result = self._around(x, outer, dim)
+        return result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+
+    def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
 
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
-        result = self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
-        return result if outer else entered(result, self.start, (x, self.unwrap))
+        return self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""

@@ -37,7 +37,7 @@ def fresh(x: Any) -> Any:
         raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
     step = crossing(x._array, (_NOWHERE,), nowhere) if e is None else crossing(x._array, (e,), straight)
-    return entered(step, clock(), (x, closed))
+    return entered(step, clock(), None, (x, closed))
 
 
 class transforming:
@@ -45,9 +45,12 @@ class transforming:
 
     def __enter__(self) -> None:
         modes._local.transforms += 1
+        self.outer_arguments = modes._local.arguments
+        modes._local.arguments = self.outer_arguments.copy()
 
     def __exit__(self, *exc: object) -> None:
         modes._local.transforms -= 1
+        modes._local.arguments = self.outer_arguments
 
 
 class Inputs:
