@@ -283,6 +283,16 @@ def topmost(values: Sequence[Any]) -> Any:
     return top
 
 
+def batches_in(value: Any) -> list[Lifted]:
+    """The values for each example of a batch that a value, or a list of them, is or holds."""
+    if isinstance(value, (tuple, list)):
+        return [w for v in value for w in batches_in(v)]
+    if not isinstance(value, Lifted):
+        return []
+    inside = [w for part in value.parts for w in batches_in(getattr(value, part))]
+    return [value, *inside] if value.level.batches else inside
+
+
 def derived(function: Callable, *arrays: Any) -> Any:
     """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace records."""
     trace = modes._local.trace
@@ -655,10 +665,12 @@ def lifting(pull: Callable) -> Callable:
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
-            level = topmost([v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)])
+            values = [v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)]
+            batch = topmost([w for v in values for w in batches_in(v)])
+            level = topmost(values) if batch is None else batch
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
-            return level.pull(pull, node, g, saved, edges)
+            return level.pull(pull if batch is None else pulled, node, g, saved, edges)
         finally:
             modes._local.ruling = before
 

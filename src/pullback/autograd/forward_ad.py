@@ -206,7 +206,7 @@ class Forward(Level):
         return self.part(x, True)
 
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        join = self.mark if x._array.outer else self.make
+        join = self.mark if x._array.outer else self._joined
         return join(f(self.part(x, False)), f(self.part(x, True)))
 
     def make(self, primal: Tensor, tangent: Tensor) -> Tensor:
