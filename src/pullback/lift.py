@@ -12,6 +12,7 @@ Reverse mode needs no level: it is the graph. A cotangent that enters the graph 
 
 from __future__ import annotations
 
+import copy
 import functools
 import weakref
 from collections.abc import Callable, Sequence
@@ -309,6 +310,29 @@ def compute(op: Any, values: Sequence[Any]) -> Any:
     lifted = [w for v in values for w in (v if isinstance(v, (tuple, list)) else (v,)) if isinstance(w, Lifted)]
     level = topmost(lifted) or modes._local.trace
     return level.compute(op, values, any([w.outer and w.level is level for w in lifted]))
+
+
+def unmarked(value: Any, levels: set[Level]) -> Any:
+    """A cotangent that came from outside of some levels as any other value; notes these levels."""
+    if not isinstance(value, Lifted):
+        return value
+    if value.outer:
+        levels.add(value.level)
+    return rebuilt(value, False, lambda part: unmarked(part, levels))
+
+
+def marked(value: Any, levels: set[Level]) -> Any:
+    """A value as a cotangent that came from outside of these levels."""
+    return rebuilt(value, value.level in levels, lambda part: marked(part, levels)) if levels and isinstance(value, Lifted) else value
+
+
+def rebuilt(value: Lifted, outer: bool, f: Callable[[Any], Any]) -> Lifted:
+    """A copy of a value, with what ``f`` makes of its parts."""
+    result = copy.copy(value)
+    result.outer = outer
+    for part in value.parts:
+        setattr(result, part, f(getattr(value, part)))
+    return result
 
 
 def left(x: Tensor, seq: int) -> Tensor:

@@ -19,7 +19,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, entered, held, overwritten, saved_tensors, shown
+from ..lift import Level, Lifted, apply, crossing, entered, held, marked, overwritten, saved_tensors, shown, unmarked
 from ..tensor import Tensor
 from . import engine, modes
 from .graph import LEAF, Output
@@ -326,6 +326,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
     """Tangents of a node's outputs: its rule, which is linear in ``g``, recorded and pulled back in turn."""
     taking_part = [o for o in outputs if o._fn is not None]
     probes = []
+    outside: set[Level] = set()
     with modes.enable_grad():
         for o in taking_part:
             u = zeros_like(o)
@@ -340,7 +341,8 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
                 r = engine.fitted(r, e, True, node)
                 end = storage.edge_of(r)
                 if end is not None:
-                    roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
+                    seed = t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array
+                    roots.append((end, unmarked(seed, outside)))  # or it would leave its levels at the probes
     found = engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False) if roots else [None] * len(probes)
     values = iter(found)
     along: list[Any] = []
@@ -349,7 +351,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             along.append(None)
             continue
         value = next(values)
-        along.append(zeros_like(o) if value is None else held(value))
+        along.append(zeros_like(o) if value is None else held(marked(value, outside)))
     return along
 
 
