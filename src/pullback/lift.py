@@ -12,6 +12,7 @@ Reverse mode needs no level: it is the graph. A cotangent that enters the graph 
 
 from __future__ import annotations
 
+import copy
 import functools
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 from . import storage
 from .autograd import modes
 from .autograd.graph import Node, clock, made_here
+from .complaint import noted
 from .device import Layout, strided
 from .dtypes import OF_NUMPY, get_default_dtype
 from .printing import format_tensor
@@ -43,6 +45,9 @@ class Level:
     def __enter__(self) -> Any:
         self.start = clock()
         self.live = self.counted = True
+        self.outer_arguments = modes._local.arguments
+        modes._local.arguments = self.outer_arguments.copy()
+        self.older = len(self.outer_arguments)
         self.tensors: list[weakref.ref[Tensor]] = []
         modes.special_case(1)
         return self
@@ -59,6 +64,11 @@ class Level:
             if tensor is not None and isinstance(tensor._array, Lifted) and tensor._array.level is self:
                 self.ended(tensor)
         self.tensors.clear()
+        for ref in modes._local.arguments[self.older :]:
+            argument = ref()
+            if argument is not None:
+                stay_view(argument)
+        modes._local.arguments = self.outer_arguments
 
     def track(self, x: Tensor) -> Tensor:
         """Note a tensor of this level, to be told when the level ends."""
@@ -274,6 +284,16 @@ def topmost(values: Sequence[Any]) -> Any:
     return top
 
 
+def batches_in(value: Any) -> list[Lifted]:
+    """The values for each example of a batch that a value, or a list of them, is or holds."""
+    if isinstance(value, (tuple, list)):
+        return [w for v in value for w in batches_in(v)]
+    if not isinstance(value, Lifted):
+        return []
+    inside = [w for part in value.parts for w in batches_in(getattr(value, part))]
+    return [value, *inside] if value.level.batches else inside
+
+
 def derived(function: Callable, *arrays: Any) -> Any:
     """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace records."""
     trace = modes._local.trace
@@ -290,6 +310,29 @@ def compute(op: Any, values: Sequence[Any]) -> Any:
     lifted = [w for v in values for w in (v if isinstance(v, (tuple, list)) else (v,)) if isinstance(w, Lifted)]
     level = topmost(lifted) or modes._local.trace
     return level.compute(op, values, any([w.outer and w.level is level for w in lifted]))
+
+
+def unmarked(value: Any, levels: set[Level]) -> Any:
+    """A cotangent that came from outside of some levels as any other value; notes these levels."""
+    if not isinstance(value, Lifted):
+        return value
+    if value.outer:
+        levels.add(value.level)
+    return rebuilt(value, False, lambda part: unmarked(part, levels))
+
+
+def marked(value: Any, levels: set[Level]) -> Any:
+    """A value as a cotangent that came from outside of these levels."""
+    return rebuilt(value, value.level in levels, lambda part: marked(part, levels)) if levels and isinstance(value, Lifted) else value
+
+
+def rebuilt(value: Lifted, outer: bool, f: Callable[[Any], Any]) -> Lifted:
+    """A copy of a value, with what ``f`` makes of its parts."""
+    result = copy.copy(value)
+    result.outer = outer
+    for part in value.parts:
+        setattr(result, part, f(getattr(value, part)))
+    return result
 
 
 def left(x: Tensor, seq: int) -> Tensor:
@@ -346,8 +389,12 @@ def lifted_as(base: Any, view: Any) -> Any:
     return view
 
 
-def entered(x: Tensor, start: int, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]) -> Tensor:
-    """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each with the way out."""
+def entered(x: Tensor, start: int, enter: Callable[..., Tensor] | None, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]) -> Tensor:
+    """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each with the way out.
+
+    Args:
+        enter: makes the argument of them. None where a write into them while the transform runs has to be refused.
+    """
     noted = []
     for outside, leave in outsides:
         e, number = storage.edge_of(outside), 0
@@ -357,6 +404,9 @@ def entered(x: Tensor, start: int, *outsides: tuple[Tensor, Callable[[Tensor], T
             number = number_of(e)
         noted.append((outside, leave, number, start))
     x.__dict__["_outsides"] = noted
+    x.__dict__["_enter"] = enter
+    arguments = modes._local.arguments
+    arguments.append(weakref.ref(x, arguments.remove))
     return x
 
 
@@ -384,7 +434,62 @@ def move_outsides_on(x: Tensor, left: Sequence[Any] = ()) -> None:
     for outside, value, batches in outsides(x, left):
         e = storage.edge_of(value)
         if e is not None:
-            storage.move_on(outside, e, batches)
+            storage.move_it_on(outside, e, batches)
+
+
+def stay_view(x: Tensor) -> None:
+    """Let an argument of a transform that has ended follow the tensor outside whose memory it shares, and the other way round."""
+    for outside, *_ in x.__dict__.pop("_outsides"):
+        base = outside if outside._view is None else outside._view[0]
+        plain = base is not None and base._array.__class__ is x._array.__class__ is np.ndarray
+        if plain and storage.owner_of(x._array) is storage.owner_of(base._array):
+            x._view = (base, clock(), storage.ORDINARY)
+
+
+def memories(value: Any) -> set[int]:
+    """Which arrays own the memory of a value: of all its parts."""
+    return set().union(*[memories(getattr(value, part)) for part in value.parts]) if isinstance(value, Lifted) else {id(storage.owner_of(value))}
+
+
+def sharing(x: Tensor) -> list[tuple[Tensor, list[bool]]]:
+    """The arguments of transforms that share the memory of ``x``, which lies outside of these, each with which of its tensors outside do."""
+    memory = memories(x._array)
+    seen: set[int] = set()  # what ``x`` was made of or lies in
+    todo = [x]
+    while todo:
+        y = todo.pop()
+        seen.add(id(y))
+        todo += [outside for outside, *_ in y.__dict__.get("_outsides", ())]
+        if y._view is not None and y._view[0] is not None:
+            todo.append(y._view[0])
+    found = []
+    for argument in [ref() for ref in modes._local.arguments]:
+        if argument is not None and id(argument) not in seen:
+            concerned = [not memory.isdisjoint(memories(outside._array)) for outside, *_ in argument.__dict__["_outsides"]]
+            if any(concerned):
+                found.append((argument, concerned))
+    return found
+
+
+def refuse_captured(x: Tensor) -> None:
+    """Refuse to write into what lies outside of ``grad`` or ``vjp`` where that would change an argument: by what to differentiate then?
+
+    Raises:
+        RuntimeError: with PyTorch's words.
+    """
+    if any([argument.__dict__["_enter"] is None for argument, _ in sharing(x)]):
+        raise noted(RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that "
+                                 "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+                                 "explicitly accept the mutated Tensor(s) as inputs."),
+                    "It shares its memory with an argument that is differentiated by. Write into the argument.")  # fmt: skip
+
+
+def move_arguments_on(x: Tensor) -> None:
+    """Let arguments of transforms follow ``x``, which lies outside of them, and whose memory, which is theirs, was just written into."""
+    for argument, concerned in sharing(x):
+        fn = argument.__dict__["_enter"](argument, *concerned)._fn
+        storage.keep_retaining(argument, fn)
+        argument._fn = fn
 
 
 def without_tangents(x: Tensor) -> Tensor:
@@ -584,10 +689,12 @@ def lifting(pull: Callable) -> Callable:
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
-            level = topmost([v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)])
+            values = [v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)]
+            batch = topmost([w for v in values for w in batches_in(v)])
+            level = topmost(values) if batch is None else batch
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
-            return level.pull(pull, node, g, saved, edges)
+            return level.pull(pull if batch is None else pulled, node, g, saved, edges)
         finally:
             modes._local.ruling = before
 

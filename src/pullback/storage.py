@@ -246,6 +246,10 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
                            "See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
     if not modes.is_grad_enabled():
         return
+    if modes._local.arguments:
+        from .lift import refuse_captured
+
+        refuse_captured(x)
     base: Any = None if x._view is None else x._view[0]
     if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
         from .lift import outsides
@@ -336,8 +340,17 @@ def adopt(x: Any, result: Any) -> Any:
     return x
 
 
-def move_on(x: Any, e: Any, left: Any = ()) -> None:
-    """Give ``x``, whose memory was just written, the history that ends in edge ``e``, which came out of the batches ``left``."""
+def move_on(x: Any, e: Any) -> None:
+    """Give ``x``, whose memory was just written, and all that shares it, the history that ends in edge ``e``."""
+    move_it_on(x, e)
+    if modes._local.arguments:
+        from .lift import move_arguments_on
+
+        move_arguments_on(x)
+
+
+def move_it_on(x: Any, e: Any, left: Any = ()) -> None:
+    """Move ``x``, its base, and what lies outside of transforms that it is an argument of; ``e`` came out of the batches ``left``."""
     if isinstance(e, Node):
         if x._view is not None and isinstance(x._fn, Node) and (x._fn._hooks is not None or x._fn._op is None):
             past_old_node(x, e)

@@ -19,7 +19,7 @@ import numpy as np
 from .. import storage
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, entered, held, overwritten, saved_tensors, shown
+from ..lift import Level, Lifted, apply, crossing, entered, held, marked, overwritten, saved_tensors, shown, unmarked
 from ..tensor import Tensor
 from . import engine, gradients, modes
 from .graph import LEAF, Output
@@ -70,9 +70,6 @@ class Forward(Level):
 
     def ended(self, tensor: Tensor) -> None:
         tensor._array = tensor._array.value
-        if tensor._fn is None and "_outsides" in tensor.__dict__:  # what is left is the primal, and nothing that holds this level
-            (primal, *_), _ = tensor.__dict__["_outsides"]
-            entered(tensor, self.start, (primal, lambda x: x))
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if not modes._local.tangents:
@@ -209,21 +206,28 @@ class Forward(Level):
         return self.part(x, True)
 
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        join = self.mark if x._array.outer else self.make
+        join = self.mark if x._array.outer else self._joined
         return join(f(self.part(x, False)), f(self.part(x, True)))
 
     def make(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """A dual tensor."""
+        t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
 
+        def enter(dual: Tensor, primal_too: bool, tangent_too: bool) -> Tensor:
+            return self._joined(primal if primal_too else self.part(dual, False), t if tangent_too else self.part(dual, True))
+
+        ways = (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True))
+        return entered(self._joined(primal, t), self.start, enter, *ways)
+
+    def _joined(self, primal: Tensor, tangent: Tensor) -> Tensor:
         def back(g: Tensor) -> tuple[Any, Any]:
             a = g._array
             if isinstance(a, Dual) and a.level is self and a.outer:
                 return self.part(g, True), self.part(g, False)
             return g, None
 
-        t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
-        dual = self.track(crossing(Dual(self, primal._array, t._array), (storage.edge_of(primal), storage.edge_of(t)), back))
-        return entered(dual, self.start, (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True)))
+        value = Dual(self, primal._array, tangent._array)
+        return self.track(crossing(value, (storage.edge_of(primal), storage.edge_of(tangent)), back))
 
     def part(self, x: Tensor, tangent: bool) -> Tensor:
         """The tangent of a tensor (zeros if it carries none), or its primal."""
@@ -241,6 +245,17 @@ class Forward(Level):
             return (self.mark(p, t),)
 
         return crossing(a.tangent if tangent else a.value, (storage.edge_of(x),), back)
+
+    def unpacked(self, dual: Tensor, tangent: bool) -> Tensor:
+        """The tangent or the primal of a dual tensor, which follow each other."""
+
+        def leave(x: Tensor) -> Tensor:
+            if not self.live:
+                return x
+            other = self.part(dual, not tangent)
+            return self._joined(other, x) if tangent else self._joined(x, other)
+
+        return entered(self.part(dual, tangent), self.start, lambda *_: self.part(dual, tangent), (dual, leave))
 
     def entered(self, g: Tensor) -> Tensor:
         """A cotangent from outside for something that was made inside and has no tangent."""
@@ -311,6 +326,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
     """Tangents of a node's outputs: its rule, which is linear in ``g``, recorded and pulled back in turn."""
     taking_part = [o for o in outputs if o._fn is not None]
     probes = []
+    outside: set[Level] = set()
     with modes.enable_grad():
         for o in taking_part:
             u = zeros_like(o)
@@ -325,7 +341,8 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
                 r = gradients.fitted(r, e, True, node)
                 end = storage.edge_of(r)
                 if end is not None:
-                    roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
+                    seed = t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array
+                    roots.append((end, unmarked(seed, outside)))  # or it would leave its levels at the probes
     found = engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False) if roots else [None] * len(probes)
     values = iter(found)
     along: list[Any] = []
@@ -334,7 +351,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             along.append(None)
             continue
         value = next(values)
-        along.append(zeros_like(o) if value is None else held(value))
+        along.append(zeros_like(o) if value is None else held(marked(value, outside)))
     return along
 
 
@@ -437,8 +454,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     given, made_by = tensor.__dict__.get("_given", (None, None))
     if given is None or given._array is not a.tangent or tensor._fn is not made_by:  # or written into since
-        given = _current.part(tensor, True)
-    return UnpackedDualTensor(_current.part(tensor, False), given if modes._local.tangents else None)
+        given = _current.unpacked(tensor, True)
+    return UnpackedDualTensor(_current.unpacked(tensor, False), given if modes._local.tangents else None)
 
 
 def _is_fwd_grad_enabled() -> bool:

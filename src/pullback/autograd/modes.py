@@ -41,8 +41,12 @@ class _PerThread(threading.local):
     overrides = True
     ruling = False  # whether a rule computes with lifted values
     transforms = 0  # how many of ``torch.func``'s are running
+    ends: tuple[Any, ...] = ()  # for each of these the leaf that stands for nobody outside
     batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
+
+    def __init__(self) -> None:
+        self.arguments: list[Any] = []  # what transforms that are running were given, as weak references, the oldest first
 
 
 _local = _PerThread()

@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes, storage
 from ..autograd import gradients, modes
 from ..complaint import explained
-from ..lift import Level, Lifted, crossing, entered, held, overwritten, shown
+from ..lift import Level, Lifted, batches_in, crossing, entered, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..tensor import Tensor
 from . import batching, plain
@@ -216,27 +216,53 @@ class Batch(Level):
 
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule for each example in turn."""
-        outer = [any([isinstance(v, Tensor) and self._holds(v._array) and v._array.outer for v in (g if g.__class__ is tuple else (g,))])]
+        own = lambda v: [w for w in batches_in(v._array if isinstance(v, Tensor) else v) if w.level is self]  # noqa: E731
+        above: dict[Level, bool] = {}  # whether the values of a level stand around those of this one: cotangents from outside do otherwise
+        for v in (*(g if g.__class__ is tuple else (g,)), *saved):
+            a = getattr(v, "_array", v)
+            while isinstance(a, Lifted) and a.level is not self and own(a):
+                above[a.level] = True
+                a = next(part for part in (getattr(a, name) for name in a.parts) if own(part))
+            a = a.value if isinstance(a, Lifted) and a.level is self else None
+            while isinstance(a, Lifted):
+                above[a.level], a = False, a.value
+        outer = any([w.outer for v in (g if g.__class__ is tuple else (g,)) for w in own(v)])
 
-        def apart(v: Any) -> list[Any]:
+        def inside(x: Tensor, f: Callable[[Tensor, int], Tensor], dim: int = 0) -> Any:
+            """What ``f`` makes of a value of this level in the values of later levels, of whose batches ``dim`` dimensions come first."""
+            a = x._array
+            if isinstance(a, Lifted) and above.get(a.level, a.level.start > self.start):
+                return a.level.inside(x, lambda part: held(inside(part, f, dim + a.level.batches)))._array
+            return f(x, dim)._array
+
+        def split(x: Tensor) -> Tensor:
+            """The examples, stacked. What all share has a gradient from each of them, too."""
+            return crossing(inside(held(x._array), self.unwrap), (storage.edge_of(x),), lambda h: (joined(h),))
+
+        def joined(x: Tensor) -> Tensor:
+            """The opposite."""
+
+            def back(h: Tensor) -> tuple[Tensor]:
+                nonlocal outer
+                outer = any([w.outer for w in own(h)])
+                return (split(h),)
+
+            value = inside(held(x._array), lambda part, dim: held(Batched(self, part.movedim(dim, 0)._array, outer)))
+            return value.level.track(crossing(value, (storage.edge_of(x),), back))
+
+        def apart(v: Any) -> Sequence[Any]:
             """A value for each example."""
-            if isinstance(v, Tensor) and self._holds(v._array):
-                x = crossing(v._array.value, (storage.edge_of(v),), lambda h: (self.wrap(h, 0, outer[0]),))
-                return [x[k] for k in range(self.size)]
             if v.__class__ in (list, tuple):
                 return [v.__class__(parts) for parts in zip(*map(apart, v))] if v else [v] * self.size
-            return [v.value[k] for k in range(self.size)] if self._holds(v) else [v] * self.size
+            if not own(v) and (not isinstance(v, Tensor) or storage.edge_of(v) is None):
+                return [v] * self.size
+            parts = split(held(v)).unbind(0)
+            return parts if isinstance(v, Tensor) else [part._array for part in parts]
 
         def together(column: Sequence[Any]) -> Any:
             if column[0] is None:
                 return None
-
-            def back(h: Tensor) -> tuple[Tensor]:
-                outer[0] = self._holds(h._array) and h._array.outer
-                return (self.unwrap(h),)
-
-            x = stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column])
-            return self.track(crossing(Batched(self, x._array, outer[0]), (storage.edge_of(x),), back))
+            return joined(stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
 
         rows = [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))] if saved else [
             pull(node, h, (), edges) for h in apart(g)]  # fmt: skip
@@ -249,18 +275,20 @@ class Batch(Level):
         return sum(self.unwrap(x), 0)
 
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        return self.wrap(f(self.unwrap(x)), 0, x._array.outer)
+        return self._around(f(self.unwrap(x)), x._array.outer, 0)
 
     def wrap(self, x: Tensor, dim: int = 0, outer: bool = False) -> Tensor:
         """A tensor as a batch of examples along its dimension ``dim``."""
         if dim:
             x = x.movedim(dim, 0)
+        result = self._around(x, outer, dim)
+        return result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
 
+    def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
-        result = self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
-        return result if outer else entered(result, self.start, (x, self.unwrap))
+        return self.track(crossing(Batched(self, x._array, outer, dim), (storage.edge_of(x),), back))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""

@@ -36,18 +36,25 @@ def fresh(x: Any) -> Any:
     if OF_NUMPY[x._array.dtype].category < FLOATING:
         raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
-    step = crossing(x._array, (_NOWHERE,), nowhere) if e is None else crossing(x._array, (e,), straight)
-    return entered(step, clock(), (x, closed))
+    *around, end = modes._local.ends
+    step = crossing(x._array, (end,), nowhere) if e is None else crossing(x._array, (e,), straight)
+    return entered(step, clock(), None, (x, lambda y: closed(y, around)))
 
 
 class transforming:
-    """While the function that a transform was given runs."""
+    """While the function that a transform was given runs. Its inputs that have no history get an end of their own."""
 
     def __enter__(self) -> None:
         modes._local.transforms += 1
+        self.outer_ends = modes._local.ends
+        modes._local.ends += (held(_NOTHING),)
+        self.outer_arguments = modes._local.arguments
+        modes._local.arguments = self.outer_arguments.copy()
 
     def __exit__(self, *exc: object) -> None:
         modes._local.transforms -= 1
+        modes._local.ends = self.outer_ends
+        modes._local.arguments = self.outer_arguments
 
 
 class Inputs:
@@ -68,7 +75,7 @@ class Inputs:
         return [tree_unflatten([next(rest) for _ in flat], spec) for flat, spec in zip(self.flat, self.specs)]
 
 
-_NOWHERE: Any = held(np.zeros(()))  # a leaf of nobody's, which receives nothing
+_NOTHING = np.zeros(())  # of leaves of nobody's, which receive nothing: where the graph of a transform's inputs ends
 
 
 def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
@@ -90,14 +97,18 @@ def _roots(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> t
     """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
     edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
-    nodes = _closed_in(roots, inputs.edges)
+    nodes = _closed_in(roots, inputs.edges, modes._local.ends)
     create = modes.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
-def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Node] | None:
-    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on it."""
-    ends = {id(e) for e in wanted}
+def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], around: Sequence[Any]) -> list[Node] | None:
+    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on it.
+
+    Args:
+        around: the ends of transforms that are running, whose inputs are something else.
+    """
+    own = {id(e) for e in wanted}
     seen: dict[int, Node] = {}
     todo = [e for e, _ in roots]
     while todo:
@@ -105,12 +116,12 @@ def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[
         if e is None or id(e) in seen:
             continue
         if e._seq == 0:
-            if e is not _NOWHERE:
+            if e._array is not _NOTHING or any([e is end for end in around]):
                 return None
             continue
         node = e.node if e.__class__ is Output else e
-        if id(node) in ends:
-            if node._edges[0] is not _NOWHERE:
+        if id(node) in own:
+            if node._edges[0]._seq or node._edges[0]._array is not _NOTHING:
                 return None
         elif id(node) not in seen:
             seen[id(node)] = node
@@ -180,12 +191,12 @@ def _differentiated(func: Callable, argnums: int | tuple[int, ...], has_aux: boo
     return results[0] if isinstance(argnums, int) else tuple(results), output, aux
 
 
-def closed(x: Any) -> Any:
-    """A result without the way back to inputs that nobody outside can ask for."""
+def closed(x: Any, around: Sequence[Any] | None = None) -> Any:
+    """A result without the way back to inputs that nobody outside can ask for: no transform that is running or of these ends."""
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = storage.edge_of(x)
-    if e._seq == 0 or _closed_in([(e, None)], ()) is None:
+    if e._seq == 0 or _closed_in([(e, None)], (), modes._local.ends if around is None else around) is None:
         return x
     y = held(x._array)
     return y._array.level.track(y) if isinstance(y._array, Lifted) else y

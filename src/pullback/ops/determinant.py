@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import op, writing
 from ..dtypes import OF_NUMPY
+from ..lift import bottom
 from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
@@ -105,7 +106,7 @@ def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
     if A.shape[-1] == 1:
         return None
     inverse, info = linalg_inv_ex(A)
-    raw = [getattr(x, "_array", x) for x in (A, inverse, info)]
+    raw = [bottom(getattr(x, "_array", x)) for x in (A, inverse, info)]
     if not raw[2].any() and not _nearly_singular(*raw[:2]):
         turned = inverse.mT
         along = sum(sum(g * out, -1, True), -2, True)
