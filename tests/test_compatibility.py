@@ -472,6 +472,19 @@ def test_switches_of_the_compiler():
     assert True in seen and seen[-1] is False
 
 
+def test_storages_are_said_to_be_smaller():
+    x = torch.arange(6.0)
+    memory, part = x.untyped_storage(), x[2:4]
+    assert memory.resizable() and memory.device == torch.device("cpu")
+    assert memory.resize_(0) is memory
+    assert (memory.size(), len(part.untyped_storage()), x.storage().size(), memory.tolist()) == (0, 0, 0, [])
+    memory.resize_(24)
+    x.copy_(torch.ones(6))
+    assert (part.tolist(), x.storage().size()) == ([1, 1], 6)
+    with pytest.raises(RuntimeError, match="a storage of 24 bytes cannot grow to 25: tensors look at its memory"):
+        memory.resize_(25)
+
+
 def test_storages():
     x = torch.arange(4.0)
     memory, elements = x[1:].untyped_storage(), x[1:].storage()
