@@ -66,6 +66,20 @@ def test_what_wants_one_is_refused_with_a_way_out(call, error, words):
     assert error is TypeError or any("torch.cuda.is_available()" in note for note in notes)
 
 
+def test_what_programs_name_of_what_is_not_there():
+    assert not (torch.has_cuda or torch.has_cudnn or torch.has_mps or torch.has_mkl) and torch.has_lapack
+    assert torch.backends.fp32_precision == "none" and torch.backends.cudnn.conv.fp32_precision == "tf32"
+    assert not (torch.backends.miopen.immediate or torch.backends.kleidiai.is_available() or torch.cuda.nccl.is_available([]))
+    assert torch.nn.attention.SDPBackend.MATH.name == "MATH"
+    with pytest.raises(RuntimeError, match="not compiled with NCCL support"):
+        torch.cuda.nccl.version()
+    assert torch.distributed.group.WORLD is None
+    for kind in (torch.distributed.TCPStore, torch.distributed.FileStore, torch.distributed.HashStore, torch.distributed.PrefixStore):
+        assert issubclass(kind, torch.distributed.Store)
+        with pytest.raises(RuntimeError, match="cannot form a group"):
+            kind("localhost", 1234)
+
+
 def test_flags_remember():
     cudnn = importlib.import_module("pullback.backends.cudnn")
     cudnn.benchmark, cudnn.deterministic = True, True
@@ -453,6 +467,7 @@ def test_compiled_modules_are_known():
     module = torch.nn.Linear(1, 1)
     assert isinstance(torch.compile(module), torch._dynamo.eval_frame.OptimizedModule) and OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
     assert not isinstance(module, OptimizedModule)
+    assert hasattr(torch.compile(module), "dynamo_ctx") and not hasattr(module, "dynamo_ctx")
 
 
 def test_switches_of_the_compiler():

@@ -68,6 +68,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEF
         if not hasattr(f, "write"):
             raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}")
         _write(f.write, "archive", code, pickler)
+        getattr(f, "flush", int)()  # by which objects that stand for files know the end
         return
     with replacing(f) as file:
         _write(file.write, Path(os.fspath(f)).stem or "archive", code, pickler)

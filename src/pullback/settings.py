@@ -27,6 +27,8 @@ __all__ = [
     "use_deterministic_algorithms",
 ]  # fmt: skip
 
+has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = False  # what PyTorch is built with
+has_lapack = has_spectral = True
 _deterministic, _warn_only, _warn_always, _precision, _interop = False, False, False, "highest", 1
 
 
