@@ -160,6 +160,22 @@ def test_legacy_types():
     assert not isinstance(x, torch.cuda.FloatTensor) and torch.typename(x) == "torch.FloatTensor"
 
 
+def test_new_takes_sizes_or_data():
+    x = torch.zeros(2, dtype=torch.int64)
+    for shape, made in {(2, 3): x.new(2, 3), (3,): x.new(torch.Size([3])), (0,): x.new(), (1, 2): x.new(size=(1, 2))}.items():
+        assert (made.shape, made.dtype) == (shape, torch.int64)
+    for data in ([0, 1], (0, 1), range(2), np.array([0, 1]), [0.5, 1.5]):
+        assert x.new(data).tolist() == [0, 1]
+    assert x.new([]).shape == (0,)
+    assert x.new([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    y = x.new(x)
+    y[0] = 5
+    assert x[0] == 5
+    for data in (torch.ones(1), 2.5, "a"):
+        with pytest.raises(TypeError, match="expected torch.int64|new\\(\\)"):
+            x.new(data)
+
+
 def test_legacy_types_of_sparse_tensors():
     indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([2.0, 3.0], requires_grad=True)
     kind = torch.sparse.FloatTensor

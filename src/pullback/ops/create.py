@@ -20,6 +20,7 @@ from ..lift import one_each
 from ..meta import Meta, on_meta
 from ..op import offer
 from ..outcome import wrap
+from ..shape import Size
 from ..strides import channels_innermost, laid_like
 from ..tensor import Tensor
 from .convert import number_as
@@ -396,10 +397,31 @@ def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = Non
     return finish(to_array(data, self.dtype if dtype is None else dtype), requires_grad, device=self.device if device is None else device)
 
 
-for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros, "new": np.zeros}.items():
+for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
     offer(_new(_make), _name)
+
+
+def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
+    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps its memory)."""
+    if size is not None:
+        args = (Size(size),)
+    if len(args) != 1 or isinstance(args[0], (int, np.integer)):
+        return self.new_empty(args or (0,), device=device)  # type: ignore[attr-defined]
+    (data,) = args
+    if isinstance(data, Size):
+        return self.new_empty(data, device=device)  # type: ignore[attr-defined]
+    if isinstance(data, Tensor):
+        if data.dtype is not self.dtype:
+            raise TypeError(f"expected {self.dtype} (got {data.dtype})\n  x.to({self.dtype}) converts.")
+        return data.detach()
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return _new_tensor(self, data, device=device)
+
+
 offer(_new_full, "new_full")
 offer(_new_tensor, "new_tensor")
+offer(_new_of_old, "new")
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
