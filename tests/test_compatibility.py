@@ -35,7 +35,7 @@ def test_what_only_asks_seeds_or_empties_does_nothing():
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated(0) == 0
     assert torch.cuda.get_rng_state_all() == [] and torch.cuda.set_rng_state_all([]) is None
     assert not torch.cuda.is_bf16_supported() and not torch.cuda.is_initialized()
-    with torch.cuda.device(0), torch.cuda.stream(None):
+    with torch.cuda.device(0), torch.cuda.stream(None), torch.accelerator.device_index(0):
         assert torch.rand(1).item() == pytest.approx(0.49625658988952637)
 
 
@@ -206,6 +206,7 @@ def test_tensors_where_numbers_go():
     assert "%d %.2f %s" % (x, x, torch.tensor(1)) == "2 2.50 tensor(1)"  # noqa: UP031  (it is what is tested)
     assert f"{x:.3f} {x:>5} {torch.tensor(7):03d}" == "2.500   2.5 007" and format(x, ".1e") == "2.5e+00"
     assert sum([torch.ones(2), torch.ones(2)]).tolist() == [2, 2] and max([torch.tensor(1), torch.tensor(3)]) == 3
+    assert reversed(torch.tensor([1, 2])).tolist() == [2, 1] and reversed(torch.tensor(3)).item() == 3
     assert list(range(torch.tensor(3))) == [0, 1, 2] and [10, 20, 30][torch.tensor(1)] == 20
     with pytest.raises(TypeError):
         format(torch.ones(2), ".1f")
@@ -217,6 +218,8 @@ def test_numpys_spellings():
     assert torch.cat([x, x], axis=1).shape == (2, 6) and torch.stack([x, x], axis=1).shape == (2, 2, 3)
     assert x.max(axis=1).values.tolist() == [2, 5] and torch.softmax(x, axis=1).shape == (2, 3)
     assert x[:, torch.newaxis].shape == (2, 1, 3)
+    assert torch.linalg.norm(x, axis=1, keepdims=True).shape == (2, 1) and torch.fft.rfft(x, axis=0).shape == (2, 3)
+    assert torch.special.softmax(x, axis=0).shape == (2, 3) and torch.linalg.matrix_norm(x, axis=(0, 1)).ndim == 0
 
 
 def test_foreach():

@@ -114,11 +114,12 @@ from .ops.write import *
 from .ops.native import *
 from .ops.methods import *
 from .shape import Size
-from .spellings import accept as _accept_numpys_names
+from .spellings import accept as _accept_numpys_names, accept_in_methods as _accept_in_methods
 from .tensor import Tensor
 from .version import __version__
 
 _accept_numpys_names(globals())
+_accept_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
