@@ -35,7 +35,7 @@ def test_what_only_asks_seeds_or_empties_does_nothing():
     assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated(0) == 0
     assert torch.cuda.get_rng_state_all() == [] and torch.cuda.set_rng_state_all([]) is None
     assert not torch.cuda.is_bf16_supported() and not torch.cuda.is_initialized() and not torch.cuda._initialized
-    with torch.cuda.device(0), torch.cuda.stream(None):
+    with torch.cuda.device(0), torch.cuda.stream(None), torch.accelerator.device_index(0):
         assert torch.rand(1).item() == pytest.approx(0.49625658988952637)
 
 
@@ -64,6 +64,20 @@ def test_what_wants_one_is_refused_with_a_way_out(call, error, words):
         call()
     notes = getattr(refused.value, "__notes__", [])
     assert error is TypeError or any("torch.cuda.is_available()" in note for note in notes)
+
+
+def test_what_programs_name_of_what_is_not_there():
+    assert not (torch.has_cuda or torch.has_cudnn or torch.has_mps or torch.has_mkl) and torch.has_lapack
+    assert torch.backends.fp32_precision == "none" and torch.backends.cudnn.conv.fp32_precision == "tf32"
+    assert not (torch.backends.miopen.immediate or torch.backends.kleidiai.is_available() or torch.cuda.nccl.is_available([]))
+    assert torch.nn.attention.SDPBackend.MATH.name == "MATH"
+    with pytest.raises(RuntimeError, match="not compiled with NCCL support"):
+        torch.cuda.nccl.version()
+    assert torch.distributed.group.WORLD is None
+    for kind in (torch.distributed.TCPStore, torch.distributed.FileStore, torch.distributed.HashStore, torch.distributed.PrefixStore):
+        assert issubclass(kind, torch.distributed.Store)
+        with pytest.raises(RuntimeError, match="cannot form a group"):
+            kind("localhost", 1234)
 
 
 def test_flags_remember():
@@ -146,6 +160,22 @@ def test_legacy_types():
     assert not isinstance(x, torch.cuda.FloatTensor) and torch.typename(x) == "torch.FloatTensor"
 
 
+def test_new_takes_sizes_or_data():
+    x = torch.zeros(2, dtype=torch.int64)
+    for shape, made in {(2, 3): x.new(2, 3), (3,): x.new(torch.Size([3])), (0,): x.new(), (1, 2): x.new(size=(1, 2))}.items():
+        assert (made.shape, made.dtype) == (shape, torch.int64)
+    for data in ([0, 1], (0, 1), range(2), np.array([0, 1]), [0.5, 1.5]):
+        assert x.new(data).tolist() == [0, 1]
+    assert x.new([]).shape == (0,)
+    assert x.new([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    y = x.new(x)
+    y[0] = 5
+    assert x[0] == 5
+    for data in (torch.ones(1), 2.5, "a"):
+        with pytest.raises(TypeError, match="expected torch.int64|new\\(\\)"):
+            x.new(data)
+
+
 def test_legacy_types_of_sparse_tensors():
     indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([2.0, 3.0], requires_grad=True)
     kind = torch.sparse.FloatTensor
@@ -176,6 +206,7 @@ def test_tensors_where_numbers_go():
     assert "%d %.2f %s" % (x, x, torch.tensor(1)) == "2 2.50 tensor(1)"  # noqa: UP031  (it is what is tested)
     assert f"{x:.3f} {x:>5} {torch.tensor(7):03d}" == "2.500   2.5 007" and format(x, ".1e") == "2.5e+00"
     assert sum([torch.ones(2), torch.ones(2)]).tolist() == [2, 2] and max([torch.tensor(1), torch.tensor(3)]) == 3
+    assert reversed(torch.tensor([1, 2])).tolist() == [2, 1] and reversed(torch.tensor(3)).item() == 3
     assert list(range(torch.tensor(3))) == [0, 1, 2] and [10, 20, 30][torch.tensor(1)] == 20
     with pytest.raises(TypeError):
         format(torch.ones(2), ".1f")
@@ -187,6 +218,8 @@ def test_numpys_spellings():
     assert torch.cat([x, x], axis=1).shape == (2, 6) and torch.stack([x, x], axis=1).shape == (2, 2, 3)
     assert x.max(axis=1).values.tolist() == [2, 5] and torch.softmax(x, axis=1).shape == (2, 3)
     assert x[:, torch.newaxis].shape == (2, 1, 3)
+    assert torch.linalg.norm(x, axis=1, keepdims=True).shape == (2, 1) and torch.fft.rfft(x, axis=0).shape == (2, 3)
+    assert torch.special.softmax(x, axis=0).shape == (2, 3) and torch.linalg.matrix_norm(x, axis=(0, 1)).ndim == 0
 
 
 def test_foreach():
@@ -463,6 +496,7 @@ def test_compiled_modules_are_known():
     module = torch.nn.Linear(1, 1)
     assert isinstance(torch.compile(module), torch._dynamo.eval_frame.OptimizedModule) and OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
     assert not isinstance(module, OptimizedModule)
+    assert hasattr(torch.compile(module), "dynamo_ctx") and not hasattr(module, "dynamo_ctx")
 
 
 def test_switches_of_the_compiler():
@@ -480,6 +514,19 @@ def test_switches_of_the_compiler():
         assert torch.compile(f, **options)(torch.ones(2)).tolist() == [2.0, 2.0]
     f(1)
     assert True in seen and seen[-1] is False
+
+
+def test_storages_are_said_to_be_smaller():
+    x = torch.arange(6.0)
+    memory, part = x.untyped_storage(), x[2:4]
+    assert memory.resizable() and memory.device == torch.device("cpu")
+    assert memory.resize_(0) is memory
+    assert (memory.size(), len(part.untyped_storage()), x.storage().size(), memory.tolist()) == (0, 0, 0, [])
+    memory.resize_(24)
+    x.copy_(torch.ones(6))
+    assert (part.tolist(), x.storage().size()) == ([1, 1], 6)
+    with pytest.raises(RuntimeError, match="a storage of 24 bytes cannot grow to 25: tensors look at its memory"):
+        memory.resize_(25)
 
 
 def test_storages():

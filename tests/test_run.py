@@ -307,6 +307,13 @@ def test_a_failing_sitecustomize_is_reported_as_ever(tmp_path):
     assert in_child("pass", tmp_path, env={"PYTHONPATH": path}).stderr == 2 * expected  # parent and child
 
 
+def test_metadata_know_of_torch(tmp_path):
+    code = "from importlib.metadata import requires, version; print(version('torch'), requires('torch'), len(version('numpy')) > 0)"
+    expected = f"{pullback.__version__} None True\n"
+    assert run("-c", code, cwd=tmp_path).stdout == expected
+    assert in_child(code, tmp_path).stdout == expected
+
+
 def test_pip_works_in_a_child(tmp_path):
     program = "import subprocess, sys; subprocess.run([sys.executable, '-m', 'pip', '--version'])"
     got = run("-c", program, cwd=tmp_path)

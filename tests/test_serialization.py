@@ -246,6 +246,18 @@ def test_where_files_may_be(tmp_path):
         torch.save(1, 3)
 
 
+def test_what_stands_for_a_file_is_told_the_end():
+    class Upload(io.BytesIO):
+        sent = None
+
+        def flush(self):
+            self.sent = self.getvalue()
+
+    file = Upload()
+    torch.save(torch.ones(2), file)
+    assert torch.load(io.BytesIO(file.sent)).tolist() == [1, 1]
+
+
 def test_a_crash_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.pt"
     torch.save({"a": 1}, path)

@@ -114,11 +114,12 @@ from .ops.write import *
 from .ops.native import *
 from .ops.methods import *
 from .shape import Size
-from .spellings import accept as _accept_numpys_names
+from .spellings import accept as _accept_numpys_names, accept_in_methods as _accept_in_methods
 from .tensor import Tensor
 from .version import __version__
 
 _accept_numpys_names(globals())
+_accept_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
@@ -154,7 +155,8 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "serialization": "load save",
     "settings": """
         are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_device get_deterministic_debug_mode
-        get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads init_num_threads
+        get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads has_cuda has_cudnn has_lapack
+        has_mkl has_mkldnn has_mps has_openmp has_spectral init_num_threads
         is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
         set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",

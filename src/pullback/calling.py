@@ -20,6 +20,7 @@ from .autograd.graph import LEAF, Output, clock, made_here
 from .complaint import explained
 from .dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from .outcome import wrap
+from .strides import laid_by
 from .tensor import PLAIN, Tensor
 from .writing import write_out
 
@@ -127,6 +128,8 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
             return elementwise_slow(op, (input, other), out, operator)
         if value.__class__ is not ndarray:
             value = asarray(value)
+        elif value.ndim > 1 and value.strides != x.strides and y.__class__ is ndarray:
+            value = laid_by((x, y), value)
         if e is None and f is None or modes.silent and not modes.is_grad_enabled():
             result = outcome.bare(value)
             if modes.silent and modes._local.made is not None:
@@ -198,6 +201,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
             value = asarray(op.impl(*values) if not modes.special else layers.through(op)(*values))
     except Exception as failure:
         raise explained(op, operands, failure) from None
+    if value.ndim > 1 and len(tensors) > 1:
+        value = laid_by(values, value)
     if half and value.dtype == FLOAT32:
         value = value.astype(d.numpy)
         values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]

@@ -1,4 +1,4 @@
-"""Devices and layouts: there is one of each, the CPU and strided memory; anything else is refused by name."""
+"""Devices and layouts: tensors are on the CPU, in strided memory, or without values on ``meta``; anything else is refused by name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ WAY_OUT = ("Pullback computes on the CPU.", "Use device='cpu', or choose by torc
 
 class device:
     """Where a tensor lives. ``torch.device("cuda")`` can be named, but nothing can be put there.
+
+    As a context, the device on which new tensors are made: the CPU, or ``meta`` (:mod:`pullback.meta`).
 
     >>> import pullback as torch
     >>> torch.device("cpu")
@@ -52,17 +54,23 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:
+        from .autograd import modes
+
         check_device(self)
+        modes.make_on((*modes._local.devices, self))
         return self
 
-    def __exit__(self, *exc: object) -> None: ...
+    def __exit__(self, *exc: object) -> None:
+        from .autograd import modes
+
+        modes.make_on(modes._local.devices[:-1])
 
 
 CPU = device("cpu")
 
 
 def check_device(d: Any) -> None:
-    """Refuse any device but the CPU (None means the default, which it is).
+    """Refuse any device but the CPU and ``meta`` (None means the default).
 
     Raises:
         AssertionError: for ``"cuda"`` and ``"xpu"``, as PyTorch does where they are not.
@@ -73,7 +81,7 @@ def check_device(d: Any) -> None:
     d = device(d)
     if d.type in ("cuda", "xpu"):
         raise noted(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
-    if d.type != "cpu":
+    if d.type not in ("cpu", "meta"):
         raise noted(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
 
 

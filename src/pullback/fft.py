@@ -28,8 +28,11 @@ from .ops.fourier import rfft as rfft
 from .ops.fourier import rfft2 as rfft2
 from .ops.fourier import rfftfreq as rfftfreq
 from .ops.fourier import rfftn as rfftn
+from .spellings import accept as _accept_numpys_names
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
     "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+_accept_numpys_names(globals())

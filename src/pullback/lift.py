@@ -24,7 +24,7 @@ from . import storage
 from .autograd import modes
 from .autograd.graph import Node, clock, made_here
 from .complaint import noted
-from .device import Layout, strided
+from .device import CPU, Layout, device, strided
 from .dtypes import OF_NUMPY, get_default_dtype
 from .printing import format_tensor
 from .tensor import Tensor
@@ -129,6 +129,7 @@ class Lifted:
     __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
     is_sparse = False
     layout: Layout = strided
+    device: device = CPU
     level: Any
     value: Any
     outer: bool
@@ -505,7 +506,7 @@ def one_each(x: Tensor, result: Tensor) -> Tensor:
     """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into nothing."""
     levels: list[Any] = []
     value = None if modes._local.ruling else x._array
-    while isinstance(value, Lifted):
+    while isinstance(value, Lifted) and value.device is CPU:
         levels += [value.level] if value.level.batches else []
         value = value.value
     if levels:
@@ -536,6 +537,8 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
     while isinstance(value, Lifted):
         if value.level is modes._local.trace and not check:
             value.level.refuse_value()
+        if hasattr(value, "looked_at"):  # there are none
+            return value.looked_at(check)
         value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
     return value
 

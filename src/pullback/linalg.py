@@ -47,6 +47,7 @@ from .ops.spectral import linalg_eigvals as eigvals
 from .ops.spectral import linalg_eigvalsh as eigvalsh
 from .ops.spectral import linalg_svd as svd
 from .ops.spectral import linalg_svdvals as svdvals
+from .spellings import accept as _accept_numpys_names
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -54,3 +55,5 @@ __all__ = [
     "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
     "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+_accept_numpys_names(globals())

@@ -191,6 +191,30 @@ def format_sparse(
     return "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=layout == "sparse_coo") + ")"
 
 
+def format_hollow(
+    size: tuple[int, ...],
+    *,
+    dtype: str,
+    default_dtype: str = "float32",
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+) -> str:
+    """The text of a tensor without values, with the options of :func:`format_tensor`.
+
+    >>> from pullback.printing import format_hollow
+    >>> print(format_hollow((2, 3), dtype="float64"))
+    tensor(..., device='meta', size=(2, 3), dtype=torch.float64)
+    """
+    suffixes = ["device='meta'", f"size={tuple(size)}"]
+    if dtype != default_dtype:
+        suffixes.append(f"dtype=torch.{dtype}")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn={grad_fn}")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return f"tensor(..., {', '.join(suffixes)})"
+
+
 def format_value(owner: object, array: np.ndarray, spec: str) -> str:
     """What ``format(owner, spec)`` gives for the tensor ``owner`` with the elements ``array``.
 

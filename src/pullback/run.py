@@ -104,6 +104,23 @@ class _Finder(MetaPathFinder, Loader):
         spec.loader_state = module
         return spec
 
+    def find_distributions(self, context: Any) -> list[Any]:
+        """What ``importlib.metadata`` is told of the package ``torch``: libraries ask it for the version."""
+        if context.name != "torch":
+            return []
+        from importlib.metadata import Distribution
+
+        from .version import __version__
+
+        class Named(Distribution):
+            def read_text(self, filename: str) -> str | None:
+                return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n" if filename == "METADATA" else None
+
+            def locate_file(self, path: Any) -> Any:
+                return os.path.join(os.path.dirname(os.path.dirname(CHILD)), path)
+
+        return [Named()]
+
     def exec_module(self, module: ModuleType) -> None:
         """Put what was found in the place of the empty module that importlib has made."""
         name, found = module.__spec__.name, module.__spec__.loader_state  # type: ignore[union-attr]

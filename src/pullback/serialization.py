@@ -68,6 +68,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEF
         if not hasattr(f, "write"):
             raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}")
         _write(f.write, "archive", code, pickler)
+        getattr(f, "flush", int)()  # by which objects that stand for files know the end
         return
     with replacing(f) as file:
         _write(file.write, Path(os.fspath(f)).stem or "archive", code, pickler)
@@ -124,7 +125,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
 
     Args:
         f: a path, or a file open for reading that can seek.
-        map_location: where storages go that were on another device: ``"cpu"``, a device, a dict from device names to such, or
+        map_location: where storages go: ``"cpu"``, ``"meta"``, a device, a dict from device names to such, or
             a function of a storage and its device's name, which returns a storage or None.
         weights_only: False also allows ``torch.nn``'s own modules and functions. Other classes must be allowed by
             :func:`add_safe_globals` in either case.
@@ -199,7 +200,7 @@ def _load_archive(file: Any, table: names.Table, located: Callable[[Any, Any], N
 
 
 def _locator(map_location: Any) -> Callable[[Any, Any], None]:
-    """A function of a storage and its device's name that refuses storages which would not end up on the CPU."""
+    """A function of a storage and its device's name that refuses storages which would end up on a device that is not here."""
 
     def located(memory: Memory, location: Any) -> None:
         place = location
@@ -211,6 +212,7 @@ def _locator(map_location: Any) -> Callable[[Any, Any], None]:
         elif map_location is not None:
             place = map_location
         where = device(place if isinstance(place, (str, device)) else "cpu")
+        memory.hollow = where.type == "meta"
         if where.type != "cpu" and place is location:
             kind = where.type.upper()
             raise RuntimeError(f"Attempting to deserialize object on a {kind} device but torch.{where.type}.is_available() is False. If you "

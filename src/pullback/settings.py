@@ -12,7 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from . import dtypes
-from .device import CPU, check_device, device
+from .autograd import modes
+from .device import CPU, check_device
+from .device import device as Device
 from .kernels import get_num_threads, set_num_threads
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "use_deterministic_algorithms",
 ]  # fmt: skip
 
+has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = False  # what PyTorch is built with
+has_lapack = has_spectral = True
 _deterministic, _warn_only, _warn_always, _precision, _interop = False, False, False, "highest", 1
 
 
@@ -32,24 +36,25 @@ _deterministic, _warn_only, _warn_always, _precision, _interop = False, False, F
 
 
 def set_default_device(device: Any) -> None:
-    """Accept the CPU as the device of new tensors, which it is, and refuse any other.
+    """Make new tensors, in this thread, on the CPU (None is the same) or without values on ``meta``.
 
     Raises:
         AssertionError, RuntimeError: there is no such device.
     """
     check_device(device)
+    modes.make_on((None if device is None else Device(device), *modes._local.devices[1:]))
 
 
-def get_default_device() -> device:
-    """The device of new tensors: the CPU."""
-    return CPU
+def get_default_device() -> Device:
+    """The device of new tensors: the CPU, unless :func:`set_default_device` or a device's block says otherwise."""
+    return modes._local.devices[-1] or CPU
 
 
 def get_device_module(device: Any = None) -> ModuleType:
     """``torch.cpu`` for the CPU, ``torch.cuda`` for ``"cuda"`` and so on."""
     from importlib import import_module
 
-    kind = CPU.type if device is None else globals()["device"](device).type
+    kind = CPU.type if device is None else Device(device).type
     try:
         return import_module(f".{kind}", __package__)
     except ModuleNotFoundError:

@@ -11,8 +11,10 @@ from .ops import special as _special
 from .ops.activation import log_softmax as log_softmax
 from .ops.activation import softmax as softmax
 from .ops.reduce import logsumexp as logsumexp
+from .spellings import accept as _accept_numpys_names
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 for _family in (_special, _bessel, _polynomials):
     globals().update({name: getattr(_family, name) for name in _family.__all_special__})
     __all__ += _family.__all_special__
+_accept_numpys_names(globals())

@@ -1,7 +1,8 @@
 """NumPy's names of arguments, ``axis`` and ``keepdims``, for functions that are made of operations.
 
-Operations accept them themselves (:data:`pullback.op.SPELLINGS`). For the others the functions of ``torch`` and the
-methods of tensors are wrapped; those of ``torch.nn.functional`` are not, where PyTorch accepts no other names either.
+Operations accept them themselves (:data:`pullback.op.SPELLINGS`). For the others the functions of ``torch``, ``torch.linalg``,
+``torch.fft`` and ``torch.special`` and the methods of tensors are wrapped; those of ``torch.nn.functional`` are not, where PyTorch
+accepts no other names either.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ def accepting(fn: Callable) -> Callable:
 
 
 def accept(space: dict[str, Any]) -> None:
-    """Let the functions of a namespace that have a ``dim``, and the methods of tensors, take an ``axis`` as well."""
+    """Let the functions of a namespace that have a ``dim`` take an ``axis`` as well."""
     for name, fn in list(space.items()):
         if _has_dim(fn) and not name.startswith("_"):
             space[name] = accepting(fn)
+
+
+def accept_in_methods() -> None:
+    """The same for the methods of tensors."""
     for name, fn in list(vars(Tensor).items()):
         if _has_dim(fn):
             setattr(Tensor, name, accepting(fn))

@@ -41,9 +41,14 @@ last_reshape = 0  # and when a leaf was last given memory of another shape
 
 
 class Write:
-    """The newest write into one piece of memory."""
+    """The newest write into one piece of memory.
 
-    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti")
+    Attributes:
+        size: how many bytes the memory is said to have, if ``UntypedStorage.resize_`` said so.
+    """
+
+    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size")
+    size: int | None
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
@@ -52,6 +57,7 @@ class Write:
         self.count = self.seq = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
+        self.size = None
         self.lasti = 0
 
     @property
@@ -113,6 +119,12 @@ def counter(array: np.ndarray) -> Write:
     if write is None:
         write = _writes[id(owner)] = Write(owner)
     return write
+
+
+def size_of(owner: np.ndarray) -> int:
+    """How many bytes the memory has, or is said to have."""
+    write = _writes.get(id(owner))
+    return owner.nbytes if write is None or write.size is None else write.size
 
 
 def write_since(array: np.ndarray, seq: int) -> Write | None:

@@ -67,3 +67,49 @@ def laid_like(x: Array, values: Array) -> Array:
     laid = np.empty_like(x, values.dtype)
     laid.ravel("K")[...] = values.reshape(-1)
     return laid
+
+
+def laid_by(operands: Sequence[Any], value: Array) -> Array:
+    """The result of an elementwise operation, laid out as PyTorch does when operands lie differently.
+
+    Which of two dimensions is the inner one, the first operand says that has both, not broadcast.
+    """
+    for x in operands:
+        if x.__class__ is np.ndarray and not x.flags.c_contiguous:
+            break
+    else:
+        return value
+    strides = []
+    for x in operands:
+        if not isinstance(x, np.ndarray):
+            continue
+        missing = value.ndim - x.ndim
+        strides.append([0] * missing + [0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
+    order = list(range(value.ndim - 1, -1, -1))  # from the inner to the outer, by insertion
+    for i in range(1, value.ndim):
+        at = i
+        for k in range(i - 1, -1, -1):
+            moves = _inner(order[at], order[k], strides, value.shape)
+            if moves is None:
+                continue
+            if not moves:
+                break
+            order[k], order[at] = order[at], order[k]
+            at = k
+    order.reverse()
+    if value.transpose(order).flags.c_contiguous:
+        return value
+    laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(np.argsort(order))
+    laid[...] = value
+    return laid
+
+
+def _inner(a: int, b: int, strides: Sequence[Sequence[int]], shape: Sequence[int]) -> bool | None:
+    """Whether dimension ``a`` lies inside of ``b``; None if no operand says."""
+    for steps in strides:
+        if steps[a] and steps[b]:
+            if steps[a] != steps[b]:
+                return steps[a] < steps[b]
+            if shape[a] < shape[b]:
+                return True
+    return None

@@ -49,9 +49,8 @@ class Tensor:
     _hooks: Any
     __array_priority__ = 1000  # ndarray * tensor asks the tensor
     __hash__ = object.__hash__
-    is_cuda = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
+    is_cuda = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
     is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
-    is_cpu = True
     names: tuple[None, ...] = ()
 
     if TYPE_CHECKING:  # operations become methods where they are declared
@@ -96,6 +95,9 @@ class Tensor:
 
     def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
         check_device(device)
+        if device is not None and str(device) == "meta":
+            raise noted(RuntimeError("legacy constructor expects device type: cpu but device type: meta was passed"),
+                        "Say torch.empty(..., device=...).")  # fmt: skip
         self = new(cls)
         default = dtypes.get_default_dtype().numpy
         if len(args) == 1 and isinstance(args[0], Tensor):
@@ -174,8 +176,17 @@ class Tensor:
 
     @property
     def device(self) -> device:
-        """Where the memory is: always ``cpu``."""
-        return CPU
+        """Where the memory is: ``cpu``, or ``meta`` for tensors without any."""
+        return CPU if self._array.__class__ is np.ndarray else self._array.device
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has no values."""
+        return self.device.type == "meta"
+
+    @property
+    def is_cpu(self) -> bool:
+        return not self.is_meta
 
     @property
     def layout(self) -> Layout:

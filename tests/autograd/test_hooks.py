@@ -52,6 +52,15 @@ def test_order_at_a_leaf(torch: Any) -> None:
     assert x.grad.tolist() == pytest.approx([3.0] * 3)  # ((1 - 2) / 5 + 0.5) * 10
 
 
+def test_order_at_the_leaves_of_a_layer(torch: Any) -> None:
+    log: list[str] = []
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    for name, p in net.named_parameters():
+        p.register_hook(lambda g, name=name: log.append(name))
+    net(torch.ones(4, 2)).sum().backward()
+    assert log == ["1.bias", "1.weight", "0.bias", "0.weight"]
+
+
 def test_order_at_a_node_and_what_grad_runs(torch: Any) -> None:
     log: list[int] = []
     first = lambda g: log.append(1) or g * 3  # noqa: E731

@@ -209,3 +209,33 @@ def test_dropout_behind_layers_of_images_as_in_pytorch(net):
 
 def test_legacy_name_of_the_type():
     assert torch.tensor([True]).type(torch.Tensor).dtype is torch.float32
+
+
+# --- operands that lie differently ------------------------------------------------------------------------------
+
+OPERANDS = {
+    "plain": lambda x: x,
+    "last": lambda x: x.contiguous(memory_format=torch.channels_last),
+    "turned": lambda x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
+    "swapped": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
+    "expanded": lambda x: x[:1, :, :1].expand(2, 3, 4, 5),
+    "gaps": lambda x: x.repeat_interleave(2, 3)[..., ::2],
+    "row": lambda x: x[0, 0, 0],
+    "column": lambda x: x[..., :1],
+}
+PLAIN, LAST, TURNED, CROSSED = (60, 20, 5, 1), (60, 1, 15, 3), (1, 2, 6, 24), (60, 5, 15, 1)
+LIE = {  # as in PyTorch
+    ("plain", "last"): PLAIN, ("last", "plain"): LAST, ("last", "swapped"): LAST, ("last", "expanded"): LAST, ("last", "gaps"): LAST,
+    ("last", "column"): LAST, ("turned", "plain"): TURNED, ("turned", "last"): TURNED, ("turned", "expanded"): TURNED,
+    ("turned", "column"): TURNED, ("swapped", "last"): CROSSED, ("swapped", "column"): CROSSED, ("gaps", "last"): PLAIN,
+    ("row", "turned"): TURNED, ("row", "plain"): PLAIN,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", LIE, ids=" ".join)
+def test_the_first_operand_that_says_so_decides_how_results_lie(names):
+    values = torch.arange(120.0).reshape(2, 3, 4, 5)
+    x, y = (OPERANDS[name](values) for name in names)
+    results = (x * y, x > y, torch.maximum(x, y), torch.where(x > 3, x, y), x.int() + y, torch.addcmul(x, y, y), x * y.clone().requires_grad_())
+    assert [r.stride() for r in results] == [LIE[names]] * len(results)
+    assert torch.equal(results[0], x.contiguous() * y.contiguous())

@@ -15,15 +15,24 @@ class OnFirstUse:
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] != "torch":
-            return None
+        successor = cls.replace() if name.partition(".")[0] == "torch" else None
+        return successor and successor.find_spec(name, path, target)
+
+    @classmethod
+    def find_distributions(cls, context):
+        successor = cls.replace() if context.name == "torch" else None
+        return successor.find_distributions(context) if successor else []
+
+    @classmethod
+    def replace(cls):
+        """The finder that takes the place, if there is a Pullback to have one."""
         sys.meta_path.remove(cls)
         if find_spec("pullback") is None:
             return None
         from pullback import run
 
         run.install()
-        return sys.meta_path[0].find_spec(name, path, target)
+        return sys.meta_path[0]
 
 
 sys.meta_path.insert(0, OnFirstUse)

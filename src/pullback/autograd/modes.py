@@ -43,6 +43,7 @@ class _PerThread(threading.local):
     transforms = 0  # how many of ``torch.func``'s are running
     ends: tuple[Any, ...] = ()  # for each of these the leaf that stands for nobody outside
     batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
+    devices: tuple[Any, ...] = (None,)  # on which tensors are made, the innermost last: None and the CPU are one
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
 
     def __init__(self) -> None:
@@ -58,6 +59,13 @@ def special_case(change: int, intercepts: bool = False) -> None:
     with _lock:
         special += change
         intercepted += change if intercepts else 0
+
+
+def make_on(devices: tuple[Any, ...]) -> None:
+    """Let this thread make tensors on the last of these devices; making them asks which while there is more than the CPU."""
+    before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (_local.devices, devices))
+    special_case(len(after) - len(before))
+    _local.devices = devices
 
 
 def is_grad_enabled() -> bool:

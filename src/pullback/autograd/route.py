@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .graph import Node
+from .graph import SHOWN_ORDER, Node
 
 
 def capture_key(e: Any) -> tuple[int, int]:
@@ -68,7 +68,10 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
     seen: set[int] = set()
     for node in reachable([e for e, _ in roots]):  # rising: the first consumer met here is the last to run
         if plan is None or -node._seq in plan.running:
-            for e in node._edges:
+            edges = node._edges
+            if len(edges) == 3 and node._op is not None and node._op.name == "linear":  # bias, input, and then by way of a transposition
+                edges = [edges[i] for i in SHOWN_ORDER["AddmmBackward0"]]
+            for e in edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:
                     seen.add(id(e))
                     due.setdefault(-node._seq, []).append(e)

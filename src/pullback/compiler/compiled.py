@@ -157,6 +157,8 @@ class CompiledModule(Module):
         except AttributeError:
             if name in ("ir", "plan", "llvm"):
                 return getattr(self.__dict__["_compiled"], name)
+            if name == "dynamo_ctx":  # by which libraries tell a compiled module
+                return self.__dict__["_compiled"]
             return getattr(super().__getattr__("_orig_mod"), name)
 
 

@@ -152,6 +152,6 @@ globals().update({name: _tensor_type(name, "torch.cuda") for name in _TENSOR_TYP
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "memory", "nvtx", "random"):
+    if name in ("amp", "memory", "nccl", "nvtx", "random"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}", name=name)

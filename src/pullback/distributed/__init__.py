@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 from ..complaint import noted
 
 __all__ = [
-    "Backend", "ProcessGroup", "ReduceOp", "destroy_process_group", "is_available", "is_backend_available", "is_gloo_available",
-    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+    "Backend", "FileStore", "GroupMember", "HashStore", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore",
+    "destroy_process_group", "group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
 ]  # fmt: skip
 
 # What needs a group of processes, of which there is none.
@@ -64,6 +65,36 @@ class ProcessGroup:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise refusal()
+
+
+class Store:
+    """What processes find each other by: programs may name the class and those below, and none can make an instance."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise noted(RuntimeError(f"{type(self).__name__}: processes cannot form a group here"),
+                    "Pullback runs in one process: ask torch.distributed.is_available() first, which is False.")  # fmt: skip
+
+
+class FileStore(Store): ...
+
+
+class HashStore(Store): ...
+
+
+class PrefixStore(Store): ...
+
+
+class TCPStore(Store): ...
+
+
+class GroupMember:
+    """The group of all processes, and the mark of those that do not belong to one: there is none."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER = -100
+
+
+group = GroupMember
 
 
 class ReduceOp:

@@ -16,6 +16,7 @@ from .. import calling, dtypes, op, outcome, writing
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..lift import bottom, unbatched
+from ..strides import laid_by
 from ..tensor import PLAIN, Tensor
 
 __all__ = [
@@ -74,7 +75,8 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                 else:
                     usual = y.dtype is d
                 if usual and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
-                    return wrap(asarray(impl(x, y)))
+                    value = asarray(impl(x, y))
+                    return wrap(value if y is other or value.ndim < 2 or x.strides == y.strides else laid_by((x, y), value))
             except Exception:  # whatever it was, the thorough way says it better
                 pass
             return general(this, (input, other), out, operator)

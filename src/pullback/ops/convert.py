@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import dtypes, op
 from ..autograd.graph import clock, made_here
-from ..device import Layout, check_device, device, preserve_format
+from ..device import CPU, Layout, check_device, device, preserve_format
 from ..dtypes import NAMES, as_dtype
+from ..meta import Meta, no_data, on_meta
 from ..op import offer
 from ..strides import own_order
 from ..tensor import Tensor
@@ -74,9 +75,12 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor in another type: itself if it has that type already, else a recorded copy.
 
     Args:
-        args: a dtype, a device (the CPU), both, or another tensor whose type to take.
+        args: a dtype, a device, both, or another tensor whose to take.
         kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``memory_format`` (how to lie in memory)
             and ``non_blocking`` (nothing to do here).
+
+    Raises:
+        NotImplementedError: the tensor is on ``meta``, and so has no values to be had elsewhere.
 
     >>> import pullback as torch
     >>> torch.tensor([1, 2]).to(torch.float64)
@@ -84,21 +88,40 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     target = kwargs.get("dtype")
     copy = kwargs.get("copy", False)
-    check_device(kwargs.get("device"))
+    where = kwargs.get("device")
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
-            target = a.dtype
+            target, where = a.dtype, a.device
         elif isinstance(a, (device, str)):
-            check_device(a)
+            where = a
         elif isinstance(a, bool):
             copy = a if i and i == len(args) - 1 and isinstance(args[i - 1], bool) else copy
         elif a is not None and not isinstance(a, (Layout, int)):
             target = as_dtype(a)
         elif isinstance(a, int):
-            check_device(device(a))
+            where = device(a)
+    if where is not None:
+        self = _moved(self, where)
     result = _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
     form = kwargs.get("memory_format", preserve_format)
     return result if form is preserve_format else result.contiguous(form)  # type: ignore[attr-defined]
+
+
+@op.general(node="ToCopyBackward0", method=False, holomorphic=False)
+def to_meta(input: Tensor) -> Tensor:
+    """The shape and type of a tensor, without its values."""
+    return Meta.of(input)  # type: ignore[return-value]
+
+
+def _moved(self: Tensor, where: Any) -> Tensor:
+    check_device(where)
+    if where is CPU and self._array.__class__ is np.ndarray:
+        return self
+    if on_meta(where):
+        return self if self.is_meta else to_meta(self)
+    if self.is_meta:
+        raise no_data()
+    return self
 
 
 def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
@@ -131,8 +154,8 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """This tensor: it is on the CPU."""
-    return self
+    """This tensor: it is on the CPU. Of one on ``meta`` there is nothing to be had there."""
+    return _moved(self, CPU)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
@@ -149,7 +172,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
-        return f"torch.{'sparse.' if self.is_sparse else ''}{dtypes.type_name(self.dtype)}Tensor"
+        return f"torch.{'sparse.' if self.is_sparse else 'meta.' if self.is_meta else ''}{dtypes.type_name(self.dtype)}Tensor"
     if dtype is Tensor:  # another name of torch.FloatTensor
         dtype = dtypes.get_default_dtype()
     if isinstance(dtype, str):

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, writing
+from ..autograd import modes
 from ..autograd.graph import LEAF
 from ..complaint import noted
-from ..device import channels_last, channels_last_3d, check_device, preserve_format, strided
+from ..device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..dtypes import FLOAT32, FLOATING, as_dtype
 from ..lift import one_each
+from ..meta import Meta, on_meta
 from ..op import offer
 from ..outcome import wrap
+from ..shape import Size
 from ..strides import channels_innermost, laid_like
 from ..tensor import Tensor
 from .convert import number_as
@@ -32,9 +35,9 @@ __all__ = [
 _range = range
 
 
-def finish(array: np.ndarray, requires_grad: bool = False, layout: Any = strided) -> Tensor:
-    """A new leaf around an array."""
-    t = wrap(array)
+def finish(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
+    """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
+    t = wrap(Meta.of(array) if device is not CPU and (device is not None or modes.special) and on_meta(device) else array)
     if layout is not strided and layout is not None:
         t = t.to_sparse(layout=layout)
     if requires_grad:
@@ -164,7 +167,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
                       UserWarning, stacklevel=2)  # fmt: skip
-    return finish(to_array(data, dtype), requires_grad)
+    return finish(to_array(data, dtype), requires_grad, device=device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -176,10 +179,10 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     check_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+        return data if dtype is None and device is None else data.to(device, dtype)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
-        return wrap(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False))
-    return finish(to_array(data, dtype))
+        return finish(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
+    return finish(to_array(data, dtype), device=device)
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
@@ -240,7 +243,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     """A 0-d tensor, of the default float type unless told otherwise."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
-    return finish(np.array(number_as(number(s), d), d), requires_grad)
+    return finish(np.array(number_as(number(s), d), d), requires_grad, device=device)
 
 
 # --- from a value -----------------------------------------------------------------------------------------------
@@ -267,10 +270,12 @@ def _filled(make: Any, doc: str, name: str) -> Any:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
-        made = make(shape_of(args if size is None else (size,)), d)
+        shape = shape_of(args if size is None else (size,))
+        hollow = (device is not None or modes.special) and on_meta(device)
+        made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
-            made = channels_innermost(made)
-        t = finish(made, requires_grad, layout)
+            made = channels_innermost(made.blank() if hollow else made)
+        t = finish(made, requires_grad, layout, device)
         return t if out is None else writing.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name
@@ -304,7 +309,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad)
+    t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
@@ -320,13 +325,15 @@ def _like(name: str, make: Any, what: str) -> Any:
                pin_memory: bool = False, memory_format: Any = None) -> Any:  # fmt: skip
         if input.__class__ is np.ndarray:  # in a rule: constants of the kind the rule computes with
             return make(input.shape, input.dtype)
+        a = input._array
         if device is not None:
             check_device(device)
-        a = input._array
-        made = make(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy)
-        if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
+        else:
+            device = CPU if a.__class__ is np.ndarray else a.device
+        made = (make if device is CPU or not on_meta(device) else Meta)(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy)
+        if a.__class__ is np.ndarray and made.__class__ is np.ndarray and memory_format in (None, preserve_format):
             made = laid_like(a, made)
-        t = finish(made, requires_grad, layout or input.layout)
+        t = finish(made, requires_grad, layout or input.layout, device)
         return t if a.__class__ is np.ndarray else one_each(input, t)
 
     create.__name__ = create.__qualname__ = name
@@ -359,7 +366,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     made = np.full(a.shape, number_as(value, d), d)
     if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
         made = laid_like(a, made)
-    t = finish(made, requires_grad)
+    t = finish(made, requires_grad, device=input.device if device is None else device)
     return t if a.__class__ is np.ndarray else one_each(input, t)
 
 
@@ -367,7 +374,9 @@ def _new(fill: Any) -> Any:
     def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
         check_device(device)
         size = (kwargs["size"],) if "size" in kwargs else size
-        t = finish(fill(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad)
+        device = self.device if device is None else device
+        make = Meta if on_meta(device) else fill
+        t = finish(make(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad, device=device)
         return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
     method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
@@ -377,20 +386,42 @@ def _new(fill: Any) -> Any:
 def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **kwargs: Any) -> Tensor:  # fmt: skip
     """A new tensor of the given shape, filled with one value, of this tensor's type."""
-    t = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    t = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+             requires_grad=requires_grad)  # fmt: skip
     return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
 
 def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with these data, of this tensor's type."""
     check_device(device)
-    return finish(to_array(data, self.dtype if dtype is None else dtype), requires_grad)
+    return finish(to_array(data, self.dtype if dtype is None else dtype), requires_grad, device=self.device if device is None else device)
 
 
-for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros, "new": np.zeros}.items():
+for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
     offer(_new(_make), _name)
+
+
+def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
+    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps its memory)."""
+    if size is not None:
+        args = (Size(size),)
+    if len(args) != 1 or isinstance(args[0], (int, np.integer)):
+        return self.new_empty(args or (0,), device=device)  # type: ignore[attr-defined]
+    (data,) = args
+    if isinstance(data, Size):
+        return self.new_empty(data, device=device)  # type: ignore[attr-defined]
+    if isinstance(data, Tensor):
+        if data.dtype is not self.dtype:
+            raise TypeError(f"expected {self.dtype} (got {data.dtype})\n  x.to({self.dtype}) converts.")
+        return data.detach()
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return _new_tensor(self, data, device=device)
+
+
 offer(_new_full, "new_full")
 offer(_new_tensor, "new_tensor")
+offer(_new_of_old, "new")
 
 
 def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -399,11 +430,14 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = No
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
-    return finish(np.ndarray(tuple(size), d, np.zeros(extent, d), 0, tuple(s * d.itemsize for s in stride)), requires_grad)
+    steps = tuple([s * d.itemsize for s in stride])
+    hollow = (device is not None or modes.special) and on_meta(device)
+    return finish(Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps), requires_grad, device=device)
 
 
 def _new_empty_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
-    """:func:`empty_strided` of, unless told otherwise, this tensor's type."""
+    """:func:`empty_strided` of, unless told otherwise, this tensor's type and device."""
+    kwargs.setdefault("device", self.device)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
 
 
@@ -473,7 +507,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
         a = np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
-    t = finish(a, requires_grad)
+    t = finish(a, requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
@@ -519,7 +553,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     else:
         step = scalar((scalar(end) - scalar(start)) / scalar(steps - 1)) if d.category >= FLOATING else (float(end) - float(start)) / (steps - 1)
         a = np.where(i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work))
-    t = finish(a.astype(d.numpy), requires_grad)
+    t = finish(a.astype(d.numpy), requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
@@ -532,8 +566,9 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     tensor([  1.,  10., 100.])
     """
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=device)._array
-    t = finish(np.power(base, powers).astype(d.numpy), requires_grad)
+    check_device(device)
+    powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
+    t = finish(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
@@ -551,7 +586,7 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     for name, k in (("n", n), ("m", m)):
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
-    t = finish(np.eye(n, m, dtype=d.numpy), requires_grad)
+    t = finish(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
@@ -565,13 +600,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
     """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy), device=device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy))
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy), device=device)
 
 
 # --- asking -----------------------------------------------------------------------------------------------------

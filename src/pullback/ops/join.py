@@ -366,6 +366,14 @@ flip.vjp(input=lambda g, dims: flip(g, dims))
 varargs(flip, "flip", "dims")
 
 
+def _reversed(self: Tensor) -> Tensor:
+    """The order along dimension 0 reversed, as ``reversed(x)`` asks for."""
+    return flip(self, (0,)) if self.ndim else self
+
+
+op.offer(_reversed, "__reversed__")
+
+
 @op.composite
 def fliplr(input: Tensor) -> Tensor:
     """Left and right exchanged: dimension 1 reversed."""

@@ -14,6 +14,7 @@ import numpy as np
 from .. import dtypes, op, outcome, storage, writing
 from ..autograd import modes
 from ..autograd.graph import Node, clock
+from ..complaint import noted
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..dtypes import OF_NUMPY
 from ..lift import is_lifted, unbatched
@@ -100,23 +101,55 @@ class UntypedStorage:
     def __init__(self, owner: np.ndarray) -> None:
         self._owner = owner
 
+    is_cuda = False
+
+    @property
+    def device(self) -> Any:
+        """Where it is: the CPU, or ``meta`` for that of tensors without values."""
+        return outcome.wrap(self._owner).device
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return address(self._owner)
 
     def nbytes(self) -> int:
-        return self._owner.nbytes
+        return storage.size_of(self._owner)
 
     size = __len__ = nbytes
+
+    def _bytes(self) -> np.ndarray:
+        return self._owner.reshape(-1, order="A").view(np.uint8)[: self.nbytes()]
+
+    def resizable(self) -> bool:
+        return True
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Say how many bytes the memory has, for programs that free and take back the memory of tensors. Returns itself.
+
+        Memory goes when the last tensor on it goes, not here: until then a smaller size, even 0, is all that is noted.
+
+        Raises:
+            RuntimeError: for more bytes than the memory has, as tensors cannot be moved to other memory behind their backs.
+
+        >>> import pullback as torch
+        >>> x = torch.ones(3); _ = x.untyped_storage().resize_(0); x.untyped_storage().size()
+        0
+        """
+        if size > self._owner.nbytes:
+            raise noted(RuntimeError(f"a storage of {self._owner.nbytes} bytes cannot grow to {size}: tensors look at its memory"),
+                        "Make a larger tensor, or use Tensor.resize_.")  # fmt: skip
+        storage.counter(self._owner).size = size
+        return self
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self._owner.nbytes
 
     def __repr__(self) -> str:
-        return " " + "\n ".join(map(str, self.tolist())) + f"\n[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+        shown = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
+        return f"{shown}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
     def tolist(self) -> list[Any]:
-        return self._owner.reshape(-1, order="A").view(np.uint8).tolist()
+        return self._bytes().tolist()
 
     def untyped(self) -> UntypedStorage:
         return self
@@ -129,7 +162,7 @@ class UntypedStorage:
         return UntypedStorage(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))))
 
     def __getitem__(self, part: Any) -> Any:
-        found = self._owner.reshape(-1, order="A").view(np.uint8)[part]
+        found = self._bytes()[part]
         return UntypedStorage(found) if isinstance(part, slice) else found.item()
 
 
@@ -153,7 +186,7 @@ class TypedStorage(UntypedStorage):
 
     def size(self) -> int:
         """How many elements there are."""
-        return len(self._elements)
+        return self.nbytes() // self._elements.itemsize
 
     __len__ = size
 

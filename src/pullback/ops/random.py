@@ -13,8 +13,9 @@ import numpy as np
 
 from .. import dtypes, lift, op, storage
 from ..autograd import modes
-from ..device import check_device
+from ..device import CPU, check_device
 from ..dtypes import FLOATING, as_dtype, type_name
+from ..meta import Meta, on_meta
 from ..op import offer
 from ..outcome import wrap
 from ..streams.generator import Generator as Streams
@@ -87,6 +88,13 @@ def set_rng_state(new_state: Tensor) -> None:
 # --- new tensors ------------------------------------------------------------------------------------------------
 
 
+def sampled(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
+    """Random numbers for a new tensor; none are drawn for one without values."""
+    if device is not CPU and (device is not None or modes.special) and on_meta(device):
+        return Meta(shape, d.numpy)
+    return lift.sampled(shape, draw)
+
+
 def _sampler(name: str, method: str, doc: str) -> Any:
     def sample(*args: Any, size: Any = None, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
@@ -96,7 +104,8 @@ def _sampler(name: str, method: str, doc: str) -> Any:
         if d.category < FLOATING:
             raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
         shape = shape_of(args if size is None else (size,))
-        t = finish(lift.sampled(shape, lambda shape: getattr(generator or default_generator, method)(shape, d.numpy)), requires_grad)
+        draw = lambda shape: getattr(generator or default_generator, method)(shape, d.numpy)  # noqa: E731
+        t = finish(sampled(shape, draw, d, device), requires_grad, device=device)
         return t if out is None else write_out(out, t)
 
     sample.__name__ = sample.__qualname__ = name
@@ -125,7 +134,7 @@ def _like(sampler: Any, name: str, in_place: str) -> Any:
         if a.__class__ is np.ndarray and not a.flags.c_contiguous:  # a tensor that lies likewise, filled in its memory's order
             t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
             return getattr(t, in_place)(generator=generator).requires_grad_(requires_grad)
-        return sampler(size=a.shape, dtype=input.dtype if dtype is None else dtype, device=device,
+        return sampler(size=a.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
                        requires_grad=requires_grad, generator=generator)  # fmt: skip
 
     sample.__name__ = sample.__qualname__ = name
@@ -155,14 +164,15 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Stre
     low, high = int(number(low)), int(number(high))
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    t = finish(lift.sampled(shape_of((size,)), lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)), requires_grad)
+    draw = lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)  # noqa: E731
+    t = finish(sampled(shape_of((size,)), draw, d, device), requires_grad, device=device)
     return t if out is None else write_out(out, t)
 
 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
     """Like :func:`randint`, in ``input``'s shape and type."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input._array.shape, dtype=input.dtype if dtype is None else dtype)
+    return randint(low, high, input._array.shape, dtype=input.dtype if dtype is None else dtype, device=kwargs.get("device") or input.device)
 
 
 def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -181,7 +191,7 @@ def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype
         rows = [g.randperm(n, d.numpy) for _ in range(prod(shape[:-1]))]
         return rows[0] if len(shape) == 1 else np.stack(rows).reshape(shape)
 
-    t = finish(lift.sampled((n,), draw), requires_grad)
+    t = finish(sampled((n,), draw, d, device), requires_grad, device=device)
     return t if out is None else write_out(out, t)
 
 
@@ -201,7 +211,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
         t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    t = finish(lift.sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std))), requires_grad)
+    t = finish(sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device), requires_grad, device=device)
     return t if out is None else write_out(out, t)
 
 
@@ -285,6 +295,9 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
 
     storage.check_writable(x)
     a = x._array
+    if a.__class__ is Meta:  # draws nothing
+        storage.wrote(x)
+        return x
     if modes._local.batches:
         from ..func.randomness import sampled_into
 

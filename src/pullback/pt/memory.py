@@ -10,10 +10,11 @@ from .. import dtypes
 from ..autograd.graph import LEAF
 from ..device import sparse_coo
 from ..dtypes import dtype
+from ..lift import held
+from ..meta import Meta
 from ..ops.compressed import LAYOUTS, sparse_compressed_tensor
 from ..ops.part import strided
 from ..ops.sparse import sparse_coo_tensor
-from ..outcome import wrap
 from ..tensor import BOOKKEEPING, Tensor
 from .machine import LoadError
 
@@ -37,7 +38,13 @@ class StorageType:
 
 
 class Memory:
-    """Memory that tensors of a file share: bytes, and the type of the elements, unless tensors say it themselves."""
+    """Memory that tensors of a file share: bytes, and the type of the elements, unless tensors say it themselves.
+
+    Attributes:
+        hollow: whether its tensors are to be on ``meta``, without values.
+    """
+
+    hollow = False
 
     def __init__(self, data: np.ndarray, of: dtype | None) -> None:
         self.data, self.dtype = data, of
@@ -102,7 +109,7 @@ def tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any 
             array = np.conj(array)
         if metadata.get("neg"):
             array = np.negative(array)
-    return require_grad(wrap(array), requires_grad)
+    return require_grad(held(Meta.of(array) if memory.hollow else array), requires_grad)
 
 
 def typed_tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, of: Any, metadata: Any = None) -> Tensor:
@@ -124,6 +131,14 @@ def sparse_tensor(layout: Any, parts: Any) -> Tensor:
         return sparse_coo_tensor(parts[0], parts[1], tuple([whole(n) for n in parts[2]]), is_coalesced=bool(*parts[3:]))
     except (RuntimeError, TypeError, ValueError) as error:
         raise LoadError(f"a sparse tensor of the file is damaged: {error}") from None
+
+
+def meta_tensor(of: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor without values."""
+    if type(of) is not dtype or type(size) is not tuple or type(stride) is not tuple or not len(size) == len(stride) <= MAX_DIMS:
+        raise LoadError("a meta tensor of the file is damaged: it needs a type, a size and as many strides")
+    steps = [whole(s) * of.itemsize for s in stride]
+    return require_grad(held(Meta([whole(n) for n in size], of.numpy, steps)), requires_grad)
 
 
 def require_grad(t: Tensor, requires_grad: Any) -> Tensor:

@@ -21,7 +21,6 @@ from .machine import Budget, LoadError
 ABSENT = {  # known in PyTorch, but not here
     "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
-    "torch._utils._rebuild_meta_tensor_no_storage": "tensors on the meta device",
     "torch._utils._rebuild_wrapper_subclass": "tensors that wrap others",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors of other devices",
     "torch.jit._pickle.build_intlist": "TorchScript archives",
@@ -106,6 +105,7 @@ REBUILD: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v2": memory.tensor,
     "torch._utils._rebuild_tensor_v3": memory.typed_tensor,
     "torch._utils._rebuild_sparse_tensor": memory.sparse_tensor,
+    "torch._utils._rebuild_meta_tensor_no_storage": memory.meta_tensor,
     "torch._utils._rebuild_parameter": memory.parameter,
     "torch._utils._rebuild_parameter_with_state": memory.parameter_with_state,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": memory.from_cpu_tensor,

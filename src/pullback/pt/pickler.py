@@ -37,6 +37,7 @@ class Global:
 TENSOR, TYPED_TENSOR = Global("torch._utils._rebuild_tensor_v2"), Global("torch._utils._rebuild_tensor_v3")
 PARAMETER, PARAMETER_WITH_STATE = Global("torch._utils._rebuild_parameter"), Global("torch._utils._rebuild_parameter_with_state")
 SPARSE_TENSOR = Global("torch._utils._rebuild_sparse_tensor")
+META_TENSOR = Global("torch._utils._rebuild_meta_tensor_no_storage")
 OF_TYPE, LAYOUT = Global("torch._tensor._rebuild_from_type_v2"), Global("torch.serialization._get_layout")
 STORAGES = {d: Global(f"torch.{name}") for d, name in STORAGE_OF.items()}
 UNTYPED = Global("torch.storage.UntypedStorage")
@@ -99,6 +100,8 @@ class Pickler(pickle._Pickler):
         if type(t) is Parameter:
             args = t.detach(), t.requires_grad, OrderedDict()
             return (PARAMETER_WITH_STATE, (*args, state)) if state else (PARAMETER, args)
+        if t.is_meta:
+            return META_TENSOR, (t.dtype, tuple(t.shape), stride(t), t.requires_grad)
         if t.is_sparse and t.layout is not sparse_coo:
             return SPARSE_TENSOR, (t.layout, (*map(wrap, t._array.pointers()), t.values(), t.shape))
         if t.is_sparse:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ... import dtypes
 from ...autograd.modes import no_grad
+from ...device import device as Device
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .hooks import (
@@ -36,6 +37,7 @@ from .hooks import (
     register_module_parameter_registration_hook,
 )
 from .members import Members
+from .state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from .state_dict import Stateful
 
 __all__ = [
@@ -519,6 +521,9 @@ class Module(Hookable, Stateful):
 
         def converted(t: Tensor) -> Tensor:
             kind = dtype if t.is_floating_point() or t.is_complex() else None
+            if device is not None and t.is_meta and Device(device).type != "meta":
+                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                                          "torch.nn.Module.to() when moving module from meta to a different device.")  # fmt: skip
             if form is None or t.dim() not in (4, 5):
                 return t.to(device=device, dtype=kind)
             return t.to(device=device, dtype=kind, memory_format=form)

@@ -1,0 +1,196 @@
+"""The device ``meta``: shapes and types without values."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import nn
+
+
+def described(x):
+    return tuple(x.shape), x.dtype, x.stride(), x.device.type
+
+
+def blank(*size, dtype=None, **options):
+    return torch.empty(*size, dtype=dtype, device="meta", **options)
+
+
+MAKERS = {
+    "zeros": lambda **where: torch.zeros(2, 3, **where),
+    "full": lambda **where: torch.full((2,), 3, **where),
+    "arange": lambda **where: torch.arange(3, **where),
+    "linspace": lambda **where: torch.linspace(0, 1, 3, **where),
+    "logspace": lambda **where: torch.logspace(0, 1, 3, **where),
+    "eye": lambda **where: torch.eye(2, **where),
+    "tensor": lambda **where: torch.tensor([1.0, 2.0], **where),
+    "as_tensor": lambda **where: torch.as_tensor(np.ones(2), **where),
+    "asarray": lambda **where: torch.asarray([1, 2], **where),
+    "scalar_tensor": lambda **where: torch.scalar_tensor(1, **where),
+    "empty_strided": lambda **where: torch.empty_strided((2, 3), (1, 2), **where),
+    "tril_indices": lambda **where: torch.tril_indices(3, 3, **where),
+    "channels last": lambda **where: torch.empty(2, 3, 4, 5, memory_format=torch.channels_last, **where),
+    "rand": lambda **where: torch.rand(3, **where),
+    "randn": lambda **where: torch.randn(3, dtype=torch.float64, **where),
+    "randint": lambda **where: torch.randint(3, (2,), **where),
+    "randperm": lambda **where: torch.randperm(4, **where),
+    "normal": lambda **where: torch.normal(0.0, 1.0, (2,), **where),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_tensors_are_made_there(make):
+    expected = described(make())
+    assert described(make(device="meta")) == (*expected[:3], "meta")
+    with torch.device("meta"):
+        assert described(make()) == (*expected[:3], "meta")
+        assert described(make(device="cpu")) == expected
+        with torch.device("cpu"):
+            assert described(make()) == expected
+    assert described(make()) == expected
+
+
+def test_nothing_is_drawn_there():
+    torch.manual_seed(0)
+    expected = torch.rand(2)
+    torch.manual_seed(0)
+    torch.rand(3, device="meta")
+    nn.Linear(5, 5, device="meta")
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_new_ones_follow_their_tensor():
+    x, y = blank(2, 3, dtype=torch.float64), torch.ones(2, 3)
+    with torch.device("meta"):
+        assert [f(y).is_cpu for f in (torch.zeros_like, torch.rand_like, lambda y: torch.full_like(y, 1), lambda y: y.new_empty(1))] == [True] * 4
+    for make in (torch.zeros_like, torch.rand_like, lambda x: torch.full_like(x, 1), lambda x: x.new_zeros(2, 3), lambda x: x.new_full((2, 3), 1)):
+        assert described(make(x)) == described(x)
+    assert torch.zeros_like(x, device="cpu").tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert x.new_ones(1, device="cpu").item() == 1
+    assert torch.zeros_like(y, device="meta").is_meta
+
+
+def test_the_default_device():
+    torch.set_default_device("meta")
+    try:
+        assert torch.zeros(1).is_meta
+        assert torch.get_default_device() == torch.device("meta")
+        with torch.device("cpu"):
+            assert torch.zeros(1).is_cpu
+    finally:
+        torch.set_default_device(None)
+    assert torch.get_default_device() == torch.device("cpu")
+    assert torch.zeros(1).is_cpu
+
+
+OPERATIONS = {
+    "mixed types": lambda x: x.half() + torch.ones((), dtype=torch.int64, device=x.device),
+    "with a number": lambda x: x * 2,
+    "product": lambda x: x @ x.t(),
+    "several results": lambda x: x.max(1).indices,
+    "comparison": lambda x: x > 0,
+    "chosen": lambda x: torch.where(x > 0, x, 0),
+    "joined": lambda x: torch.cat([x, x], 1),
+    "split": lambda x: x.split(2, 1)[1],
+    "part": lambda x: x.t()[1:, None],
+    "gathered": lambda x: x[:, torch.tensor([0, 0], device=x.device)],
+    "view": lambda x: x.view(3, 2).t(),
+    "expanded": lambda x: x.unsqueeze(1).expand(2, 4, 3),
+    "reshaped copy": lambda x: x.t().reshape(6),
+    "einsum": lambda x: torch.einsum("ij,kj->ik", x, x),
+    "embedding": lambda x: nn.functional.embedding(torch.tensor([1, 0], device=x.device), x),
+    "written": lambda x: x.clone().mul_(2).fill_(1).uniform_(),
+    "other type": lambda x: x.to(torch.complex64),
+    "layer": lambda x: nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU()).to(x.device)(x).detach(),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_operations_have_the_shape_and_type_of_results(operation):
+    expected = described(operation(torch.zeros(2, 3)))
+    assert described(operation(blank(2, 3))) == (*expected[:3], "meta")
+
+
+def test_views_of_large_tensors_take_no_memory():
+    x = blank(1 << 20, 1 << 20)
+    assert x.nbytes == 1 << 42
+    y = blank(1 << 15, 1 << 15)
+    assert described(y.t()[5]) == ((1 << 15,), torch.float32, (1 << 15,), "meta")
+
+
+def test_gradients_have_shapes():
+    x = blank(3, 4, requires_grad=True)
+    net = nn.Linear(4, 2, device="meta")
+    (net(x).relu() ** 2).sum().backward()
+    assert described(x.grad) == described(x)
+    assert described(net.weight.grad) == described(net.weight)
+
+
+VALUES = {
+    "item": lambda x: x.sum().item(),
+    "truth": lambda x: bool(x.sum()),
+    "list": lambda x: x.tolist(),
+    "array": lambda x: x.numpy(),
+    "NumPy's": np.asarray,
+    "moved": lambda x: x.to("cpu"),
+    "cpu": lambda x: x.cpu(),
+    "copied": lambda x: torch.zeros(2, 3).copy_(x),
+    "module moved": lambda x: nn.Linear(2, 3, device="meta").to("cpu"),
+    "nonzero": torch.nonzero,
+    "where": lambda x: torch.where(x > 0),
+    "mask": lambda x: x[x > 0],
+    "unique": torch.unique,
+    "bincount": lambda x: torch.bincount(x.long().view(-1)),
+    "equal": lambda x: torch.equal(x, x),
+}
+
+
+@pytest.mark.parametrize("ask", VALUES.values(), ids=VALUES)
+def test_what_depends_on_values_is_refused(ask):
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError), match="meta"):
+        ask(blank(2, 3))
+
+
+def test_text():
+    x = blank(2, 3, requires_grad=True)
+    assert repr(x) == "tensor(..., device='meta', size=(2, 3), requires_grad=True)"
+    assert repr(x.double() * 2) == "tensor(..., device='meta', size=(2, 3), dtype=torch.float64, grad_fn=<MulBackward0>)"
+    assert repr(x.untyped_storage()) == "...\n[torch.storage.UntypedStorage(device=meta) of size 24]"
+    assert (x.type(), x.data_ptr(), x.get_device()) == ("torch.meta.FloatTensor", 0, -1)
+
+
+def test_modules_get_their_memory_later():
+    with torch.device("meta"):
+        net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    assert all(t.is_meta for t in net.state_dict().values())
+    source = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    with pytest.warns(UserWarning, match=r"copying from a non-meta parameter .* which is a no-op") as warned:
+        net.load_state_dict(source.state_dict())
+    assert str(warned[0].message).startswith("for 0.weight:")
+    assert net[0].weight.is_meta
+    net.load_state_dict(source.state_dict(), assign=True)
+    x = torch.randn(4, 2)
+    assert torch.equal(net(x), source(x))
+    assert isinstance(net[0].weight, nn.Parameter)
+
+    empty = nn.Linear(2, 3, device="meta").to_empty(device="cpu")
+    assert (empty.weight.device.type, empty.weight.requires_grad) == ("cpu", True)
+    empty(x).sum().backward()
+    assert empty.weight.grad.is_cpu
+
+
+def test_copies_and_files():
+    x = blank(2, 3, dtype=torch.float16).t()
+    for y in (copy.deepcopy(x), copy.deepcopy(nn.Parameter(x)), saved(x)):
+        assert described(y) == described(x)
+    layer = saved(nn.Linear(2, 3).state_dict(), map_location="meta")
+    assert described(layer["weight"]) == ((3, 2), torch.float32, (2, 1), "meta")
+
+
+def saved(x, **options):
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    return torch.load(file, **options)
