@@ -60,7 +60,7 @@ def _backward(name: str, fusion: Fusion, outs: Outs, gs: Sequence[Ref], input: R
         return fusion.room(shape, v.dtype) if number is None else fusion.result(number)
 
     carried = [result(b.like.shape, number) for b, number in zip(before, of_states)]
-    at_once = not cell.apart and of_w_ih is not None and of_w_hh is not None
+    at_once = not (cell.apart or of_w_ih is None or of_w_hh is None)
     depth = size + fusion.value(input).shape[1] * at_once  # h, and the input beside it: one product gives both weights' gradients
     dy, h = result((n, cell.gates * size)), result((n, depth))
     dx = result(dy.like.shape) if cell.apart else dy
@@ -68,17 +68,15 @@ def _backward(name: str, fusion: Fusion, outs: Outs, gs: Sequence[Ref], input: R
     each = [m for four in zip(before, after, arriving, carried) for m in four]
     fusion.kernel(f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])])
     by_x, by_y = (fusion.turned(Ref(m.root)) for m in (dx, dy))
-    products: list[tuple[int | None, Ref, Ref]] = [(of_input, Ref(dx.root), w_ih)]
-    if at_once:
+    done = of_input is None or fusion.product(of_input, Ref(dx.root), w_ih)
+    if of_w_ih is not None and of_w_hh is not None and at_once:
         fusion.filled_by(input, h.showing(h.like[:, size:]))
         both = fusion.fresh((cell.gates * size, depth), v.dtype)
-        products.append((both, by_y, Ref(h.root)))
-    else:
-        products += [(of_w_ih, by_x, input), (of_w_hh, by_y, Ref(h.root))]
-    done = all([number is None or fusion.product(number, x, y) for number, x, y in products])
-    if at_once:
+        done = done and fusion.product(both, by_y, Ref(h.root))
         m = fusion.in_memory(both)
-        fusion.memory[of_w_hh], fusion.memory[of_w_ih] = m.showing(m.like[:, :size]), m.showing(m.like[:, size:])
+        fusion.memory.update({of_w_hh: m.showing(m.like[:, :size]), of_w_ih: m.showing(m.like[:, size:])})
+    else:
+        done = done and (of_w_ih is None or fusion.product(of_w_ih, by_x, input)) and (of_w_hh is None or fusion.product(of_w_hh, by_y, Ref(h.root)))
     if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # these are the same
         return done and fusion.sum(dy.root, (0,), of_b_ih) and fusion.elementwise(lambda g: g, [Ref(of_b_ih)], of_b_hh, None)
     return done and all([number is None or fusion.sum(m.root, (0,), number) for m, number in ((dx, of_b_ih), (dy, of_b_hh))])

@@ -143,7 +143,7 @@ class Task(Kernel):
         with self.f.loop(first, end, 2) as p:
             yield p, self.f.smaller(p + 1, end - 1)
 
-    def lines(self, array: Value, pitch: int, rows: Values) -> Values:
+    def lines(self, array: Value, pitch: Value | int, rows: Values) -> Values:
         return [self.f.at(array, row * pitch, self.type) for row in rows]
 
     def load_both(self, pointers: Values, at: Any, mask: Value | None = None) -> Value:
