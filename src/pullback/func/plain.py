@@ -95,8 +95,9 @@ def _results(op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequen
         pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.pulls
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    if op.name in ("sum_all", "expand", "t"):
-        return [f(g, dict(zip(op.saved_names, values)), size) for f in rows.RULES[op.name]]
+    rule = rows.RULES.get(op.name)
+    if rule is not None:
+        return [rule(g, values[op.saved_names.index("input_shape")], size)]
     if op.name not in rows.ALONG:
         return None
     told = rows.told(node, values, size, [b for _, b in saved])
