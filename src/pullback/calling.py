@@ -244,7 +244,7 @@ def general_call(op: Op) -> Callable:
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if alone and args[0].__class__ is ndarray:
+        if args[0].__class__ is ndarray and (alone or all([args[i].__class__ is ndarray or args[i] is None and i in optional for i in tensors])):
             return asarray(impl(*args)) if named is None else impl(*args)
         if modes.special or out is not None:
             return slow(op, args, out)
@@ -484,7 +484,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     one = results.__class__ is not list
     first = results if one else results[0]
     d = first._array.dtype
-    lifted = modes.special and (any(map(lift.is_lifted, args)) or lift.is_lifted(values))
+    lifted = modes.special and (lift.any_lifted(args) or lift.any_lifted(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
     mask, bit = 0, 1

@@ -17,7 +17,7 @@ from .builder import Value, module
 from .kernel import TYPES, UNROLL, Kernel
 
 SHARE = 1 << 16  # elements of the result that are worth a thread's while
-PAST = 1 << 19  # bytes of a result that goes past the caches
+PAST = 1 << 23  # bytes of a result that goes past the caches
 
 
 @lru_cache(None)

@@ -50,11 +50,12 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if input.dtype in HALVES:
         wide = (None if x is None else x.astype(FLOAT32) for x in (input, weight, bias))
         return _linear.op.impl(*wide).astype(input.dtype)
+    at_once = bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
     try:
-        out = np.asarray(product(input, weight.T))
+        out = np.asarray(product(input, weight.T, bias if at_once else None))
     except ValueError:
         raise shapes_differ(input, weight.T) from None
-    return out if bias is None else np.add(out, expand(bias, out.shape), out=out)
+    return out if bias is None or at_once else np.add(out, expand(bias, out.shape), out=out)
 
 
 def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
