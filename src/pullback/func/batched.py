@@ -147,6 +147,10 @@ class Batch(Level):
     def _lifted(self, out: Any, outer: bool) -> Batched:
         return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)
 
+    def track(self, x: Tensor) -> Tensor:
+        """Nothing becomes of a batch's tensors at its end."""
+        return x
+
     def _plain(self, values: Sequence[Any]) -> list[Any] | None:
         """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the usual case."""
         d, ndim = None, 0
