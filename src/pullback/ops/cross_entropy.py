@@ -20,7 +20,6 @@ from ..lift import bottom, is_lifted, topmost
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
-from .activation import largest, log_softmax
 from .choosing import where
 from .index import index_array, sum_at, take_at
 from .layer import linear
@@ -28,6 +27,7 @@ from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
+from .softmax import largest, log_softmax
 from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]

@@ -19,7 +19,8 @@ from .activation import logsigmoid
 from .choosing import clamp_min, minimum, relu, where
 from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
-from .reduce import sum, vector_norm
+from .norm import vector_norm
+from .reduce import sum
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",
