@@ -44,6 +44,17 @@ def test_linear_maps(shape: tuple[int, ...], own_weights: bool, dtype: str) -> N
     compare(lambda x, w: F.linear(x, w).sum(), (x, w) if own_weights else (x,), () if own_weights else (w,), tolerance)
 
 
+@pytest.mark.parametrize(("a", "b"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)),
+                                      ((3,), (4, 3, 2)), ((2, 3), (4, 3, 2)), ((4, 1, 2, 3), (5, 3, 2)), ((1, 3), (3, 40))])  # fmt: skip
+def test_products(a: tuple[int, ...], b: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    f = lambda x, y: (x @ y).tanh().sum()  # noqa: E731
+    compare(f, (tensor(5, *a), tensor(5, *b)), ())
+    compare(f, (tensor(5, *a),), (tensor(*b),))
+    compare(lambda y, x: f(x, y), (tensor(5, *b),), (tensor(*a),))
+    monkeypatch.setattr(engine, "run", None)  # no step is left to the engine
+    pullback.vmap(grad(f, (0, 1)))(tensor(5, *a), tensor(5, *b))
+
+
 def test_a_bias_of_one_number_for_each_example() -> None:
     x, w, b = tensor(3, 3, 4), tensor(2, 4), tensor(3)
     together = pullback.vmap(F.linear, in_dims=(0, None, 0))(x, w, b)

@@ -146,6 +146,34 @@ def outer(x: np.ndarray, y: np.ndarray) -> Any:
     return x[:, :, None] * y[:, None, :] if out is None else out
 
 
+@pulls("matmul")
+def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
+    """Vectors are matrices of one row or of one column."""
+
+    def ndim(name: str) -> int:
+        (v, batched), shape = saved[name], saved[name + "_shape"][0]
+        return len(shape) if v is None else v.ndim - batched
+
+    n, m, g = ndim("input"), ndim("other"), everywhere(gs[0], size)
+    g = g[..., None] if m == 1 else g
+    g = g[..., None, :] if n == 1 else g
+
+    def matrix(name: str, axis: int) -> Any:
+        v, batched = saved[name]
+        v = np.expand_dims(v, axis) if ndim(name) == 1 else v
+        return v.reshape((size,) + (1,) * (g.ndim - v.ndim) + v.shape[1:]) if batched else v
+
+    results: list[Any] = [None, None]
+    if edges[0] is not None:
+        r = product(g, matrix("other", -1).mT)
+        results[0] = r[..., 0, :] if n == 1 else r
+    if edges[1] is not None:
+        x = matrix("input", -2)
+        r = outer(x[:, 0], g[:, 0]) if x.ndim == g.ndim == 3 and x.shape[1] == 1 else np.matmul(x.mT, g)
+        results[1] = r[..., 0] if m == 1 else r
+    return results
+
+
 # --- losses of classes ------------------------------------------------------------------------------------------
 
 
