@@ -18,7 +18,7 @@ from ..ops.convert import cast
 from ..ops.reduce import sum_to
 from ..ops.view import expand, reshape
 from ..tensor import Tensor
-from . import engine, graph, modes
+from . import engine, errors, graph, modes
 from .entry import shares
 from .graph import FREED, Node
 
@@ -80,14 +80,18 @@ def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] |
     Args:
         nodes: producers first.
         ends: the ids of nodes and leaves.
+
+    Raises:
+        RuntimeError: for a saved value that was overwritten.
     """
     found, useful = [], set(ends)
-    latest = max(storage.last_write, storage.last_reshape)
     for node in nodes:
         edges = [e if e is not None and id(e if e._seq >= 0 else e.node) in useful else None for e in node._edges]
         if any([e is not None for e in edges]):
-            if node._hooks is not None or node._packs or node._saved is FREED or node._seq < latest:  # perhaps overwritten
+            if node._hooks is not None or node._packs or node._saved is FREED or node._seq < storage.last_reshape:
                 return None
+            if node._seq < storage.last_write:
+                errors.check_saved(node)
             if node._op is None and not (isinstance(node, lift.Crossing) and node.back is lift.straight):
                 return None
             useful.add(id(node))
