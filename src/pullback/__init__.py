@@ -78,6 +78,7 @@ from .ops.mask import *
 from .ops.join import *
 from .ops.pad import *
 from .ops.reduce import *
+from .ops.norm import *
 from .ops.extreme import *
 from .ops.statistics import *
 from .ops.order import *
@@ -89,6 +90,7 @@ from .ops.eigenpairs import *
 from .ops.contract import *
 from .ops.distance import *
 from .ops.activation import *
+from .ops.softmax import *
 from .ops.normalize import *
 from .ops.loss import *
 from .ops.margin import *

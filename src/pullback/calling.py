@@ -652,7 +652,7 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     one = results.__class__ is not list
     first = results if one else results[0]
     d = first._array.dtype
-    lifted = modes.special and (any(map(lift.is_lifted, args)) or lift.is_lifted(values))
+    lifted = modes.special and (lift.any_lifted(args) or lift.any_lifted(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
     mask, bit = 0, 1

@@ -303,14 +303,29 @@ def derived(function: Callable, *arrays: Any) -> Any:
 
 def concerned(values: Sequence[Any]) -> bool:
     """Whether a level has to compute: some value is lifted, or a trace records this thread."""
-    return modes._local.trace is not None or any(map(is_lifted, values))
+    return modes._local.trace is not None or any_lifted(values)
+
+
+def any_lifted(values: Sequence[Any]) -> bool:
+    """Whether any of these values is lifted, or one in a list among them."""
+    for v in values:
+        if isinstance(v, Lifted) or v.__class__ in (tuple, list) and any_lifted(v):
+            return True
+    return False
 
 
 def compute(op: Any, values: Sequence[Any]) -> Any:
     """An operation on values that concern a level: a value, or a list of them."""
-    lifted = [w for v in values for w in (v if isinstance(v, (tuple, list)) else (v,)) if isinstance(w, Lifted)]
-    level = topmost(lifted) or modes._local.trace
-    return level.compute(op, values, any([w.outer and w.level is level for w in lifted]))
+    level, outer = None, False
+    for v in values:
+        for w in v if v.__class__ in (tuple, list) else (v,):
+            if isinstance(w, Lifted):
+                if level is not w.level:
+                    if level is not None and w.level.start < level.start:
+                        continue
+                    level, outer = w.level, False
+                outer = outer or w.outer
+    return (level or modes._local.trace).compute(op, values, outer)
 
 
 def unmarked(value: Any, levels: set[Level]) -> Any:

@@ -33,7 +33,7 @@ from .ops.matrix_norm import linalg_matrix_norm as matrix_norm
 from .ops.matrix_norm import linalg_norm as norm
 from .ops.matrix_norm import linalg_vander as vander
 from .ops.matrix_norm import linalg_vecdot as vecdot
-from .ops.reduce import vector_norm as vector_norm
+from .ops.norm import vector_norm as vector_norm
 from .ops.solve import linalg_inv as inv
 from .ops.solve import linalg_inv_ex as inv_ex
 from .ops.solve import linalg_solve as solve

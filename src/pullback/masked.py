@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, ops
 from .dtypes import FLOATING, as_dtype
-from .ops import activation, extreme, pointwise, reduce, scan, statistics
+from .ops import extreme, pointwise, reduce, scan, statistics
 from .ops.choosing import maximum, where
 from .ops.complex import conj
 from .ops.pointwise import sqrt
@@ -177,7 +177,7 @@ def norm(input: Tensor, ord: float | None = 2.0, dim: Any = None, *, keepdim: bo
     tensor(3.)
     """
     ord = 2.0 if ord is None else ord
-    return reduce.vector_norm(_chosen(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype)
+    return ops.norm.vector_norm(_chosen(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype)
 
 
 def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -257,7 +257,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     >>> torch.masked.softmax(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return activation.softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -267,7 +267,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | No
     >>> torch.masked.log_softmax(torch.tensor([1.0, 2.0]), 0, mask=torch.tensor([True, False]))
     tensor([0., -inf])
     """
-    return activation.log_softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.log_softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -277,7 +277,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     >>> torch.masked.softmin(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return activation.softmax(-_chosen(input, mask, _bound(input, 1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.softmax(-_chosen(input, mask, _bound(input, 1)), dim, dtype=dtype or input.dtype)
 
 
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None) -> Tensor:

@@ -8,9 +8,9 @@ tensor([0.5000, 0.8808])
 from .ops import bessel as _bessel
 from .ops import polynomials as _polynomials
 from .ops import special as _special
-from .ops.activation import log_softmax as log_softmax
-from .ops.activation import softmax as softmax
 from .ops.reduce import logsumexp as logsumexp
+from .ops.softmax import log_softmax as log_softmax
+from .ops.softmax import softmax as softmax
 from .spellings import accept as _accept_numpys_names
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]

@@ -94,23 +94,3 @@ def test_all_finite():
     bad[1234] = np.nan
     assert not all_finite([*good, bad])
     assert not all_finite([*good, np.array([1.0, -np.inf])])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 7, 16, 17, 33, 1000, 4099])
-def test_kernels(n, dtype):
-    if not kernels.start():
-        pytest.skip("there are no kernels here")
-    from pullback.kernels.statistics import describe, squares
-
-    rng = np.random.default_rng(n)
-    a, b = (np.where(rng.random(n) < 0.3, 0, rng.standard_normal(n)).astype(dtype) for _ in range(2))
-    x = a.astype(np.float64)
-    np.testing.assert_allclose(describe(a), [x.sum(), (x * x).sum(), x.min(), x.max(), (x == 0).sum()], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(squares(a, b), [((a - b).astype(np.float64) ** 2).sum(), (b.astype(np.float64) ** 2).sum()], rtol=1e-12)
-    assert squares(a[::2], b[::2]) is None or n == 1
-    a[n // 2] = np.nan
-    assert math.isnan(describe(a)[1])
-    with_gaps = rng.standard_normal((5, n + 1)).astype(dtype)[:, :n]
-    assert n == 1 or describe(with_gaps) is None
-    assert describe(np.zeros(0, dtype)) is None and describe(np.ones(3, np.int64)) is None

@@ -11,6 +11,7 @@ import pytest
 import pullback
 from pullback.autograd import engine
 from pullback.func import back, grad, jvp, plain, vjp
+from pullback.func.batched import Batch
 from pullback.nn import functional as F
 
 RNG = np.random.default_rng(0)
@@ -41,6 +42,48 @@ def test_linear_maps(shape: tuple[int, ...], own_weights: bool, dtype: str) -> N
     tolerance = 1e-4 if dtype == "f4" else 1e-9
     compare(f, (x, w, b) if own_weights else (x,), () if own_weights else (w, b), tolerance)
     compare(lambda x, w: F.linear(x, w).sum(), (x, w) if own_weights else (x,), () if own_weights else (w,), tolerance)
+
+
+@pytest.mark.parametrize(("a", "b"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)),
+                                      ((3,), (4, 3, 2)), ((2, 3), (4, 3, 2)), ((4, 1, 2, 3), (5, 3, 2)), ((1, 3), (3, 40))])  # fmt: skip
+def test_products(a: tuple[int, ...], b: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    f = lambda x, y: (x @ y).tanh().sum()  # noqa: E731
+    compare(f, (tensor(5, *a), tensor(5, *b)), ())
+    compare(f, (tensor(5, *a),), (tensor(*b),))
+    compare(lambda y, x: f(x, y), (tensor(5, *b),), (tensor(*a),))
+    monkeypatch.setattr(engine, "run", None)  # no step is left to the engine
+    pullback.vmap(grad(f, (0, 1)))(tensor(5, *a), tensor(5, *b))
+
+
+def test_a_bias_of_one_number_for_each_example() -> None:
+    x, w, b = tensor(3, 3, 4), tensor(2, 4), tensor(3)
+    together = pullback.vmap(F.linear, in_dims=(0, None, 0))(x, w, b)
+    np.testing.assert_allclose(together, F.linear(x, w) + b.reshape(3, 1, 1))
+
+
+def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one batch is all there is; where two are, the same rules run on tensors."""
+    seen: list[tuple[str, bool]] = []
+    by_rule = Batch._by_rule
+
+    def watched(level: Any, rule: Any, op: Any, batched: Any, args: Any) -> Any:
+        seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.listed else args))))
+        return by_rule(level, rule, op, batched, args)
+
+    def f(x: Any) -> Any:
+        y = pullback.cat([x.T, x.mT.softmax(0)], 1)[1:, [0, 2]].unsqueeze(0)
+        return F.cross_entropy((y @ x[:2, :3] + x.amax(1).sum()).squeeze(0).cumsum(1), pullback.tensor([1, 0, 2]))
+
+    monkeypatch.setattr(Batch, "_by_rule", watched)
+    x = tensor(2, 5, 4, 4)
+    together = pullback.vmap(f)(x[0])
+    names = {name for name, _ in seen}
+    assert not any(is_tensor for _, is_tensor in seen) and {"cat", "index", "matmul", "softmax", "cross_entropy"} <= names
+    seen.clear()
+    twice = pullback.vmap(pullback.vmap(f))(x)
+    assert any(is_tensor for _, is_tensor in seen)
+    np.testing.assert_allclose(together, [f(a) for a in x[0]])
+    np.testing.assert_allclose(twice[0], together)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

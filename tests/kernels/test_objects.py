@@ -195,6 +195,7 @@ def held(make: Callable[[], Any], *watched: Any) -> list[int]:
     counts = [list(map(sys.getrefcount, watched))]
     for _ in range(100):
         make()
+    gc.collect()
     counts.append(list(map(sys.getrefcount, watched)))
     return [after - before for before, after in zip(*counts)]
 

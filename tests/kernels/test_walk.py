@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,8 @@ from pullback.tensor import Tensor
 pytest.importorskip("llvmlite")
 
 from pullback.kernels import walk as machine  # noqa: E402
+
+from .test_objects import held  # noqa: E402
 
 WALK, KEEP = machine.walk(engine, Tensor), machine.keep(Tensor)
 calls: list[Any] = []
@@ -104,9 +105,18 @@ def layers(x: Any, y: Any) -> Any:
 PROGRAMS = [chain, branches, broadcast, outputs, one_unused, doubles, complex_numbers, large, seeded, same_again, hooked, layers]
 
 
-def gradients(program: Callable, walk: Callable | None, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
+def go_by(walk: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "walk", walk)
     monkeypatch.setattr(engine, "keep_usual", None if walk is None else KEEP)
+
+
+@pytest.fixture
+def by_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_by(WALK, monkeypatch)
+
+
+def gradients(program: Callable, walk: Callable | None, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
+    go_by(walk, monkeypatch)
     rng = np.random.default_rng(0)
     x, y = (torch.tensor(rng.normal(size=(3, 4)), dtype=torch.float32, requires_grad=True) for _ in range(2))
     roots = program(x, y)
@@ -124,7 +134,8 @@ def test_gradients_are_those_of_python(program: Callable, options: dict[str, boo
     assert ours == gradients(program, None, monkeypatch, **options)
 
 
-def test_the_running_node_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("by_machine")
+def test_the_running_node_is_known() -> None:
     """By its name and number, and hooks that its rule puts on it are called."""
 
     class Asks(torch.autograd.Function):
@@ -139,8 +150,6 @@ def test_the_running_node_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
             node.register_hook(lambda results, gradients: (results[0] * 10,))
             return g
 
-    monkeypatch.setattr(engine, "walk", WALK)
-    monkeypatch.setattr(engine, "keep_usual", KEEP)
     met: list[Any] = []
     x = torch.ones(3, requires_grad=True)
     y = Asks.apply(x.exp())
@@ -149,9 +158,8 @@ def test_the_running_node_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.allclose(x.grad, 20 * np.e)
 
 
-def test_gradients_own_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "walk", WALK)
-    monkeypatch.setattr(engine, "keep_usual", KEEP)
+@pytest.mark.usefixtures("by_machine")
+def test_gradients_own_their_memory() -> None:
     x, y, seed = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
     (x + y).backward(seed)
     x.grad.add_(1)
@@ -171,9 +179,8 @@ def failing(x: Any, y: Any) -> Any:
     return (Fails.apply(x * y) * 2).sum()
 
 
-def test_errors_name_the_line_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "walk", WALK)
-    monkeypatch.setattr(engine, "keep_usual", KEEP)
+@pytest.mark.usefixtures("by_machine")
+def test_errors_name_the_line_and_change_nothing() -> None:
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(KeyError, match="no gradient today"):
         failing(x, x.exp()).backward()
@@ -190,10 +197,9 @@ def test_errors_name_the_line_and_change_nothing(monkeypatch: pytest.MonkeyPatch
     assert np.allclose(x.grad.numpy(), 2 * np.e)
 
 
+@pytest.mark.usefixtures("by_machine")
 @pytest.mark.parametrize("program", [*PROGRAMS, failing])
 def test_references_are_given_back(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "walk", WALK)
-    monkeypatch.setattr(engine, "keep_usual", KEEP)
     monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
     watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)
@@ -208,10 +214,6 @@ def test_references_are_given_back(program: Callable, monkeypatch: pytest.Monkey
 
     once()
     gc.collect()
-    before = [*map(sys.getrefcount, watched)], len(gc.get_objects())
-    for _ in range(20):
-        once()
-    gc.collect()
-    after = [*map(sys.getrefcount, watched)], len(gc.get_objects())
-    assert after[0] == before[0]
-    assert after[1] - before[1] < 20
+    before = len(gc.get_objects())
+    assert held(once, *watched) == [0] * len(watched)
+    assert len(gc.get_objects()) - before < 20

@@ -14,7 +14,7 @@ import pytest
 import pullback as torch
 from pullback.nn import functional as F
 from pullback.ops import attention, contract, fourier
-from pullback.ops.activation import largest
+from pullback.ops.softmax import largest
 
 INF, NAN = float("inf"), float("nan")
 rng = np.random.default_rng(0)

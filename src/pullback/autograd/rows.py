@@ -16,9 +16,9 @@ import numpy as np
 from .. import kernels, lift, storage
 from ..ops.convert import cast
 from ..ops.reduce import sum_to
-from ..ops.view import expand, reshape, unsqueeze
+from ..ops.view import expand, reshape
 from ..tensor import Tensor
-from . import engine, errors, gradients, graph, modes, route
+from . import callbacks, errors, gradients, graph, modes, route
 from .entry import shares
 from .graph import FREED, Node
 
@@ -36,49 +36,90 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
     Returns:
         For each edge ``(rows, *shape)``, or None if nothing arrives there. Arrays, or tensors if ``create``.
     """
-    if modes.special or modes.anomaly or modes.zeros_win or engine.observers or graph.hooked_leaves:
+    if modes.special or unusual() or any([e._seq < 0 for e in (*wanted, *[e for e, _ in roots])]):
         return None
-    keys = [engine.capture_key(e) for e in wanted]
-    ends = set(keys)
-    grads: dict[tuple[int, int], Any] = {}
-    rows = 0
-    for e, g in roots:
-        if engine.as_array(g).__class__ is not np.ndarray:
-            return None
-        _add(grads, engine.capture_key(e), g)
-        rows = g.shape[0]
-    nodes = route.reachable([e for e, _ in roots])
-    useful = _leading_to(ends, nodes)
-    for node in reversed(nodes):
-        key = (-node._seq, -1)
-        if key not in useful:
-            continue
-        if node._shape.__class__ is list or node._hooks is not None or node._packs or node._dtype.kind != "f":
-            return None
-        edges = [e if e is not None and engine.capture_key(e) in useful else None for e in node._edges]
-        if key not in grads or all([e is None for e in edges]):
-            continue
-        if node._seq < storage.last_reshape:  # some leaf was given other memory since
-            return None
-        if node._saved is FREED:
-            raise errors.second_time(node)
-        if node._seq < storage.last_write:
-            errors.check_saved(node)
-        g = grads[key] if key in ends else grads.pop(key)
+    if not all([gradients.as_array(g).__class__ is np.ndarray for _, g in roots]):
+        return None
+    rows = gradients.as_array(roots[0][1]).shape[0] if roots else 0
+    grads: dict[int, Any] = {}
+
+    def of_node(node: Node, g: Any, edges: Sequence[Any]) -> Sequence[Any] | None:
         try:
             results = _of_node(node, g, edges, rows, create)
         except Exception:  # an error of the program's own comes up on the general way, too
-            results = None
-        if results is None:
             return None
-        for e, r in zip(edges, results):
-            if e is not None and r is not None:
-                r = fitted(r, e, rows, create)
-                if r is NOT_HERE:
-                    return None
-                _add(grads, engine.capture_key(e), r)
-    found = [grads.get(key) for key in keys]
+        fits = [r if r is None or e is None else fitted(r, e, rows, create) for e, r in zip(edges, results or ())]
+        return None if results is None or any([r is NOT_HERE for r in fits]) else fits
+
+    def add(e: Any, r: Any) -> None:
+        grads[id(e)] = grads[id(e)] + r if id(e) in grads else r
+
+    ends = set(map(id, wanted))
+    nodes = way(route.reachable([e for e, _ in roots]), ends)
+    if nodes is None:
+        return None
+    for e, g in roots:
+        add(e, g)
+    if not walked(nodes, grads, ends, of_node, add):
+        return None
+    found = [grads.get(id(e)) for e in wanted]
     return found if create else _apart(found, [g for _, g in roots])
+
+
+# --- the way through a graph of which all is known beforehand ----------------------------------------------------
+
+
+def unusual() -> bool:
+    """Whether somebody listens or something else is about that only the engine knows."""
+    return bool(modes._local.trace is not None or modes.anomaly or modes.zeros_win or callbacks.observers or graph.hooked_leaves)
+
+
+def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] | None:
+    """The nodes on the way to the ends, each with its edges along which gradients flow; None if one of them is unusual.
+
+    Args:
+        nodes: producers first.
+        ends: the ids of nodes and leaves.
+
+    Raises:
+        RuntimeError: for a saved value that was overwritten.
+    """
+    found, useful = [], set(ends)
+    for node in nodes:
+        edges = [e if e is not None and id(e if e._seq >= 0 else e.node) in useful else None for e in node._edges]
+        if any([e is not None for e in edges]):
+            if node._hooks is not None or node._packs or node._saved is FREED or node._seq < storage.last_reshape:
+                return None
+            if node._seq < storage.last_write:
+                errors.check_saved(node)
+            if node._op is None and not (isinstance(node, lift.Crossing) and node.back is lift.straight):
+                return None
+            useful.add(id(node))
+            found.append((node, edges))
+    return found
+
+
+def walked(nodes: Sequence[tuple[Node, list[Any]]], grads: dict[int, Any], ends: set[int], of_node: Callable[..., Any],
+           add: Callable[[Any, Any], None]) -> bool:  # fmt: skip
+    """Let gradients flow; whether all went well.
+
+    Args:
+        nodes: the way.
+        grads: what has arrived so far, by the id of a node or leaf.
+        ends: those that keep theirs.
+        of_node: gives the gradients for a node's edges, from ``(node, g, edges)``; None if it cannot.
+        add: adds one to what has arrived.
+    """
+    for node, edges in reversed(nodes):
+        g = grads.get(id(node)) if id(node) in ends else grads.pop(id(node), None)
+        if g is not None:
+            results = of_node(node, g, edges)
+            if results is None:
+                return False
+            for e, r in zip(edges, results):
+                if e is not None and r is not None:
+                    add(e, r)
+    return True
 
 
 def _apart(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
@@ -92,27 +133,17 @@ def _apart(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
     return results
 
 
-def _add(grads: dict[tuple[int, int], Any], key: tuple[int, int], r: Any) -> None:
-    grads[key] = grads[key] + r if key in grads else r
-
-
-def _leading_to(ends: set[tuple[int, int]], nodes: Sequence[Node]) -> set[tuple[int, int]]:
-    """The edges along which gradients have to flow."""
-    useful = set(ends)
-    for node in nodes:
-        for e in node._edges:
-            if e is not None and engine.capture_key(e) in useful:
-                useful.add((-node._seq, -1))
-                break
-    return useful
+# --- what nodes make of gradients -------------------------------------------------------------------------------
 
 
 def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) -> Sequence[Any] | None:
     """What a node's rules make of a gradient with rows; None if they do not say."""
     op = node._op
+    if node._shape.__class__ is list or node._dtype.kind != "f":
+        return None
     if op is None:
-        return node.back(g) if isinstance(node, lift.Crossing) and node.back is lift.straight else None
-    saved = engine.with_history(node) if create else node._saved
+        return node.back(g)
+    saved = gradients.with_history(node) if create else node._saved
     if op.kind == "elementwise" or op.name in kernels.ALSO_POINTWISE:
         pulls = node._pulls
         if pulls is None:
@@ -122,16 +153,18 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    rules = RULES.get(op.name)
-    if rules is not None:
-        return [None if e is None else f(g, dict(zip(op.saved_names, saved)), rows) for e, f in zip(edges, rules)]
+    if op.name in OWN:
+        return [None if e is None else f(g, saved) for e, f in zip(edges, op.pulls)]
+    rule = RULES.get(op.name)
+    if rule is not None:
+        return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
     heard = told(node, saved, rows) if op.name in ALONG else None
     return None if heard is None else node._pull(g, heard, edges)
 
 
 def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
     """A rule's result in the shape and type that the edge wants: summed, in each row, over what broadcasting stretched."""
-    a = engine.as_array(r)
+    a = gradients.as_array(r)
     if e._seq < 0 or a.__class__ is not np.ndarray or create is (r is a):
         return NOT_HERE
     shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e._array.shape, e._array.dtype)
@@ -187,48 +220,12 @@ def told(node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = 
     return tuple(heard)
 
 
-# --- rules of another form for rows, from (g, what was saved by name, rows) --------------------------------------
+# Operations whose rules serve rows as they are.
+OWN = frozenset(("matmul", "linear"))
 
-
-def _of_sum(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    shape = saved["input_shape"]
-    return expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape))
-
-
-def _of_input(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    other, n = saved["other"], len(saved["input_shape"])
-    if len(other.shape) == 1:
-        return unsqueeze(g, -1) * other
-    return g @ other.mT if n > 1 or len(other.shape) == 2 else (other @ unsqueeze(g, -1))[..., 0]
-
-
-def _of_other(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    input, m = saved["input"], len(saved["other_shape"])
-    if len(input.shape) == 1:
-        return unsqueeze(g, -1) * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
-    return input.mT @ g if m > 1 else (input.mT @ unsqueeze(g, -1))[..., 0]
-
-
-def _of_layers_input(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    weight = saved["weight"]
-    return g @ weight if len(weight.shape) == 2 else unsqueeze(g, -1) * weight
-
-
-def _of_weight(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    input = saved["input"]
-    if len(saved["weight_shape"]) == 1 or len(input.shape) == 1:
-        return unsqueeze(g, -1) * input
-    return g.mT @ input
-
-
-def _as_it_is(g: Any, saved: dict[str, Any], rows: int) -> Any:
-    return g
-
-
-RULES: dict[str, tuple[Callable[[Any, dict[str, Any], int], Any], ...]] = {
-    "sum_all": (_of_sum,),
-    "expand": (_as_it_is,),  # and summed, as whatever broadcasting stretched
-    "t": (lambda g, saved, rows: g.mT if len(g.shape) == 3 else g,),
-    "matmul": (_of_input, _of_other),
-    "linear": (_of_layers_input, _of_weight, _as_it_is),
+# Rules of another form for rows, of (g, input_shape, rows).
+RULES: dict[str, Callable[[Any, Any, int], Any]] = {
+    "sum_all": lambda g, shape, rows: expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape)),
+    "expand": lambda g, shape, rows: g,  # and summed, as whatever broadcasting stretched
+    "t": lambda g, shape, rows: g.mT if len(shape) == 2 else g,
 }

@@ -13,9 +13,9 @@ from typing import Any
 from ..autograd.modes import enable_grad
 from ..complaint import noted
 from ..dtypes import finfo, get_default_dtype
-from ..ops.activation import softmax
 from ..ops.create import arange, tensor
 from ..ops.random import randn
+from ..ops.softmax import softmax
 from ..ops.view import broadcast_tensors
 from ..overrides import is_tensor_like
 from ..shape import Size

@@ -6,8 +6,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..autograd.modes import no_grad
-from ..ops.activation import log_softmax
 from ..ops.reduce import logsumexp
+from ..ops.softmax import log_softmax
 from ..shape import Size
 from ..tensor import Tensor
 from . import constraints

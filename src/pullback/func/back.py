@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import lift, storage
-from ..autograd import engine, errors, graph, modes
+from .. import lift
+from ..autograd import errors, modes, rows
+from ..autograd.gradients import fitted, materialized, plus
 from ..autograd.graph import FREED, Node
 from . import plain
 
@@ -34,49 +35,40 @@ def gradients(level: Any, nodes: Sequence[Node], roots: Sequence[tuple[Any, Any]
     Returns:
         For each node an array, which all examples share, or a value of the level; None if nothing arrives there.
     """
-    if modes.anomaly or modes.zeros_win or engine.observers or graph.hooked_leaves or modes._local.trace is not None or not level.size:
+    if rows.unusual() or not level.size:
         return None
     if any([e._seq <= level.start or e._hooks is not None for e in wanted]) or any([lift.holds_lifted(g) and g.outer for _, g in roots]):
         return None
-    way = _leading_to(wanted, nodes)
+    ends = set(map(id, wanted))
+    way = rows.way(sorted(nodes, key=number), ends)
     if way is None:
         return None
     grads: dict[int, Any] = {}
-    for e, g in roots:
-        _add(level, grads, e, g)
-    for node, edges in reversed(way):
-        g = grads.pop(id(node), None)
-        if g is None:
-            continue
+
+    def of_node(node: Node, g: Any, edges: Sequence[Any]) -> Sequence[Any]:
         if node._shape.__class__ is list:
-            g = engine.materialized(g, node, False)
-        saved = node._saved
+            g = materialized(g, node, False)
         try:
-            results = _of_node(level, node, g, saved, edges)
+            results = _of_node(level, node, g, node._saved, edges)
         except Exception as error:
             errors.note_where(error, node)
             raise
-        if not retain and node._keeps and saved:
+        if not retain and node._keeps and node._saved:
             node._saved = FREED
-        for e, r in zip(edges, results):
-            if e is not None and r is not None:
-                _add(level, grads, e, r)
+        return results
+
+    def add(e: Any, r: Any) -> None:
+        """Add a gradient to what has arrived for a node, or for one of its outputs."""
+        if e._seq < 0:
+            slots = grads.setdefault(id(e.node), [None] * len(e.node._shape))
+            slots[e.index] = r if slots[e.index] is None else _sum(level, slots[e.index], r)
+        else:
+            grads[id(e)] = _sum(level, grads[id(e)], r) if id(e) in grads else r
+
+    for e, g in roots:
+        add(e, g)
+    rows.walked(way, grads, ends, of_node, add)
     return [grads.get(id(e)) for e in wanted]
-
-
-def _leading_to(ends: Sequence[Node], nodes: Sequence[Node]) -> list[tuple[Node, list[Any]]] | None:
-    """The nodes on the way, producers first, each with its edges along which gradients flow; None if one of them is unusual."""
-    way, useful = [], set(map(id, ends))
-    latest = max(storage.last_write, storage.last_reshape)
-    for node in sorted(nodes, key=number):
-        if id(node) not in useful:
-            edges = [e if e is not None and id(e if e._seq >= 0 else e.node) in useful else None for e in node._edges]
-            if any(edges):
-                if node._op is None or node._hooks is not None or node._packs or node._saved is FREED or node._seq < latest:
-                    return None
-                useful.add(id(node))
-                way.append((node, edges))
-    return way
 
 
 def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
@@ -90,20 +82,11 @@ def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequ
             return results
         with modes.no_grad():
             results = (lift.lifting(pull) if lift.holds_lifted(g) else pull)(node, g, saved, edges)
-    return [None if e is None or r is None else engine.fitted(r, e, False, node) for e, r in zip(edges, results)]
-
-
-def _add(level: Any, grads: dict[int, Any], e: Any, r: Any) -> None:
-    """Add a gradient to what has arrived for a node, or for one of its outputs."""
-    if e._seq < 0:
-        slots = grads.setdefault(id(e.node), [None] * len(e.node._shape))
-        slots[e.index] = r if slots[e.index] is None else _sum(level, slots[e.index], r)
-    else:
-        grads[id(e)] = _sum(level, grads[id(e)], r) if id(e) in grads else r
+    return [None if e is None or r is None else fitted(r, e, False, node) for e, r in zip(edges, results)]
 
 
 def _sum(level: Any, a: Any, b: Any) -> Any:
     if isinstance(a, lift.Lifted) and isinstance(b, lift.Lifted) and a.level is b.level is level:
         if a.value.__class__ is b.value.__class__ is np.ndarray:
             return level.lifted(a.value + b.value, a.outer or b.outer)
-    return engine.plus(a, b)
+    return plus(a, b)

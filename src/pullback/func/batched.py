@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, storage
+from .. import dtypes, lift, storage
 from ..autograd import gradients, modes
 from ..complaint import explained
 from ..lift import Level, Lifted, batches_in, crossing, entered, held, overwritten, shown
@@ -103,38 +103,53 @@ class Batch(Level):
                     return Batched(self, np.asarray(op.impl(*arrays)), outer)
                 except ValueError as error:
                     raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
-        out = plain.computed(self, op, values)
-        if out is not None:
-            return Batched(self, out, outer) if out.__class__ is np.ndarray else [Batched(self, o, outer) for o in out]
         refused = batching.REFUSED.get(op.name)
         if refused is not None:
             raise RuntimeError(refused)
         args: list[Any] = []
         batched: list[Any] = []
-        for i, v in enumerate(values):
+        for v in values:
             if v.__class__ is list:  # of tensors; or an option that has index arrays in it, which stay arrays
-                inside = self._physical if i == 0 and op.listed else self._inside
-                args.append([inside(w) for w in v])
+                args.append([self._inside(w) for w in v])
                 batched.append([self._holds(w) for w in v])
             else:
-                args.append(self._physical(v))
-                batched.append(self._holds(v))
-        with modes.no_grad():
-            if op.kind == "elementwise":
-                out = self._elementwise(op, values, args, batched)
-            else:
-                rule = batching.RULES.get(op.name)
-                try:
-                    out = NotImplemented if rule is None else rule(op, self.size, batched, *args)
-                except batching.Refused as refusal:
-                    raise RuntimeError(str(refusal)) from None
-                except Exception:  # each example alone gives the result, or an error of an example's own shapes
-                    out = NotImplemented
+                holds = v.__class__ is Batched and v.level is self
+                args.append(v.value if holds else v)
+                batched.append(holds)
+        out = NotImplemented
+        rule = None if op.kind == "elementwise" else batching.RULES.get(op.name)
+        if rule is not None and not modes._local.layers and not lift.concerned(args):  # all are arrays: the usual case
+            out = self._by_rule(rule, op, batched, args)
+            if out.__class__ is np.ndarray:
+                return Batched(self, out, outer)
+        if out is NotImplemented:
+            args = [[held(w) for w in a] if a.__class__ is list and i == 0 and op.listed else held(a) if isinstance(a, (np.ndarray, Lifted)) else a
+                    for i, a in enumerate(args)]  # fmt: skip
+            with modes.no_grad():
+                if op.kind == "elementwise":
+                    out = self._elementwise(op, values, args, batched)
+                elif rule is not None:
+                    out = self._by_rule(rule, op, batched, args)
                 if out is NotImplemented:
                     out = self._one_by_one(op, batched, args)
-        if isinstance(out, Tensor):
-            return Batched(self, out._array, outer)
-        return [Batched(self, o._array, outer) for o in out]
+        if out.__class__ in (tuple, list) or isinstance(out, tuple):
+            return [self._lifted(o, outer) for o in out]
+        return self._lifted(out, outer)
+
+    def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
+        try:
+            return rule(op, self.size, batched, *args)
+        except batching.Refused as refusal:
+            raise RuntimeError(str(refusal)) from None
+        except Exception:  # each example alone gives the result, or an error of an example's own shapes
+            return NotImplemented
+
+    def _lifted(self, out: Any, outer: bool) -> Batched:
+        return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)
+
+    def track(self, x: Tensor) -> Tensor:
+        """Nothing becomes of a batch's tensors at its end."""
+        return x
 
     def _plain(self, values: Sequence[Any]) -> list[Any] | None:
         """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the usual case."""
@@ -162,9 +177,6 @@ class Batch(Level):
 
     def _holds(self, v: Any) -> bool:
         return isinstance(v, Batched) and v.level is self
-
-    def _physical(self, v: Any) -> Any:
-        return held(v.value) if self._holds(v) else held(v) if isinstance(v, (np.ndarray, Lifted)) else v
 
     def _inside(self, v: Any) -> Any:
         return v.value if self._holds(v) else v

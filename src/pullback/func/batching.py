@@ -1,7 +1,8 @@
 """What operations do with a batch: one rule an operation, ``rule(op, size, batched, *args)``.
 
-Arguments are those of the operation, tensors of a batch with the batch as their first dimension; ``batched`` says
-which they are. A rule returns tensors with the batch first, or ``NotImplemented`` where the operation shall run for
+Arguments are those of the operation, values of a batch with the batch as their first dimension; ``batched`` says
+which they are. Values are arrays where the batch is the only level about, else tensors: rules are written with what
+serves both. A rule returns values with the batch first, or ``NotImplemented`` where the operation shall run for
 each example. Elementwise operations need none: they broadcast.
 """
 
@@ -12,6 +13,8 @@ from math import prod as prod_of
 from typing import Any
 
 import numpy as np
+
+from .. import ops
 
 RULES: dict[str, Callable[..., Any]] = {}
 AT = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -38,8 +41,8 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
 
 
 def everywhere(x: Any, is_batched: bool, size: int) -> Any:
-    """The tensor with a batch dimension, repeated if it has none."""
-    return x if is_batched or x is None else x.unsqueeze(0).expand((size, *x.shape))
+    """The value with a batch dimension, repeated if it has none."""
+    return x if is_batched or x is None else ops.view.expand(x, (size, *x.shape))
 
 
 def shifted(dim: Any, ndim: int) -> Any:
@@ -101,16 +104,12 @@ def prod(op: Any, size: int, batched: list[Any], x: Any, dim: Any, keepdim: bool
 
 @rule("sum_all")
 def sum_all(op: Any, size: int, batched: list[Any], x: Any, dtype: Any) -> Any:
-    from ..ops.reduce import sum_dims
-
-    return sum_dims(x, tuple(range(1, len(x.shape))), False, dtype) if len(x.shape) > 1 else NotImplemented
+    return ops.reduce.sum_dims(x, tuple(range(1, len(x.shape))), False, dtype) if len(x.shape) > 1 else NotImplemented
 
 
 @rule("max_all", "min_all")
 def max_all(op: Any, size: int, batched: list[Any], x: Any) -> Any:
-    from ..ops.extreme import amax, amin
-
-    return (amax if op.name == "max_all" else amin)(x.reshape((size, -1)), 1)
+    return (ops.extreme.amax if op.name == "max_all" else ops.extreme.amin)(x.reshape((size, -1)), 1)
 
 
 # --- looks ------------------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ def unsqueeze(op: Any, size: int, batched: list[Any], x: Any, dim: int) -> Any:
 
 @rule("t")
 def t(op: Any, size: int, batched: list[Any], x: Any) -> Any:
-    return x.transpose(1, 2) if len(x.shape) == 3 else x
+    return x.mT if len(x.shape) == 3 else x
 
 
 @rule("permute")
@@ -172,16 +171,14 @@ def write_part(op: Any, size: int, batched: list[Any], x: Any, value: Any, part:
         return NotImplemented
     x = everywhere(x, batched[0], size)
     if batched[1]:  # the value broadcasts to the part's shape, behind the batch
-        extra = len(x.detach()[(slice(None), *part)].shape) - len(value.shape)
+        extra = len(x[(slice(None), *part)].shape) - len(value.shape)
         value = value.reshape((size,) + (1,) * max(extra, 0) + tuple(value.shape[1:]))
     return op.call(x, value, (slice(None), *part), name)
 
 
 @rule("as_strided")
 def as_strided(op: Any, size: int, batched: list[Any], x: Any, geometry: Any) -> Any:
-    from ..ops.join import stack
-
-    return stack([op.call(x[k].clone(), geometry) for k in range(size)])  # places in memory, of an example's own
+    return ops.join.stack([op.call(ops.memory.clone(x[k]), geometry) for k in range(size)])  # places in memory, of an example's own
 
 
 @rule("split")
@@ -225,32 +222,29 @@ def matmul(op: Any, size: int, batched: list[Any], a: Any, b: Any) -> Any:
             return op.call(a.reshape((-1, a.shape[-1])), b).reshape((*a.shape[:-1], b.shape[-1]))
         return op.call(a, b)
     if not batched[0] and na <= 2 and nb == 1:
-        out = op.call(b, a.transpose(0, 1) if na == 2 else a)
-        return out
-    a = a.unsqueeze(-2) if na == 1 else a
-    b = b.unsqueeze(-1) if nb == 1 else b
+        return op.call(b, a.mT if na == 2 else a)
+    a = ops.view.unsqueeze(a, -2) if na == 1 else a
+    b = ops.view.unsqueeze(b, -1) if nb == 1 else b
     ndim = max(len(a.shape) - batched[0], len(b.shape) - batched[1])
     a, b = (x.reshape((size,) + (1,) * (ndim + 1 - len(x.shape)) + tuple(x.shape[1:])) if is_batched else x
             for x, is_batched in ((a, batched[0]), (b, batched[1])))  # fmt: skip
     out = op.call(a, b)
-    out = out.squeeze(-2) if na == 1 else out
-    return out.squeeze(-1) if nb == 1 else out
+    out = ops.view.squeeze(out, -2) if na == 1 else out
+    return ops.view.squeeze(out, -1) if nb == 1 else out
 
 
 @rule("linear")
 def linear(op: Any, size: int, batched: list[Any], x: Any, weight: Any, bias: Any) -> Any:
     if not batched[1] and not (bias is not None and batched[2]) and len(x.shape) > 1:
         return op.call(x, weight, bias)
-    w = weight if batched[1] else weight.unsqueeze(0)
+    w = weight if batched[1] else ops.view.unsqueeze(weight, 0)
     if len(w.shape) != 3:
         return NotImplemented
-    from ..ops.matmul import matmul as times
-
     nx = len(x.shape) - batched[0]
     rows = x.reshape((x.shape[0] if batched[0] else 1, -1, x.shape[-1]))
-    out = times(rows, w.transpose(1, 2))
+    out = rows @ w.mT
     if bias is not None:
-        out = out + (bias.unsqueeze(1) if batched[2] else bias)
+        out = out + (bias.reshape((size, 1, -1)) if batched[2] else bias)
     lead = tuple(x.shape[1:-1]) if batched[0] else tuple(x.shape[:-1])
     return out.reshape((size, *lead, weight.shape[-2])) if nx != 2 else out
 
@@ -262,7 +256,7 @@ def elementwise_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any
     if x.shape != target.shape:
         return NotImplemented
     each = op.call(x, target, *options, "none")
-    return each if reduction == "none" or len(x.shape) == 1 else getattr(each, reduction)(tuple(range(1, len(x.shape))))
+    return each if reduction == "none" or len(x.shape) == 1 else getattr(ops.reduce, reduction)(each, tuple(range(1, len(x.shape))))
 
 
 @rule("copied")
@@ -271,6 +265,18 @@ def copied(op: Any, size: int, batched: list[Any], x: Any, other: Any) -> Any:
     if batched[1]:
         other = other.reshape((size,) + (1,) * (len(x.shape) - len(other.shape)) + tuple(other.shape[1:]))
     return op.call(x, other)
+
+
+@rule("class_shares")
+def class_shares(op: Any, size: int, batched: list[Any], target: Any, weight: Any, classes: int, ignored: int, mean: bool, d: Any) -> Any:
+    """Shares of the mean are those of each example."""
+    if weight is not None:
+        return NotImplemented
+    target, shares = op.call(target, None, classes, ignored, False, d)
+    dims = tuple(range(1, len(shares.shape)))
+    if mean and prod_of(shares.shape[1:]) > 1:
+        shares = shares / ops.choosing.clamp(ops.reduce.sum_dims(shares, dims, True), 1)
+    return target, shares
 
 
 @rule("nll_loss", "cross_entropy")
@@ -286,7 +292,7 @@ def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shar
     if rows:
         outs = [o.reshape((*lead, *o.shape[1:])) for o in outs]
     if not each and len(outs[0].shape) > 1:
-        outs[0] = outs[0].sum(tuple(range(1, len(outs[0].shape))))
+        outs[0] = ops.reduce.sum_dims(outs[0], tuple(range(1, len(outs[0].shape))), False)
     return outs if isinstance(out, tuple) else outs[0]
 
 

@@ -1,4 +1,4 @@
-"""Batches of plain arrays: what the most frequent operations, and the rules of nodes, do with them.
+"""Batches of plain arrays: what the rules of nodes make of them.
 
 Under ``vmap`` operations run on tensors that hold batches, and so do rules, each step of which asks the level what to do. Where only
 one batch is about and nothing of what a rule does is recorded, which is the usual case, all steps are known beforehand: the
@@ -19,27 +19,11 @@ from ..autograd import rows
 from ..autograd.graph import Node
 from ..dtypes import FLOAT32, FLOAT64
 from ..lift import Lifted
-from ..ops.cross_entropy import _cross_entropy, _nll, counted
+from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.matmul import product
 from ..ops.reduce import total
-from ..ops.view import unsqueeze
 
-FORWARDS: dict[str, Callable[..., Any]] = {}
 PULLS: dict[str, Callable[..., Any]] = {}
-
-
-def computed(level: Any, op: Any, values: Sequence[Any]) -> Any:
-    """What an operation gives for values of a level: an array, or several, with the batch in front; None where it is not known here."""
-    forward = FORWARDS.get(op.name)
-    given = None if forward is None or not level.size else [_given(level, v) for v in values]
-    return None if given is None or None in given else forward(level.size, *given)  # type: ignore[misc]
-
-
-def _given(level: Any, v: Any) -> tuple[Any, bool] | None:
-    """A value as a pair; None if it is of another level, or none of plain arrays."""
-    if isinstance(v, Lifted):
-        return (v.value, True) if v.level is level and v.value.__class__ is np.ndarray else None
-    return None if v.__class__ is list else (v, False)
 
 
 def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
@@ -95,8 +79,9 @@ def _results(op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequen
         pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.pulls
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    if op.name in ("sum_all", "expand", "t"):
-        return [f(g, dict(zip(op.saved_names, values)), size) for f in rows.RULES[op.name]]
+    rule = rows.RULES.get(op.name)
+    if rule is not None:
+        return [rule(g, values[op.saved_names.index("input_shape")], size)]
     if op.name not in rows.ALONG:
         return None
     told = rows.told(node, values, size, [b for _, b in saved])
@@ -113,52 +98,23 @@ def everywhere(pair: tuple[Any, bool], size: int) -> Any:
     return v if batched else np.broadcast_to(v, (size, *v.shape))
 
 
-def registered(table: dict[str, Callable[..., Any]], *names: str) -> Callable[[Callable], Callable]:
-    """Register what these operations give, ``forward(size, *values)``, or their rules, ``pull(size, gradients, saved, edges)``.
+def pulls(*names: str) -> Callable[[Callable], Callable]:
+    """Register the rules of these operations, ``pull(size, gradients, saved, edges)``.
 
     Values are pairs: an array (or an option) and whether it has the batch in front. None stands for the general way.
     """
 
     def register(fn: Callable) -> Callable:
-        table.update(dict.fromkeys(names, fn))
+        PULLS.update(dict.fromkeys(names, fn))
         return fn
 
     return register
 
 
-# --- looks and sums ---------------------------------------------------------------------------------------------
-
-
-@registered(FORWARDS, "unsqueeze")
-def _unsqueezed(size: int, input: Any, dim: Any) -> Any:
-    x, ndim = input[0], input[0].ndim
-    return unsqueeze(x, dim[0] % ndim + 1) if -ndim <= dim[0] < ndim else None
-
-
-@registered(FORWARDS, "sum_all")
-def _sum(size: int, input: Any, dtype: Any) -> Any:
-    x = input[0]
-    return None if x.ndim < 2 or dtype[0] is not None or x.dtype.kind != "f" or x.dtype.itemsize < 4 else total(x, tuple(range(1, x.ndim)))
-
-
 # --- linear maps ------------------------------------------------------------------------------------------------
 
 
-@registered(FORWARDS, "linear")
-def _linear(size: int, input: Any, weight: Any, bias: Any) -> Any:
-    (x, batched), (w, own), (b, its_own) = input, weight, bias
-    if not batched or own or its_own or x.ndim < 2 or w.ndim != 2 or x.shape[-1] != w.shape[1] or not x.size:
-        return None
-    if x.dtype.kind != "f" or x.dtype.itemsize < 4 or w.dtype != x.dtype or b is not None and (b.dtype != x.dtype or b.ndim > 1):
-        return None
-    own_row = b is not None and b.shape == w.shape[:1]
-    out = product(x.reshape(-1, x.shape[-1]), w.T, b if own_row else None).reshape(*x.shape[:-1], len(w))
-    if b is not None and not own_row:
-        out += b
-    return out
-
-
-@registered(PULLS, "linear")
+@pulls("linear")
 def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     g = everywhere(gs[0], size)
     shape = saved["weight_shape"][0]
@@ -190,35 +146,38 @@ def outer(x: np.ndarray, y: np.ndarray) -> Any:
     return x[:, :, None] * y[:, None, :] if out is None else out
 
 
+@pulls("matmul")
+def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
+    """Vectors are matrices of one row or of one column."""
+
+    def ndim(name: str) -> int:
+        (v, batched), shape = saved[name], saved[name + "_shape"][0]
+        return len(shape) if v is None else v.ndim - batched
+
+    n, m, g = ndim("input"), ndim("other"), everywhere(gs[0], size)
+    g = g[..., None] if m == 1 else g
+    g = g[..., None, :] if n == 1 else g
+
+    def matrix(name: str, axis: int) -> Any:
+        v, batched = saved[name]
+        v = np.expand_dims(v, axis) if ndim(name) == 1 else v
+        return v.reshape((size,) + (1,) * (g.ndim - v.ndim) + v.shape[1:]) if batched else v
+
+    results: list[Any] = [None, None]
+    if edges[0] is not None:
+        r = product(g, matrix("other", -1).mT)
+        results[0] = r[..., 0, :] if n == 1 else r
+    if edges[1] is not None:
+        x = matrix("input", -2)
+        r = outer(x[:, 0], g[:, 0]) if x.ndim == g.ndim == 3 and x.shape[1] == 1 else np.matmul(x.mT, g)
+        results[1] = r[..., 0] if m == 1 else r
+    return results
+
+
 # --- losses of classes ------------------------------------------------------------------------------------------
 
 
-@registered(FORWARDS, "class_shares")
-def _shares(size: int, target: Any, weight: Any, classes: Any, ignored: Any, mean: Any, dtype: Any) -> Any:
-    """Shares of the mean are those of each example."""
-    if weight[0] is not None:
-        return None
-    target, shares = counted(target[0], None, classes[0], ignored[0], False, dtype[0])
-    if mean[0] and shares.size > size:
-        shares = shares / np.maximum(shares.sum(tuple(range(1, shares.ndim)), keepdims=True), 1)
-    return target, shares
-
-
-@registered(FORWARDS, "cross_entropy")
-def _losses(size: int, input: Any, target: Any, shares: Any, each: Any) -> Any:
-    """Examples become more rows of one batch."""
-    x, t, s = (everywhere(pair, size) for pair in (input, target, shares))
-    if x.ndim not in (2, 3) or not x.size or x.dtype != s.dtype:
-        return None
-    lead = x.shape[:-1]
-    out, top, logsum = _cross_entropy.op.impl(x.reshape(-1, x.shape[-1]), t.reshape(-1), s.reshape(-1), True)
-    out = out.reshape(lead)
-    if out.ndim == 2 and not each[0]:
-        out = out.reshape(size) if out.shape[1] == 1 else total(out, (1,))
-    return out, top.reshape(*lead, 1), logsum.reshape(*lead, 1)
-
-
-@registered(PULLS, "nll_loss", "cross_entropy")
+@pulls("nll_loss", "cross_entropy")
 def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     """Examples become more rows of one batch."""
     shares = everywhere(saved["shares"], size)

@@ -118,15 +118,10 @@ def _turn_out(f: Function, type: Type, lanes: int, source: Value, width: int, ta
 
 
 class Outputs:
-    """The kernel of a convolution of certain sizes.
+    """The kernel of a convolution of certain sizes, called as :class:`pullback.kernels.positions.Outputs`.
 
     Args:
-        d: the type of the elements.
-        channels, features: of the input and the output of one group.
-        frame: of the input.
-        parts: phases of the result.
-        scale: from one position of a part to the next in the frame, in each dimension.
-        size: spatial sizes of the result.
+        scale: from one position of a part to the next in the frame, in each dimension; for the others see there.
     """
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], scale: Ints,
@@ -173,7 +168,6 @@ class Outputs:
         self.call = k.done(1, *tiles)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
-        """``w`` is (groups, features, channels, taps of the kernel)."""
         return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
 
     def packed(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:

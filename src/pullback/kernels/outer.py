@@ -17,7 +17,7 @@ from .builder import Value, module
 from .kernel import TYPES, UNROLL, Kernel
 
 SHARE = 1 << 16  # elements of the result that are worth a thread's while
-PAST = 1 << 19  # bytes of a result that goes past the caches
+PAST = 1 << 20  # bytes of a result that goes past the caches
 
 
 @lru_cache(None)
@@ -47,10 +47,13 @@ def outer_kernel(d: np.dtype, past: bool) -> Callable:
                 for v, factor in enumerate(factors):
                     write(row, start + v * k.lanes, by * factor, mask)
 
-        whole = columns // (k.lanes * UNROLL) * (k.lanes * UNROLL)
-        with f.loop(0, whole, k.lanes * UNROLL) as start:
-            block(start, UNROLL, None)
-        with f.loop(whole, columns, k.lanes) as start:
+        begin: Any = 0
+        for vectors in (UNROLL, UNROLL // 2):
+            end = columns // (k.lanes * vectors) * (k.lanes * vectors)
+            with f.loop(begin, end, k.lanes * vectors) as start:
+                block(start, vectors, None)
+            begin = end
+        with f.loop(begin, columns, k.lanes) as start:
             block(start, 1, None if past else f.mask_below(columns - start, k.lanes))
     if past:
         f.line("fence seq_cst")  # such writes wait for nothing else

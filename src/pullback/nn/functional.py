@@ -22,11 +22,13 @@ from ..ops import (
     pad,
     pool,
     resample,
+    softmax,
 )
 from ..ops.angles import tanh
 from ..ops.pointwise import sigmoid
 
-_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, layer, loss, margin, normalize, pad, pool, resample)
+_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, layer, loss, margin, normalize, pad, pool, resample,
+             softmax)  # fmt: skip
 __all__ = ["sigmoid", "tanh"]
 for _family in _FAMILIES:
     for _name in _family.__all_functional__:

@@ -18,7 +18,6 @@ from ..lift import topmost
 from ..strides import side_by_side
 from ..tensor import Tensor
 from . import half
-from .activation import largest, softmax
 from .choosing import where
 from .cut import chunk
 from .join import cat
@@ -26,6 +25,7 @@ from .layer import dropout, linear
 from .matmul import CPP_NAMES, matmul
 from .pad import pad
 from .reduce import mean, sum, total
+from .softmax import largest, softmax
 from .view import permute, reshape, squeeze, transpose, unsqueeze
 
 __all_functional__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]

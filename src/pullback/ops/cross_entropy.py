@@ -20,7 +20,6 @@ from ..lift import bottom, is_lifted, topmost
 from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
-from .activation import largest, log_softmax
 from .choosing import where
 from .index import index_array, sum_at, take_at
 from .layer import linear
@@ -29,6 +28,7 @@ from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
 from .scatter import open_grid
+from .softmax import largest, log_softmax
 from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
@@ -71,6 +71,8 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     if level is None:
         both = counted(target._array, weights, classes, ignore_index, reduction == MEAN, d)
         return outcome.wrap(both[0]), outcome.wrap(both[1])
+    if modes._local.trace is None and weights is None and _all_count(bottom(target._array), classes, ignore_index):
+        return target, outcome.wrap(_even(target.shape, reduction == MEAN, d))
     if level is modes._local.trace or level.batches and weights is None:  # a trace looks at the targets of each call
         return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
     return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
@@ -84,11 +86,20 @@ def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
             raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
 
 
+def _all_count(t: np.ndarray, classes: int, ignore_index: int) -> bool:
+    return not 0 <= ignore_index < classes and t.size > 0 and t.view(np.uint64).max() < classes  # negative is large
+
+
+def _even(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:
+    """Equal shares."""
+    shares = np.empty(shape, d)
+    shares.fill(1 / math.prod(shape) if mean else 1)
+    return shares
+
+
 def counted(t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d: np.dtype) -> tuple[Any, Any]:
-    if weight is None and not 0 <= ignore_index < classes and t.size and t.view(np.uint64).max() < classes:  # negative is large
-        shares = np.empty(t.shape, d)
-        shares.fill(1 / t.size if mean else 1)
-        return t, shares
+    if weight is None and _all_count(t, classes, ignore_index):
+        return t, _even(t.shape, mean, d)
     check_classes(t, classes, ignore_index)
     counts = t != ignore_index
     t = np.where(counts, t, 0)

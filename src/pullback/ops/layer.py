@@ -50,20 +50,21 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if input.dtype in HALVES:
         wide = (None if x is None else x.astype(FLOAT32) for x in (input, weight, bias))
         return _linear.op.impl(*wide).astype(input.dtype)
+    at_once = bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
     try:
-        out = np.asarray(product(input, weight.T))
+        out = np.asarray(product(input, weight.T, bias if at_once else None))
     except ValueError:
         raise shapes_differ(input, weight.T) from None
-    return out if bias is None else np.add(out, expand(bias, out.shape), out=out)
+    return out if bias is None or at_once else np.add(out, expand(bias, out.shape), out=out)
 
 
 def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
-    n = weight_shape[-1]
-    if len(weight_shape) == 1:
-        return reshape(g, (-1,)) @ reshape(input, (-1, n))
     if len(input.shape) != 2:
-        count = math.prod(input.shape[:-1])
-        g, input = reshape(g, (count, weight_shape[0])), reshape(input, (count, n))
+        count, behind = math.prod(input.shape[:-1]), len(input.shape) + len(weight_shape) - 2  # behind rows of gradients, if there are some
+        g = reshape(g, (*g.shape[: len(g.shape) - behind], count, *weight_shape[:-1]))
+        input = reshape(input, (count, weight_shape[-1]))
+    if len(weight_shape) == 1:
+        return g @ input
     return g.mT * input if input.shape[0] == 1 else g.mT @ input  # an outer product, for one sample
 
 

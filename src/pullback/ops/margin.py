@@ -19,7 +19,8 @@ from .activation import logsigmoid
 from .choosing import clamp_min, minimum, relu, where
 from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
-from .reduce import sum, vector_norm
+from .norm import vector_norm
+from .reduce import sum
 from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 

@@ -3,6 +3,7 @@
 ``matmul`` is the primitive: vectors gain a dimension where they need one and leading (batch) dimensions
 broadcast, as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; what
 broadcasting repeated is summed by the engine, or folded into one product where a single matrix met a batch.
+The rules serve several gradients at once, too, which then have a dimension of rows in front (:mod:`pullback.autograd.rows`).
 Products of other patterns (``einsum``, ``tensordot``) are in :mod:`pullback.ops.contract`.
 
 Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); half precision is summed in float32.
@@ -79,20 +80,19 @@ def _matmul(input: Tensor, other: Tensor) -> Tensor:
 def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
     n, m = len(input_shape), len(other.shape)
     if m == 1:
-        return g * other if n == 1 else unsqueeze(g, -1) * other
-    if n == 1:
-        return other @ g if m == 2 else (other @ unsqueeze(g, -1))[..., 0]
-    return times(g, other.mT)
+        return unsqueeze(g, -1) * other
+    return (other @ unsqueeze(g, -1))[..., 0] if n == 1 and m > 2 else times(g, other.mT)
 
 
 def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     n, m = len(input.shape), len(other_shape)
     if n == 1:
-        return g * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
-    if n > 2 >= m:  # one matrix met a batch: its gradient is one product of all the rows
-        rows = math.prod(input.shape[:-1])
-        input, g = reshape(input, (rows, input.shape[-1])), reshape(g, (rows, *other_shape[1:]))
-    return times(input.mT, g)
+        return unsqueeze(g, -1) * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
+    if n > 2 >= m:  # one matrix met a batch: its gradient is one product of all the vectors
+        count = math.prod(input.shape[:-1])
+        g = reshape(g, (*g.shape[: len(g.shape) + 2 - n - m], count, *other_shape[1:]))
+        input = reshape(input, (count, input.shape[-1]))
+    return g @ input if m == 1 else times(input.mT, g)
 
 
 _matmul.vjp(input=_of_input, other=_of_other)

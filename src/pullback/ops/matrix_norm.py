@@ -19,7 +19,8 @@ from .extreme import amax, amin
 from .join import cat
 from .matmul import shapes_differ
 from .matrix import check_square, check_type
-from .reduce import sum, vector_norm
+from .norm import vector_norm
+from .reduce import sum
 from .scan import cumprod
 from .solve import linalg_inv_ex
 from .spectral import linalg_svdvals

@@ -27,8 +27,9 @@ from .choosing import clamp, where
 from .complex import conj, is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
+from .norm import of_norm, vector_norm
 from .pointwise import rsqrt
-from .reduce import mean, of_norm, sum, sum_dims, sum_to, total, total_of_squares, vector_norm
+from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
 from .view import expand_as, reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]

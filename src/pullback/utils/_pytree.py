@@ -124,8 +124,9 @@ SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), 
 def _get_node_type(tree: Any) -> Any:
     """What kind of nest it is, if it is one: its class, or ``namedtuple`` for all of these."""
     cls = type(tree)
-    named = isinstance(tree, tuple) and hasattr(tree, "_fields") and not isinstance(tree, TreeSpec)
-    return namedtuple if named and cls not in SUPPORTED_NODES else cls
+    if cls in SUPPORTED_NODES or not isinstance(tree, tuple):
+        return cls
+    return namedtuple if hasattr(tree, "_fields") and not isinstance(tree, TreeSpec) else cls
 
 
 def _children(tree: Any) -> tuple[list[Any], Any] | None:
@@ -166,11 +167,13 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -> TreeSpec:
-    found = None if is_leaf is not None and is_leaf(node) else _children(node)
-    if found is None:
+    cls = _get_node_type(node)
+    kind = None if is_leaf is not None and is_leaf(node) else SUPPORTED_NODES.get(cls)
+    if kind is None:
         leaves.append(node)
         return LEAF
-    return TreeSpec(_get_node_type(node), found[1], tuple([_walk(c, is_leaf, leaves) for c in found[0]]))
+    children, context = kind.flatten_fn(node)
+    return TreeSpec(cls, context, tuple([_walk(c, is_leaf, leaves) for c in children]))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:

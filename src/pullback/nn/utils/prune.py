@@ -12,9 +12,9 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from ...ops.create import ones_like, zeros_like
+from ...ops.norm import norm
 from ...ops.order import kthvalue, topk
 from ...ops.random import rand, rand_like
-from ...ops.reduce import norm
 from ...tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector

@@ -1,0 +1,149 @@
+"""Norms of vectors: of all elements, or along dimensions. Those of matrices are in :mod:`pullback.ops.matrix_norm`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, op
+from ..dtypes import FLOATING, OF_NUMPY, as_dtype
+from ..strides import row_major
+from ..tensor import Tensor
+from .choosing import where
+from .compare import isnan
+from .complex import abs, sgn
+from .convert import cast
+from .reduce import dims_of, evenly, in_numpys_names, kept, spread, total, total_of_squares, widened
+from .view import reshape
+
+__all__ = ["dist", "norm"]
+
+
+@op.general(name="linalg_vector_norm", method=False)
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """``sum(abs(input) ** ord) ** (1 / ord)`` over all elements, or along dimensions; a real number.
+
+    Args:
+        ord: any number; ``inf`` for the largest absolute value, ``-inf`` for the smallest, 0 to count.
+        dtype: convert to this type first.
+
+    Raises:
+        RuntimeError: for bools and integers; for norms of nothing with negative or infinite ``ord``.
+
+    Derivative: ``sgn(input) * (abs(input) / out) ** (ord - 1)``, and 0 where the norm is 0; with infinite
+    ``ord`` elements of the same absolute value share it.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([3.0, -4.0])
+    >>> torch.norm(x), torch.norm(x, 1)
+    (tensor(5.), tensor(7.))
+    """
+    kind = OF_NUMPY[input.dtype]
+    if kind.category < FLOATING:
+        complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+        raise RuntimeError(complaint + dtypes.type_name(kind))
+    x = input
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if wanted.is_complex is not kind.is_complex:
+            which = "complex for complex" if kind.is_complex else "floating point for real"
+            raise RuntimeError(f"linalg.vector_norm: dtype should be {which} inputs, but got {dtypes.type_name(wanted)}")
+        x = cast(input, wanted.numpy)
+    result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
+    if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
+        nothing = "an empty tensor because"
+        if dim is not None:
+            nothing = f"the dimension {[d for d in dims if not x.shape[d]][0]} because this dimension is empty and"
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
+    x = widened(x)
+    if ord == 0:
+        return total((x != 0).astype(result), dims, keepdim)
+    if 1 < ord < inf:
+        out = _root_of_powers(x, ord, dims, keepdim)
+    elif ord in (inf, -inf):
+        out = (np.maximum if ord > 0 else np.minimum).reduce(np.absolute(x), axis=dims, keepdims=keepdim)
+    elif ord == 1:
+        out = total(np.absolute(x), dims, keepdim)
+    else:
+        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
+    return row_major(np.asarray(out)).astype(result, copy=False)
+
+
+@lru_cache(8)
+def _least_power(d: np.dtype) -> float:
+    """A sum of powers below which digits are lost."""
+    limits = np.finfo(d)
+    return float(limits.tiny) / float(limits.eps)
+
+
+def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+    """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
+    if ord == 2:
+        out = np.sqrt(total_of_squares(x, dims, keepdim))
+    else:
+        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
+    safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
+    if safe.all() or not x.size:
+        return out
+    top = np.maximum.reduce(np.absolute(x), axis=dims, keepdims=True)
+    top = np.where((top > 0) & (top < inf), top, 1).astype(top.dtype)
+    if (top == 1).all():
+        return out
+    return _root_of_powers(x / top, ord, dims, keepdim) * (top if keepdim else top.reshape(out.shape))
+
+
+def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
+    if ord == 0:
+        return None
+    if ord == 1:
+        return spread(g, input.shape, dim, keepdim) * sgn(input)
+    dims = dims_of(dim, len(input.shape))
+    if not keepdim:
+        g, out = (reshape(v, kept(input.shape, dims)) for v in (g, out))
+    if ord in (inf, -inf):
+        size = abs(input)
+        return sgn(input) * evenly(g, (size == out) | isnan(size), dims)
+    nowhere = out == 0
+    unit = where(nowhere, 1, out)
+    if ord == 2:
+        return input * where(nowhere, 0, g / unit)
+    ratio = where(input == 0, unit, abs(input)) / unit
+    return sgn(input) * where(nowhere, 0, g * ratio ** (ord - 1))
+
+
+vector_norm.vjp(input=of_norm)
+
+
+@op.composite
+@in_numpys_names
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Tensor:
+    """The norm of the elements, all or along dimensions: :func:`torch.linalg.vector_norm` for a number ``p``.
+
+    Args:
+        p: a number; ``"fro"``, which is the same as 2; ``"nuc"``, the sum of the singular values of a matrix.
+
+    >>> import pullback as torch
+    >>> torch.norm(torch.tensor([[3.0, 4.0], [0.0, 1.0]]), dim=1)
+    tensor([5., 1.])
+    """
+    if p == "nuc":
+        from ..linalg import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype, out=out)
+
+
+@op.composite
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The ``p``-norm of ``input - other``, which broadcast.
+
+    >>> import pullback as torch
+    >>> torch.dist(torch.tensor([1.0, 5.0]), torch.tensor([4.0, 1.0]))
+    tensor(5.)
+    """
+    return vector_norm(input - other, p)
