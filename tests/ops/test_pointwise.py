@@ -56,6 +56,7 @@ def check(got: Any, expected: Any, **tolerance: float) -> None:
         (lambda x: torch.logit(x, 0.2), [0.1, 0.2, 0.5, 0.9], [0, 6.25, 4, 0]),
         (torch.logit, [0.5, 1.5], [4, nan]),
         (lambda x: torch.where(x > 0, x, torch.log(x)), [-1, 0.5, 2], [-1, 1, 1]),
+        (lambda x: torch.nn.functional.smooth_l1_loss(x, torch.zeros(5), reduction="none", beta=2.0), [-3, -2, 1, 2, nan], [-1, -1, 0.5, 1, nan]),
     ],
 )
 def test_derivative_at_kinks(f: Any, at: list[float], expected: list[float]) -> None:

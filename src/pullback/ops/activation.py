@@ -150,7 +150,10 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    return input * np.clip(input + 3, 0, 6) / 6
+    part = np.clip(input + 3, 0, 6)
+    part *= input
+    part /= 6
+    return part
 
 
 def _of_hardswish(g: Any, input: Any) -> Any:
@@ -401,7 +404,9 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 @op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
 def _silu(input: Tensor) -> Tensor:
-    return input / (1 + np.exp(-input))
+    e = np.exp(-input)
+    e += 1
+    return input / e
 
 
 def _of_silu(g: Any, input: Any) -> Any:
