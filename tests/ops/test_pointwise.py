@@ -292,6 +292,15 @@ def test_either_of_many_elements_and_a_number(dtype: Any) -> None:
     assert either(x > 0.3, np.ones(MANY, np.int64), 0.5).dtype == np.float64
 
 
+@pytest.mark.parametrize("slope", (-0.5, 0.0, 0.01, 1.0, 2.0))
+def test_leaky_relu_of_any_slope(slope: float) -> None:
+    x = np.array([-inf, -2.0, -5e-324, -0.0, 0.0, 3.0, inf, nan])
+    got = torch.nn.functional.leaky_relu(torch.from_numpy(x), slope).numpy()
+    with np.errstate(invalid="ignore"):
+        expected = np.where(x > 0, x, x * slope)
+    assert np.array_equal(got, expected, equal_nan=True) and np.array_equal(np.signbit(got[:-1]), np.signbit(expected[:-1]))
+
+
 def test_where_numbers_and_types() -> None:
     """Numbers on both sides, mixed types, the condition alone, and the old uint8 condition."""
     c = torch.tensor([True, False])

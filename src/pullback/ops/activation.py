@@ -175,6 +175,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
 def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
+    if negative_slope.__class__ is float and 0 < negative_slope <= 1:
+        return np.maximum(input, input * negative_slope)
     return either(input > 0, input, input * negative_slope)
 
 
