@@ -56,6 +56,7 @@ def check(got: Any, expected: Any, **tolerance: float) -> None:
         (lambda x: torch.logit(x, 0.2), [0.1, 0.2, 0.5, 0.9], [0, 6.25, 4, 0]),
         (torch.logit, [0.5, 1.5], [4, nan]),
         (lambda x: torch.where(x > 0, x, torch.log(x)), [-1, 0.5, 2], [-1, 1, 1]),
+        (lambda x: torch.nn.functional.smooth_l1_loss(x, torch.zeros(5), reduction="none", beta=2.0), [-3, -2, 1, 2, nan], [-1, -1, 0.5, 1, nan]),
     ],
 )
 def test_derivative_at_kinks(f: Any, at: list[float], expected: list[float]) -> None:
@@ -289,6 +290,15 @@ def test_either_of_many_elements_and_a_number(dtype: Any) -> None:
         got = either(x > 0.3, a, b)
         assert got.dtype == dtype and np.array_equal(got, np.where(x > 0.3, a, b))
     assert either(x > 0.3, np.ones(MANY, np.int64), 0.5).dtype == np.float64
+
+
+@pytest.mark.parametrize("slope", (-0.5, 0.0, 0.01, 1.0, 2.0))
+def test_leaky_relu_of_any_slope(slope: float) -> None:
+    x = np.array([-inf, -2.0, -5e-324, -0.0, 0.0, 3.0, inf, nan])
+    got = torch.nn.functional.leaky_relu(torch.from_numpy(x), slope).numpy()
+    with np.errstate(invalid="ignore"):
+        expected = np.where(x > 0, x, x * slope)
+    assert np.array_equal(got, expected, equal_nan=True) and np.array_equal(np.signbit(got[:-1]), np.signbit(expected[:-1]))
 
 
 def test_where_numbers_and_types() -> None:

@@ -36,14 +36,14 @@ class Blocks:
         self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
 
     def __call__(self, *values: Any) -> Any:
-        if self.whole is None:
-            self.whole = self._is_one_step(values)
         arrays = [v for v in values if v.__class__ is ndarray]
         most = max(arrays, key=np.size, default=None)
-        if self.whole or most is None or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
+        if self.whole or most is None or most.size * most.itemsize < 2 * BLOCK:
             return self.function(*values)
+        if self.whole is None:
+            self.whole = self._is_one_step(values)
         n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
-        if n < 2 * step:
+        if self.whole or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
             return self.function(*values)
         flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
         out: Any = None

@@ -17,6 +17,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from . import native
+from .blocks import Blocks
 from .builder import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
 from .scalar import Scalar, is_plain, lowered, traced
 
@@ -246,6 +247,7 @@ class Kernels:
 
     def __init__(self, name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> None:
         self.name, self.functions, self.fallback, self.even_plain = name, functions, fallback, even_plain
+        self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
         self._layouts: dict[Any, Rows] = {}
@@ -268,7 +270,7 @@ class Kernels:
         else:
             given = values  # type: ignore[assignment]
         if made is False:
-            return self.fallback(*values)
+            return self.in_blocks(*values)
         call, types, plain = made
         if plain:
             return self.fallback(*values)
@@ -283,7 +285,7 @@ class Kernels:
         key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])
         types = self._result_types(values)
         if types is None:
-            return self.fallback(*values)
+            return self.in_blocks(*values)
         rows = self._layouts.get(key)
         if rows is None:
             if len(self._layouts) > 256:
@@ -303,7 +305,7 @@ class Kernels:
         if made.__class__ is dict:
             made, given = self._baked_in(made, values, rows.patterns), arrays
         if made is False:
-            return self.fallback(*values)
+            return self.in_blocks(*values)
         order, shape = rows.order, rows.shape
         outs = [empty([shape[d] for d in order], t) for t in types]
         made[0](rows.tasks, rows.plan, *given, *outs)

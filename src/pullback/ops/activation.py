@@ -147,7 +147,10 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
+    part = np.minimum(np.maximum(input + 3, 0), 6)
+    part *= input
+    part /= 6
+    return part
 
 
 def _of_hardswish(g: Any, input: Any) -> Any:
@@ -169,6 +172,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
 def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
+    if negative_slope.__class__ is float and 0 < negative_slope <= 1:
+        return np.maximum(input, input * negative_slope)
     return either(input > 0, input, input * negative_slope)
 
 
@@ -400,7 +405,9 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 @op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
 def _silu(input: Tensor) -> Tensor:
-    return input / (1 + np.exp(-input))
+    e = np.exp(-input)
+    e += 1
+    return input / e
 
 
 def _of_silu(g: Any, input: Any) -> Any:

@@ -22,10 +22,10 @@ from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import bottom
 from ..tensor import Tensor
 from . import half
-from .activation import logsigmoid
-from .choosing import clamp, clamp_min, either, where
+from .activation import hardtanh, logsigmoid
+from .choosing import clamp, clamp_min, where
 from .complex import abs
-from .pointwise import exp, log, sigmoid, sign
+from .pointwise import exp, log, sigmoid
 from .reduce import mean, sum
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
@@ -163,7 +163,11 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 @of_each
 def _smooth_l1_of_each(input: Any, target: Any, beta: float) -> Any:
     apart = np.abs(input - target)
-    return either(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta)
+    near = np.minimum(apart, beta)
+    apart -= near
+    near *= near * (0.5 / beta)
+    apart += near
+    return apart
 
 
 @half.general(name="smooth_l1_loss", method=False)
@@ -172,13 +176,12 @@ def _smooth_l1(input: Tensor, target: Tensor, beta: float, reduction: str) -> Te
 
 
 def _of_smooth_l1(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
-    apart = input - target
-    return where(abs(apart) < beta, apart / beta, sign(apart)) * share(g, input, reduction)
+    return hardtanh((input - target) / beta, -1.0, 1.0) * share(g, input, reduction)
 
 
 _smooth_l1.vjp(
     input=_of_smooth_l1,
-    target=lambda g, input, target, beta, reduction: -_of_smooth_l1(g, input, target, beta, reduction),
+    target=lambda g, input, target, beta, reduction: _of_smooth_l1(g, target, input, beta, reduction),
 )
 
 
@@ -201,7 +204,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
 def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
     apart = np.abs(input - target)
     near = np.minimum(apart, delta)
-    return near * (apart - 0.5 * near)
+    apart -= 0.5 * near
+    apart *= near
+    return apart
 
 
 @half.general(name="huber_loss", method=False)
@@ -343,7 +348,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 @of_each
 def _soft_margin_of_each(input: Any, target: Any) -> Any:
     x = target * input
-    return np.log1p(np.exp(-np.abs(x))) - np.minimum(x, 0)
+    losses = np.log1p(np.exp(-np.abs(x)))
+    losses -= np.minimum(x, 0)
+    return losses
 
 
 @half.general(name="soft_margin_loss", method=False)

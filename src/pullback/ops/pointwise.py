@@ -413,7 +413,7 @@ frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    if np.iscomplexobj(x) or np.iscomplexobj(y):
+    if "c" in (x.dtype.kind, getattr(y, "dtype", x.dtype).kind):
         x_first = np.real(x) >= np.real(y)
         larger, smaller = np.where(x_first, x, y), np.where(x_first, y, x)
         return larger + np.log1p(np.exp(smaller - larger))

@@ -199,7 +199,10 @@ def odds(input: Tensor) -> Tensor:
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
     away = np.log(input / rest)
-    return either(np.abs(away) < 1, np.log1p((input * 2 - 1) / rest), away)  # the first does not cancel near 1/2
+    near = input * 2
+    near -= 1
+    near /= rest
+    return either(np.abs(away) < 1, np.log1p(near), away)  # the first does not cancel near 1/2
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
