@@ -258,6 +258,15 @@ def test_what_stands_for_a_file_is_told_the_end():
     assert torch.load(io.BytesIO(file.sent)).tolist() == [1, 1]
 
 
+def test_files_that_cannot_seek():
+    class Pipe(io.BytesIO):
+        def seek(self, *args):
+            raise io.UnsupportedOperation("seek")
+
+    with pytest.raises(AttributeError, match="read from and seek in"):
+        torch.load(Pipe(b"PK"))
+
+
 def test_a_crash_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.pt"
     torch.save({"a": 1}, path)

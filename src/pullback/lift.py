@@ -552,7 +552,7 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
     while isinstance(value, Lifted):
         if value.level is modes._local.trace and not check:
             value.level.refuse_value()
-        if hasattr(value, "looked_at"):  # there are none
+        if value.device is not CPU:  # there are none
             return value.looked_at(check)
         value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
     return value

@@ -145,9 +145,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
             return _load(file, names_, located, bool(mmap), encoding, f"{os.fspath(f)}: ")
     if mmap:
         raise ValueError("f must be a string or os.PathLike object in order to use mmap=True")
-    if not all(hasattr(f, method) for method in ("read", "seek", "tell")):
+    try:
+        f.read, f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError):
         raise AttributeError("'f' must be a path, or a file that you can read from and seek in. Please pre-load the data into a "
-                             "buffer like io.BytesIO and try to load from it instead.")  # fmt: skip
+                             "buffer like io.BytesIO and try to load from it instead.") from None  # fmt: skip
     if isinstance(f.read(0), str):
         raise AttributeError("the file was opened as text: open it with mode 'rb'")
     return _load(f, names_, located, False, encoding, "")

@@ -190,7 +190,7 @@ def test_lazily_known_parameters():
         logits = torch.tensor(0.5, requires_grad=True)
         assert D.Bernoulli(logits=logits).probs.requires_grad  # with gradient, whatever the mode
     assert "probs" in vars(D.Bernoulli(logits=logits).expand((3,))) or d.probs is d.probs
-    assert d.param_shape == (2,) and d._new((3,)).shape == (3,)
+    assert d.param_shape == (2,) and d._new(torch.Size([3])).shape == (3,)
 
 
 def test_wishart_warns_of_few_degrees_of_freedom():
