@@ -477,6 +477,14 @@ def test_assertions_on_a_device():
         torch._assert_async(torch.tensor(False), "empty batch")
 
 
+def test_checks():
+    torch._check(True, lambda: 1 / 0)
+    with pytest.raises(RuntimeError, match="Expected cond to be True, but got False"):
+        torch._check(False)
+    with pytest.raises(ValueError, match="too long"):
+        torch._check_value(False, lambda: "too long")
+
+
 def test_one_process_alone():
     dist = torch.distributed
     assert not (dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo"))
@@ -486,6 +494,8 @@ def test_one_process_alone():
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
     fsdp = importlib.import_module("pullback.distributed.fsdp")
+    for part in ("rpc", "autograd"):
+        assert not importlib.import_module(f"pullback.distributed.{part}").is_available()
     kinds = torch.nn.parallel.DistributedDataParallel, fsdp.FullyShardedDataParallel, fsdp.FSDPModule
     assert not isinstance(torch.nn.Linear(1, 1), kinds)
 

@@ -150,6 +150,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         HalfTensor IntTensor LongTensor ShortTensor""",
     "ops.memory": "TypedStorage UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "complaint": "_check _check_index _check_type _check_value",
     "ops.create": "_assert_async",
     "printing": "set_printoptions",
     "pt.stream": "PyTorchFileReader",

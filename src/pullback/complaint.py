@@ -5,7 +5,7 @@ Programs that print or match the message see what PyTorch would have said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -43,3 +43,18 @@ def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeErro
                     return noted(RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
                                               f"dimension {dim}"), f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
     return None
+
+
+def _checking(name: str, error: type[Exception]) -> Callable[..., None]:
+    def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+        if not cond:
+            raise error(str(message()) if message else "Expected cond to be True, but got False. (Could this error message be improved? "
+                        "If so, please report an enhancement request to PyTorch.)")  # fmt: skip
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise {error.__name__} with what ``message()`` says unless ``cond`` holds."
+    return check
+
+
+_check, _check_value = _checking("_check", RuntimeError), _checking("_check_value", ValueError)
+_check_type, _check_index = _checking("_check_type", TypeError), _checking("_check_index", IndexError)

@@ -36,7 +36,8 @@ from .storage import owner_of
 from .tensor import Tensor
 from .utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel", "register_vmap"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel", "register_vmap",
+           "triton_op"]  # fmt: skip
 
 OPERATIONS: dict[str, CustomOpDef] = {}  # by their full names
 HERE = ("cpu", "CPU", "", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "default")  # the kernels that are of use here
@@ -273,6 +274,11 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
         return _added(name, fn, mutates_args)
 
     return make if fn is None else make(fn)
+
+
+def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+    """:func:`custom_op`: there are no Triton kernels for it to look into here."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def _operation(op: Any) -> CustomOpDef:

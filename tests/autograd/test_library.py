@@ -57,7 +57,7 @@ def test_gradients(torch: Any) -> None:
 
 
 def test_lists_and_several_results(torch: Any) -> None:
-    @torch.library.custom_op("pullback_tests::scaled", mutates_args=())
+    @torch.library.triton_op("pullback_tests::scaled", mutates_args=())
     def scaled(xs: list[torch.Tensor], k: float) -> list[torch.Tensor]:
         return [k * x for x in xs]
 

@@ -41,6 +41,26 @@ print(float(x.grad.sum()), torch.kernels.info()["compiled"], torch.kernels.info(
 """
 
 
+def test_functions_outlive_their_module() -> None:
+    """What hangs on ``sys`` goes last when the interpreter ends; freed memory is overwritten here."""
+    assert program("""
+import os, sys
+from pullback.kernels import native
+class Late:
+    def __del__(self, write=os.write):
+        write(1, self.function.__name__.encode() + str(self.function(1)).encode())
+code = native.load('''
+define ptr @f.$$(ptr %self, ptr %arguments, i64 %n) {
+  %first = load ptr, ptr %arguments
+  call void @Py_IncRef(ptr %first)
+  ret ptr %first
+}
+declare void @Py_IncRef(ptr)''')
+sys.late = Late()
+sys.late.function = native.as_function("same", code("f.$$"))
+""", PYTHONMALLOC="debug") == "same1"  # fmt: skip
+
+
 # --- doing without ----------------------------------------------------------------------------------------------
 
 

@@ -94,10 +94,12 @@ def test_bounds_that_are_tensors_get_the_rest_of_the_gradient() -> None:
     assert grads == [[0, 1, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]]
 
 
-def test_relu_has_a_second_derivative_of_zero() -> None:
-    """As in PyTorch, differentiating the gradient of relu gives zeros rather than an error."""
+@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hardtanh", "threshold", "prelu", "softshrink", "hardshrink"])
+def test_piecewise_linear_functions_have_a_second_derivative_of_zero(name: str) -> None:
+    """As in PyTorch, differentiating their gradient gives zeros rather than an error."""
     x = leaf(-1.0, 0.0, 2.0)
-    (g,) = grad(torch.relu(x).sum(), x, create_graph=True)
+    options = {"threshold": (0.5, 0.0), "prelu": (leaf(0.25),)}.get(name, ())
+    (g,) = grad(getattr(torch.nn.functional, name)(x, *options).sum(), x, create_graph=True)
     assert g.requires_grad
     assert grad(g.sum(), x)[0].tolist() == [0, 0, 0]
 

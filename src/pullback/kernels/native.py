@@ -32,7 +32,6 @@ DATA, RANK, SHAPE, STRIDES = HEAD, HEAD + 8, HEAD + 16, HEAD + 24
 lock = threading.RLock()  # around what is done once for the process
 if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it lacks
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
-_kept: list[Any] = []  # what machine code in use refers to
 _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
 
@@ -72,8 +71,11 @@ _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRI
 
 
 def keep(thing: Any) -> None:
-    """Let something that machine code refers to stay where it is."""
-    _kept.append(thing)
+    """Let something that machine code refers to stay where it is, for ever: functions may outlive this module at the interpreter's end."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+keep(_engine)  # in whose memory the code is
 
 
 def provide(name: str, address: int) -> None:

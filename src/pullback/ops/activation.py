@@ -102,7 +102,7 @@ def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
     return np.minimum(np.maximum(input, low), high)
 
 
-_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), 0, g))
+_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), choosing.depending(0, input), g))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -177,7 +177,7 @@ def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
     return either(input > 0, input, input * negative_slope)
 
 
-_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, g * negative_slope))
+_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, choosing.depending(g * negative_slope, input)))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -196,7 +196,7 @@ def _prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 _prelu.vjp(
-    input=lambda g, input, weight: where(input > 0, g, g * weight),
+    input=lambda g, input, weight: where(input > 0, g, choosing.depending(g * weight, input)),
     weight=lambda g, input: where(input > 0, 0, g * input),
 )
 
@@ -260,7 +260,7 @@ def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return either(np.abs(input) <= lambd, 0, input)
 
 
-_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
+_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))
 
 
 @op.composite
@@ -279,7 +279,7 @@ def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return input - np.minimum(np.maximum(input, -lambd), lambd)
 
 
-_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, 0, g))
+_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

@@ -313,7 +313,12 @@ def relu(input: Tensor) -> Tensor:
     return np.maximum(input, 0)
 
 
-# The second derivative is 0, but it is there: hence the 0 that depends on `out`, when that is recorded.
+def depending(value: Any, x: Any) -> Any:
+    """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0, but they are there."""
+    return where(x == x, value, x) if isinstance(x, Tensor) else value
+
+
+# As `depending`, for less: nothing here is infinite.
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
@@ -336,7 +341,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
 
-threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, 0, g))
+threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, depending(0, input), g))
 
 
 @op.general(inplace=True)
