@@ -25,7 +25,6 @@ FUNCTIONS: dict[str, Callable] = {
     "median": lambda z: z.median() ** 3,
     "det": lambda z: torch.det(z.reshape(2, 2) + 1),
     "scatter_reduce": lambda z: double(1.0, 1.0).scatter_reduce(0, INDEX, z, "prod", include_self=False).sum(),
-    "matrix_exp": lambda z: torch.matrix_exp(z.reshape(2, 2) / 4).sum(),
     "solve_triangular": lambda z: torch.linalg.solve_triangular(z.reshape(2, 2) + 4, double([1.0, 2.0], [3.0, 4.0]), upper=True).sum(),
     "index_reduce": lambda z: double(1.0, 2.0).index_reduce(0, INDEX, z, "amax").prod(),
 }
