@@ -329,25 +329,31 @@ def compute(op: Any, values: Sequence[Any]) -> Any:
 
 
 def unmarked(value: Any, levels: set[Level]) -> Any:
-    """A cotangent that came from outside of some levels as any other value; notes these levels."""
+    """A cotangent that came from outside of some levels, or a list of them, as any other value; notes these levels."""
+    if value.__class__ in (list, tuple):
+        return value.__class__([unmarked(v, levels) for v in value])
     if not isinstance(value, Lifted):
         return value
     if value.outer:
         levels.add(value.level)
-    return rebuilt(value, False, lambda part: unmarked(part, levels))
+    parts = [getattr(value, part) for part in value.parts]
+    inside = [unmarked(part, levels) for part in parts]
+    return rebuilt(value, False, inside) if value.outer or any([a is not b for a, b in zip(parts, inside)]) else value
 
 
 def marked(value: Any, levels: set[Level]) -> Any:
     """A value as a cotangent that came from outside of these levels."""
-    return rebuilt(value, value.level in levels, lambda part: marked(part, levels)) if levels and isinstance(value, Lifted) else value
+    if not levels or not isinstance(value, Lifted):
+        return value
+    return rebuilt(value, value.level in levels, [marked(getattr(value, part), levels) for part in value.parts])
 
 
-def rebuilt(value: Lifted, outer: bool, f: Callable[[Any], Any]) -> Lifted:
-    """A copy of a value, with what ``f`` makes of its parts."""
+def rebuilt(value: Lifted, outer: bool, parts: Sequence[Any]) -> Lifted:
+    """A copy of a value with other parts."""
     result = copy.copy(value)
     result.outer = outer
-    for part in value.parts:
-        setattr(result, part, f(getattr(value, part)))
+    for name, part in zip(value.parts, parts):
+        setattr(result, name, part)
     return result
 
 

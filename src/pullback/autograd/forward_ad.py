@@ -80,6 +80,8 @@ class Forward(Level):
             complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, Lifted))])
             if not complex_ or op.holomorphic:
                 return self._elementwise(op, values, outer)
+        outside: set[Level] = set()
+        values = [unmarked(v, outside) for v in values]  # marked, they would leave their levels inside of here
         args: list[Any] = []  # the primals, as tensors; those with a tangent as leaves
         tangents: list[Any] = []  # one for each edge of the node
         for i, v in enumerate(values):
@@ -95,12 +97,12 @@ class Forward(Level):
         outputs = list(out) if several else [out]
         source = next((o._fn for o in outputs if o._fn is not None), None)
         if source is None:
-            return [o._array for o in outputs] if several else out._array
+            return [marked(o._array, outside) for o in outputs] if several else marked(out._array, outside)
         node = source.node if source.__class__ is Output else source
         with modes.no_grad():
             along = self._tangents(op, args, outputs, node, tangents)
-        results = [Dual(self, o._array, t._array, outer) if t is not None else o._array for o, t in zip(outputs, along)]
-        return results if several else results[0]
+        results = [Dual(self, o._array, t._array) if t is not None else o._array for o, t in zip(outputs, along)]
+        return [marked(r, outside) for r in results] if several else marked(results[0], outside)
 
     def _refuse_missing(self, op: Any, values: Sequence[Any]) -> None:
         """Refuse tangents of arguments whose derivative nobody has stated.
@@ -326,7 +328,6 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
     """Tangents of a node's outputs: its rule, which is linear in ``g``, recorded and pulled back in turn."""
     taking_part = [o for o in outputs if o._fn is not None]
     probes = []
-    outside: set[Level] = set()
     with modes.enable_grad():
         for o in taking_part:
             u = zeros_like(o)
@@ -341,8 +342,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
                 r = gradients.fitted(r, e, True, node)
                 end = storage.edge_of(r)
                 if end is not None:
-                    seed = t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array
-                    roots.append((end, unmarked(seed, outside)))  # or it would leave its levels at the probes
+                    roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
     found = engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False) if roots else [None] * len(probes)
     values = iter(found)
     along: list[Any] = []
@@ -351,7 +351,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             along.append(None)
             continue
         value = next(values)
-        along.append(zeros_like(o) if value is None else held(marked(value, outside)))
+        along.append(zeros_like(o) if value is None else held(value))
     return along
 
 

@@ -108,7 +108,9 @@ overwritten.vjp(input=lambda g: flat(g))
 
 def flat(g: Any) -> Any:
     """The gradient of what is constant between its jumps: zeros, even where infinity or NaN comes in."""
-    return wrap(np.zeros_like(g._array)) if isinstance(g, Tensor) else np.zeros_like(g)
+    a = g._array if isinstance(g, Tensor) else g
+    zeros = np.zeros(a.shape, a.dtype)  # also of what is lifted
+    return wrap(zeros) if isinstance(g, Tensor) else zeros
 
 
 def overwriting(name: str, fn: Callable) -> Callable:
