@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import calling, dtypes, op, outcome, writing
+from .. import dtypes, op, outcome, slowly, writing
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..lift import bottom, unbatched
@@ -63,7 +63,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", by=impl)
-        general = calling.elementwise_slow
+        general = slowly.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
             try:

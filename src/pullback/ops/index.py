@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import calling, kernels, op, storage, writing
+from .. import kernels, op, slowly, storage, writing
 from ..autograd import modes
 from ..dtypes import FLOATING, OF_NUMPY, type_name
 from ..lift import is_lifted
@@ -429,7 +429,7 @@ def after_writing(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, n
     storage.wrote(x)
     if edges is not None:
         result = wrap(x._array)
-        calling.record(written_by, name, edges, args, (x._array,), result, 2)
+        slowly.record(written_by, name, edges, args, (x._array,), result, 2)
         storage.move_on(x, result._fn)
 
 

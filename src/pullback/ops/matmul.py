@@ -100,7 +100,7 @@ NODES = {name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "M
 
 
 def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
-    """The tensor around a result, with its node: what ``calling.record`` does, for callers that know the layout of the node.
+    """The tensor around a result, with its node: what ``slowly.record`` does, for callers that know the layout of the node.
 
     ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import calling, op
+from .. import op, slowly
 from ..device import CPU
 from ..outcome import wrap
 from ..tensor import Tensor
@@ -262,7 +262,7 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
         edge, base = other._fn, other._array
     result = wrap(view)
     name = "AsStridedBackward0"
-    calling.record(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
+    slowly.record(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
     return result._fn
 
 
@@ -272,7 +272,7 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     array = seen._array
     result = wrap(array)
     name = "CopySlices"
-    calling.record(write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2)
+    slowly.record(write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2)
     return (result if seen is base else in_kind_of(base._array, result))._fn
 
 
