@@ -38,7 +38,7 @@ class Dual(Lifted):
     def __init__(self, level: Level, value: Any, tangent: Any, outer: bool = False) -> None:
         if tangent.__class__ is np.ndarray and (0 in tangent.strides or not tangent.flags.writeable) and 0 not in value.strides:
             tangent = tangent.copy()  # one may write into the value, and then writes into the tangent
-        if not outer and tangent.strides != value.strides:
+        if tangent.strides != value.strides:
             tangent = laid_out(tangent, value)
         self.level, self.value, self.tangent, self.outer = level, value, tangent, outer
 
