@@ -559,7 +559,7 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
         if value.level is modes._local.trace and not check:
             value.level.refuse_value()
         if value.device is not CPU:  # there are none
-            return value.looked_at(check)
+            return value.looked_at(check)  # type: ignore[attr-defined]
         value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
     return value
 

@@ -146,7 +146,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     if mmap:
         raise ValueError("f must be a string or os.PathLike object in order to use mmap=True")
     try:
-        f.read, f.seek(f.tell())
+        _ = f.read, f.seek(f.tell())
     except (io.UnsupportedOperation, AttributeError):
         raise AttributeError("'f' must be a path, or a file that you can read from and seek in. Please pre-load the data into a "
                              "buffer like io.BytesIO and try to load from it instead.") from None  # fmt: skip
