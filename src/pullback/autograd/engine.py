@@ -36,7 +36,7 @@ from .gradients import (
     without_zero_times_inf,  # fmt: skip
 )
 from .graph import FREED, AccumulateGrad, Node
-from .route import Plan, capture_key, last_consumers
+from .route import Plan, capture_key, last_consumers, leads_nowhere_else
 
 ndarray = np.ndarray
 DEEP = 40  # how many backwards may run inside of each other in one thread: Python's stack ends somewhere
@@ -69,7 +69,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     leaves: dict[Any, Any] = {}
     borrowed: set[int] = set()  # (ids of) leaves whose gradient's array somebody else may hold
     captured: dict[tuple[int, int], Any] = {}
-    plan = None if wanted is None else Plan(roots, wanted, accumulate)
+    plan = None if wanted is None or leads_nowhere_else(roots, wanted) else Plan(roots, wanted, accumulate)
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
     zeros_win = modes.zeros_win > 0 and local.zeros_win

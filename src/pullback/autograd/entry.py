@@ -131,8 +131,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                                      "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
         results.append(g)
-    if not create_graph:  # results of one call must not share memory with each other, with the seeds, or within themselves
-        held = {id(owner_of(s._array)) for s in seeds if s is not None}
+    if not create_graph:  # results of one call must not share memory with each other, or within themselves
+        held: set[int] = set()
         for i, r in enumerate(results):
             if r is not None:
                 memory = id(owner_of(r._array))

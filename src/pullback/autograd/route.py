@@ -47,6 +47,25 @@ class Plan:
         return [e if e is not None and capture_key(e) in self.live else None for e in edges]
 
 
+def leads_nowhere_else(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
+    """Whether the wanted edges are leaves, and all that the roots lead to: then everything runs, and needs no plan."""
+    if any([e._seq != 0 for e in wanted]):
+        return False
+    seen = set(map(id, wanted))
+    todo = [e for e, _ in roots]
+    while todo:
+        e = todo.pop()
+        if e is None:
+            continue
+        target = e if e._seq >= 0 else e.node
+        if id(target) not in seen:
+            if target._seq == 0:
+                return False
+            seen.add(id(target))
+            todo.extend(target._edges)
+    return True
+
+
 def reachable(edges: Sequence[Any]) -> list[Node]:
     """Every node behind these edges, producers first."""
     seen: dict[int, Node] = {}

@@ -75,10 +75,10 @@ def will_execute(node: Any) -> bool:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     plan = run["plan"]
     leaf = isinstance(node, AccumulateGrad)
+    if leaf and not run["accumulate"]:
+        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+                           "currently not supported.")  # fmt: skip
     if plan is not None:
-        if leaf and not run["accumulate"]:
-            raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
-                               "currently not supported.")  # fmt: skip
         if not leaf:
             return -node._seq in plan.running or -node._seq in plan.catch
         if (0, id(node.variable)) not in plan.live:

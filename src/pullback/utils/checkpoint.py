@@ -384,7 +384,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         run = running.backward()
-        if run is not None and run["plan"] is not None:
+        if run is not None and run["wanted"] is not None:
             raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
                                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
                                "passing the `inputs` argument.")  # fmt: skip
