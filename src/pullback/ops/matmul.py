@@ -52,13 +52,6 @@ def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.
     return asarray(out if bias is None else out + bias)
 
 
-def times(a: Any, b: Any) -> Any:
-    """``a @ b`` in derivatives. Of arrays with a depth of 1, ``@`` would take four to ten times as long as ``dot``."""
-    if a.__class__ is b.__class__ is np.ndarray and a.ndim == 2 == b.ndim and len(b) == 1:
-        return a.dot(b)
-    return a @ b
-
-
 def _node_name(input: Any, other: Any) -> str:
     a, b = input.ndim, other.ndim
     return ("DotBackward0" if a == 1 else "MvBackward0") if b == 1 else "MmBackward0" if a <= 2 == b else "BmmBackward0"
@@ -81,7 +74,7 @@ def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
     n, m = len(input_shape), len(other.shape)
     if m == 1:
         return unsqueeze(g, -1) * other
-    return (other @ unsqueeze(g, -1))[..., 0] if n == 1 and m > 2 else times(g, other.mT)
+    return (other @ unsqueeze(g, -1))[..., 0] if n == 1 and m > 2 else g @ other.mT
 
 
 def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
@@ -92,7 +85,7 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
         count = math.prod(input.shape[:-1])
         g = reshape(g, (*g.shape[: len(g.shape) + 2 - n - m], count, *other_shape[1:]))
         input = reshape(input, (count, input.shape[-1]))
-    return g @ input if m == 1 else times(input.mT, g)
+    return g @ input if m == 1 else input.mT @ g
 
 
 _matmul.vjp(input=_of_input, other=_of_other)
