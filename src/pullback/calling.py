@@ -280,6 +280,8 @@ def general_call(op: Op) -> Callable:
             value = impl(*values)
         except Exception as error:
             raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
+        if elementwise and value.ndim > 1:
+            value = laid_by(values, value)
         return completed(args, values, tuple(edges), wanted, value, node)
 
     def completed(args: tuple, values: Any, edges: tuple, wanted: int, value: Any, node: Any) -> Any:
