@@ -35,6 +35,7 @@ sample("nn.functional.adaptive_max_pool2d", (2, 3, 5, 4), output_size=[4, None],
 for n in (2, 3):
     draws = np.random.default_rng(0).random((1, 2, n))
     sample(f"nn.functional.fractional_max_pool{n}d", (1, 2, *[4] * n), 2, output_size=2, _random_samples=draws, distinct=True)
+    sample(f"nn.functional.fractional_max_pool{n}d", (0, 2, *[4] * n), 2, output_size=2, _random_samples=draws[:0])
 sample("nn.functional.max_unpool1d", (2, 3), np.array([[1, 2, 5], [0, 3, 4]]), 2)
 sample("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[[0, 3], [8, 10]]]]), 2)
 sample("nn.functional.max_unpool2d", (1, 1, 2, 2), np.array([[[[0, 3], [8, 10]]]]), 2, output_size=[5, 5])

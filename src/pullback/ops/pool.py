@@ -307,7 +307,7 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         start *= strides
         first = start[:, : ends[0]]
         for end, o in zip(ends[1:], size[1:]):
-            first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), -1)
+            first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), first.shape[1] * o)
         return first[:, :, None] + taps
 
     if modes._local.trace is None:
@@ -315,9 +315,9 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
     planes = reshape(input, (batch * channels, *spatial))
     at = derived(lambda x, samples: Scattered(spatial, size, numbers(samples)).maxima(x)[1], planes.detach()._array, samples._array)
-    chosen = reshape(outcome.wrap(at), (batch * channels, -1))
+    chosen = reshape(outcome.wrap(at), (batch * channels, math.prod(size)))
     shape = (*input.shape[:-n], *size)
-    values = reshape(gather(reshape(planes, (batch * channels, -1)), 1, chosen), shape)
+    values = reshape(gather(reshape(planes, (batch * channels, math.prod(spatial))), 1, chosen), shape)
     return (values, reshape(chosen, shape)) if return_indices else values
 
 
