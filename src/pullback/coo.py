@@ -234,7 +234,7 @@ def power(op: Any, x: Any, exponent: Any) -> Any:
 
 @rule("add", "sub")
 def plus(op: Any, x: Any, y: Any) -> Any:
-    """Values at equal places are added; coalesced operands are merged, others put one after the other."""
+    """Coalesced operands are merged, others put one after the other."""
     if not isinstance(x, Coo) or not isinstance(y, Coo):
         if not np.ndim(x) or not np.ndim(y):
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
@@ -247,7 +247,7 @@ def plus(op: Any, x: Any, y: Any) -> Any:
     if x.sparse_dim != y.sparse_dim:
         raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but 'self' has {x.sparse_dim} sparse dimensions "
                            f"while 'other' has {y.sparse_dim} sparse dimensions")  # fmt: skip
-    if np.array_equal(x.indices, y.indices):
+    if x.value.flags.c_contiguous and y.value.flags.c_contiguous and np.array_equal(x.indices, y.indices):
         return x.holding(op.call(held(x.value), held(y.value))._array)
     d = dtypes.result_type_of([x.value, y.value]).numpy
     values = np.concatenate([x.value.astype(d), y.value.astype(d) if op.name == "add" else -y.value.astype(d)])

@@ -147,6 +147,9 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
                         assert ours.dtype == numpys.dtype and ours.shape == numpys.shape
                         np.testing.assert_array_equal(ours, numpys, f"{name} {param} {shape} {dtype}", strict=True)
                         assert (np.signbit(ours.real) == np.signbit(numpys.real))[ours == ours].all()
+                    if g.size:
+                        one = np.broadcast_to(g.reshape(-1)[0], shape)
+                        np.testing.assert_array_equal(fast(one, saved), plain(one, saved), strict=True)
     assert taken
 
 
@@ -287,11 +290,14 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
 
 def test_what_came_in_is_spread_over_the_shape_saved() -> None:
     op = REGISTRY["sum_all"]
-    spread = operators.spread(op.pull(op.rules["input"], 0))
+    plain = op.pull(op.rules["input"], 0)
+    spread = operators.spread(plain)
     for dtype in (np.float32, np.float64, np.int64, np.complex64):
         for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:
-            g = np.asarray(2.5, dtype)
-            ours = spread(g, (shape,))
-            np.testing.assert_array_equal(ours, np.full(shape, g), strict=True)
+            for g in (np.asarray(2.5, dtype), np.arange(6).astype(dtype)[3:4].reshape(())):
+                g.flags.writeable = shape != (5,)
+                ours, pythons = spread(g, (shape,)), plain(g, (shape,))
+                np.testing.assert_array_equal(ours, np.full(shape, g), strict=True)
+                assert (ours.strides, str(ours.flags)) == (pythons.strides, str(pythons.flags)) and np.shares_memory(ours, g) == (ours.size > 0)
     g, saved = np.asarray(1.5, np.float32), ((2, 3),)
     assert held(lambda: spread(g, saved), g, saved, saved[0], g.dtype) == [0, 0, 0, 0]

@@ -84,4 +84,4 @@ def test_the_mean_of_models_is_the_mean():
         pullback.nn.init.normal_(model.weight)
         seen.append(model.weight.detach().numpy().copy())
         averaged.update_parameters(model)
-    assert averaged.module.weight.detach().numpy() == pytest.approx(sum(seen) / 5, rel=1e-6, abs=1e-6)
+    assert averaged.module.weight.detach().numpy() == pytest.approx(sum(seen) / 5, rel=1e-6)

@@ -450,15 +450,6 @@ def test_what_cannot_be_pickled_is_an_exception():
         list(DataLoader(Numbers(4, 2, "unpicklable"), batch_size=None, num_workers=1))
 
 
-def runs(process):
-    """Whether a process is there: `is_alive` alone also says so of one that somebody else waited for."""
-    try:
-        os.kill(process.pid, 0)
-    except ProcessLookupError:
-        return False
-    return process.is_alive()
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("event, note", [("kill", "was killed by signal SIGKILL"), ("exit", "ended with exit code 3")])
 def test_death_of_a_worker(event, note):
@@ -468,7 +459,7 @@ def test_death_of_a_worker(event, note):
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly") as caught:
         list(it)
     assert any(note in n for n in caught.value.__notes__)
-    assert time.monotonic() - began < 10 and not any(map(runs, workers))
+    assert time.monotonic() - began < 10 and not any(w.is_alive() for w in workers)
 
 
 def test_timeout():

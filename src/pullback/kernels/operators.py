@@ -22,13 +22,14 @@ from .scalar import OPERATIONS, Scalar, lowered, traced
 
 SMALL = 1024  # elements, from which the larger kernels take over
 FLAGS = TYPE_OF_ARRAY + 8
-USABLE = 0x1 | 0x100  # NumPy's flags for C order without gaps, and for aligned data
+GAPLESS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags: in C order without gaps, ...
 MOST_DIMENSIONS = 16  # of what is small here
-NEW_ARRAY = 94  # where NumPy's table of functions has PyArray_NewFromDescr
+NEW_ARRAY, SET_BASE = 94, 282  # where NumPy's table of functions has PyArray_NewFromDescr and PyArray_SetBaseObject
 EXACT = {"argument", "number", "add", "sub", "mul", "div", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
 FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
 
 native.provide("PyArray_NewFromDescr", numpys(NEW_ARRAY))
+native.provide("PyArray_SetBaseObject", numpys(SET_BASE))
 
 
 def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
@@ -70,7 +71,7 @@ class Small(Maker):
 
     def check_array(self, array: Value) -> None:
         self.need(self.kind(array).equals(self.object(np.ndarray)))
-        self.need((self.field(array, FLAGS, I32) & USABLE).equals(USABLE))
+        self.need((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
 
     def check_alike(self, array: Value, other: Value) -> None:
         """Both of the same type and shape."""
@@ -110,6 +111,26 @@ class Small(Maker):
                     lambda: self.choose(is_int, of_int, of_array))  # fmt: skip
         return is_float | is_int, number.get(), array.get()
 
+    def number_spread_or_array(self, array: Value) -> tuple[Value, Value, Value]:
+        """The same of an array that may be one number spread over a shape, as the gradients of sums are."""
+        strides, spread, number = self.field(array, native.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
+        rank = self.convert("sext", self.field(array, native.RANK, I32), I64)
+        with self.loop(0, rank) as i:
+            spread.set(spread.get() & self.load(self.at(strides, i, I64), I64).equals(0))
+        spread.set(spread.get() & rank.differs(0))
+
+        def read(type: Type) -> None:
+            value = self.load(self.field(array, native.DATA), type)
+            number.set(value if type is F64 else self.convert("fpext", value, F64))
+
+        def of_spread() -> None:
+            self.need(self.kind(array).equals(self.object(np.ndarray)))
+            self.need((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
+            self.by_type(array, read)
+
+        self.choose(spread.get(), of_spread, lambda: self.check_array(array))
+        return spread.get(), number.get(), array
+
     def check_matrix(self, x: Value) -> tuple[Value, Value]:
         """The sizes of a small matrix."""
         self.check_array(x)
@@ -136,20 +157,20 @@ class Small(Maker):
         with self.when(whole < n):
             block(whole, self.mask_below(n - whole, lanes))
 
-    def computed(self, function: Callable, x: Value, n: Value, others: Sequence[tuple[Value, Value, Value]], exponents: Sequence[int] = ()) -> Value:
-        """A new array like x of a function of its elements and the others', which are as :meth:`number_or_array` says.
+    def computed(self, function: Callable, x: Value, n: Value, given: Sequence[tuple[Value, Value, Value]], exponents: Sequence[int] = ()) -> Value:
+        """A new array like x of a function of operands, which are as :meth:`number_or_array` says.
 
         Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a loop.
         """
         if exponents:
-            *others, (is_number, power, _) = others
+            *given, (is_number, power, _) = given
             self.need(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
         out = self.array(x, self.field(x, native.RANK, I32), self.field(x, native.SHAPE))
 
         def compute(type: Type, *fixed: int) -> None:
             lanes = native.WIDTH * 8 // type.bits
-            operands = [(self.field(x, native.DATA), self.constant(1, I64))]
-            for is_number, number, array in others:  # a number is a vector that the loop does not leave
+            operands = []
+            for is_number, number, array in given:  # a number is a vector that the loop does not leave
                 room = self.room(lanes, type)
                 self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
                 data = self.variable(room)
@@ -160,8 +181,8 @@ class Small(Maker):
             assert form is not None
 
             def block(at: Value, mask: Value | None) -> None:
-                given = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
-                self.store(lowered(self, [form], given, lanes)[0], self.at(to, at, type), mask)
+                vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
+                self.store(lowered(self, [form], vectors, lanes)[0], self.at(to, at, type), mask)
 
             self.in_vectors(type, n, block)
 
@@ -268,12 +289,13 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     e, h = f.edge_of(x_tensor), f.variable(none)
     with f.when(is_number.equals(0)):
         h.set(f.edge_of(other))
+    first = f.constant(False, I1), f.constant(0.0, F64), x
     function = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl)
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
         f.need(is_number)
         operands.reverse()
-    out = f.computed((lambda a, b: function(b, a)) if reflected else function, x, n, [(is_number, number, y)], EXPONENTS.get(op.name, ()))
+    out = f.computed((lambda a, b: function(b, a)) if reflected else function, x, n, [first, (is_number, number, y)], EXPONENTS.get(op.name, ()))
 
     def saved() -> list[Value]:
         first, second = (edge.differs(none) for _, edge in operands)
@@ -323,7 +345,7 @@ def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
 
 
 def spread(plain: Callable) -> Callable:
-    """The rule of a sum: what came in, in every element of a small array of the shape saved; ``plain`` takes what is not usual."""
+    """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not usual."""
     f = Small("spread", plain, [tuple])
     g, saved = f.given(0), f.given(1)
     f.check_array(g)
@@ -331,22 +353,16 @@ def spread(plain: Callable) -> Callable:
     f.size(g)  # checks the type
     f.need(f.kind(saved).equals(f.object(tuple)))
     shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
-    rank, n = f.api("PyTuple_Size", shape, returns=I64), f.variable(1, I64)
-    f.need(rank <= MOST_DIMENSIONS)
-    sizes = f.room(MOST_DIMENSIONS, I64)
+    rank = f.api("PyTuple_Size", shape, returns=I64)
+    f.need((rank > 0) & (rank <= MOST_DIMENSIONS))
+    sizes, strides = f.room(MOST_DIMENSIONS, I64), f.room(MOST_DIMENSIONS, I64)
     with f.loop(0, rank) as i:
-        size = f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64)
-        f.store(size, f.at(sizes, i, I64))
-        n.set(n.get() * size)
-        f.need(n.get() < SMALL)
-    out = f.array(g, f.convert("trunc", rank, I32), sizes)
-
-    def fill(type: Type) -> None:
-        lanes = native.WIDTH * 8 // type.bits
-        value = f.splat(f.load(f.field(g, native.DATA), type), lanes)
-        f.in_vectors(type, n.get(), lambda at, mask: f.store(value, f.at(f.field(out, native.DATA), at, type), mask))
-
-    f.by_type(g, fill)
+        f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
+        f.store(f.constant(0, I64), f.at(strides, i, I64))
+    dtype, flags = f.own(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
+    out = f.call("PyArray_NewFromDescr", f.object(np.ndarray), dtype, f.convert("trunc", rank, I32), sizes, strides, f.field(g, native.DATA), flags,
+                 f.nothing(), returns=PTR, outside=True)  # fmt: skip
+    f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, outside=True)
     return native.as_function("spread", f.address(f.end(out, [g, saved])))
 
 
@@ -373,7 +389,7 @@ def rule(op: Any, position: int) -> Callable:
         return plain
     f = Small(f"rule_{op.name}_{position}", plain, [tuple])
     g, saved = f.given(0), f.given(1)
-    f.check_array(g)
+    f.need(f.kind(g).equals(f.object(np.ndarray)))
     n = f.size(g)
     f.need(f.kind(saved).equals(f.object(tuple)))
 
@@ -382,7 +398,8 @@ def rule(op: Any, position: int) -> Callable:
         return array
 
     others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
-    return native.as_function(op.name, f.address(f.end(f.computed(compute, g, n, others, exponents), [g, saved])))
+    given = [f.number_spread_or_array(g), *others]
+    return native.as_function(op.name, f.address(f.end(f.computed(compute, g, n, given, exponents), [g, saved])))
 
 
 def sum_rows(plain: Callable) -> Callable:
