@@ -259,12 +259,12 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
     if not modes.is_grad_enabled():
         return
     if modes._local.arguments:
-        from .lift import refuse_captured
+        from .arguments import refuse_captured
 
         refuse_captured(x)
     base: Any = None if x._view is None else x._view[0]
     if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
-        from .lift import outsides
+        from .arguments import outsides
 
         for outside, *_ in outsides(x if "_outsides" in x.__dict__ else base):
             check_writable(outside, what)
@@ -356,7 +356,7 @@ def move_on(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, and all that shares it, the history that ends in edge ``e``."""
     move_it_on(x, e)
     if modes._local.arguments:
-        from .lift import move_arguments_on
+        from .arguments import move_arguments_on
 
         move_arguments_on(x)
 
@@ -374,7 +374,7 @@ def move_it_on(x: Any, e: Any, left: Any = ()) -> None:
     if x._view is not None:
         move_base_on(x, e, x._array, left)
     if "_outsides" in x.__dict__:
-        from .lift import move_outsides_on
+        from .arguments import move_outsides_on
 
         move_outsides_on(x, left)
 
@@ -413,6 +413,6 @@ def move_base_on(view: Any, e: Any, array: np.ndarray, left: Any = ()) -> None:
     base._fn = fn
     view._view = (base, 0, kind)  # older than the write: catches up when next used
     if "_outsides" in base.__dict__:
-        from .lift import move_outsides_on
+        from .arguments import move_outsides_on
 
         move_outsides_on(base, left)

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import storage
+from ..arguments import entered
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, entered, held, marked, overwritten, saved_tensors, shown, unmarked
+from ..lift import Level, Lifted, apply, crossing, held, marked, overwritten, saved_tensors, shown, unmarked
 from ..tensor import Tensor
 from . import engine, gradients, modes
 from .graph import LEAF, Output

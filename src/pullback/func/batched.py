@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, lift, storage
+from ..arguments import entered
 from ..autograd import gradients, modes
 from ..complaint import explained
-from ..lift import Level, Lifted, batches_in, crossing, entered, held, overwritten, shown
+from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..tensor import Tensor
 from . import batching, plain

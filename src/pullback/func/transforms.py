@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import storage
+from ..arguments import entered
 from ..autograd import engine, modes, rows
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
 from ..autograd.functional import basis_of
 from ..autograd.graph import Node, Output, clock
 from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, crossing, entered, held, live, nowhere, straight
+from ..lift import Lifted, crossing, held, live, nowhere, straight
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from . import back

@@ -37,19 +37,26 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
     return x.reshape(-1).take(at).reshape(*x.shape[:-1], 1)
 
 
-@half.general(name="softmax", method=False)
-def _softmax(input: Tensor, dim: int) -> Tensor:
+def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
     if input.size == 0:
         return input.copy()
     input = row_major(input)
-    fast = kernels.run("rows", "softmax", input.size, input, dim, False)
+    fast = kernels.run("rows", "softmax", input.size, input, dim, log)
     if fast is not None:
         return fast
     dims = (dim,) if input.ndim else ()
     e = np.asarray(input - largest(input, dim))
-    np.exp(e, out=e)
-    e /= total(e, dims, True)
+    if log:
+        e -= np.log(total(np.exp(e), dims, True))
+    else:
+        np.exp(e, out=e)
+        e /= total(e, dims, True)
     return e
+
+
+@half.general(name="softmax", method=False)
+def _softmax(input: Tensor, dim: int) -> Tensor:
+    return _normalized(input, dim, False)
 
 
 def _of_softmax(g: Any, out: Any, dim: int) -> Any:
@@ -66,16 +73,7 @@ _softmax.vjp(input=_of_softmax)
 
 @half.general(name="log_softmax", method=False)
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
-    if input.size == 0:
-        return input.copy()
-    input = row_major(input)
-    fast = kernels.run("rows", "softmax", input.size, input, dim, True)
-    if fast is not None:
-        return fast
-    dims = (dim,) if input.ndim else ()
-    shifted = np.asarray(input - largest(input, dim))
-    shifted -= np.log(total(np.exp(shifted), dims, True))
-    return shifted
+    return _normalized(input, dim, True)
 
 
 def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
