@@ -134,25 +134,25 @@ def test_gradients_are_those_of_python(program: Callable, options: dict[str, boo
     assert ours == gradients(program, None, monkeypatch, **options)
 
 
+def identity(name: str, backward: Callable) -> Callable:
+    """A custom Function with this backward."""
+    methods = {"forward": staticmethod(lambda ctx, x: x * 1), "backward": staticmethod(backward)}
+    return type(name, (torch.autograd.Function,), methods).apply
+
+
 @pytest.mark.usefixtures("by_machine")
 def test_the_running_node_is_known() -> None:
     """By its name and number, and hooks that its rule puts on it are called."""
 
-    class Asks(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 1
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            node = torch._C._current_autograd_node()
-            met.append((node.name(), node is y.grad_fn))
-            node.register_hook(lambda results, gradients: (results[0] * 10,))
-            return g
+    def asks(ctx: Any, g: Any) -> Any:
+        node = torch._C._current_autograd_node()
+        met.append((node.name(), node is y.grad_fn))
+        node.register_hook(lambda results, gradients: (results[0] * 10,))
+        return g
 
     met: list[Any] = []
     x = torch.ones(3, requires_grad=True)
-    y = Asks.apply(x.exp())
+    y = identity("Asks", asks)(x.exp())
     (y * 2).sum().backward()
     assert met == [("AsksBackward", True)]
     assert np.allclose(x.grad, 20 * np.e)
@@ -167,16 +167,10 @@ def test_gradients_own_their_memory() -> None:
 
 
 def failing(x: Any, y: Any) -> Any:
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 1
+    def fails(ctx: Any, g: Any) -> Any:
+        raise KeyError("no gradient today")
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            raise KeyError("no gradient today")
-
-    return (Fails.apply(x * y) * 2).sum()
+    return (identity("Fails", fails)(x * y) * 2).sum()
 
 
 @pytest.mark.usefixtures("by_machine")
