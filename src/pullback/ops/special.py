@@ -229,7 +229,7 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
-    if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:
+    if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:  # as is usual, and half as much work
         return x * logarithm(y)
     return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
@@ -496,10 +496,11 @@ def sinc(input: Tensor) -> Tensor:
     tensor([1.0000, 0.6366])
     """
     angle = input * math.pi
-    if angle.__class__ is np.ndarray and np.count_nonzero(angle) == angle.size:
+    if angle.__class__ is np.ndarray and np.count_nonzero(angle) == angle.size:  # as above
         return np.sin(angle) / angle
-    safe = either(angle == 0, 1, angle)
-    return either(angle == 0, 1, np.sin(safe) / safe)
+    at_zero = angle == 0
+    safe = either(at_zero, 1, angle)
+    return either(at_zero, 1, np.sin(safe) / safe)
 
 
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))
