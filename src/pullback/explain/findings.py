@@ -15,6 +15,7 @@ import numpy as np
 from ..autograd.errors import at
 from ..autograd.graph import Node
 from ..autograd.route import capture_key, reachable
+from ..ops.choosing import within
 from ..storage import write_since
 from .measure import all_finite
 from .record import Finding, Step
@@ -34,7 +35,7 @@ SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: 
 PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
     "relu": lambda input, out: out > 0,
     "hardtanh": lambda input, low, high: (input > low) & (input < high),
-    "between": lambda input, min, max: (input >= (-math.inf if min is None else min)) & (input <= (math.inf if max is None else max)),
+    "between": within,
     "threshold": lambda input, threshold: input > threshold,
 }
 LISTED = 6  # how many names a finding lists

@@ -241,13 +241,14 @@ def between(input: Tensor, min: Any, max: Any) -> Tensor:
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
-def _within(x: Any, low: Any, high: Any) -> Any:
+def within(x: Any, low: Any, high: Any) -> Any:
+    """Whether x lies between two bounds, or on one; either may be None."""
     if low is None or high is None:
         return x <= high if low is None else x >= low
     return (x >= low) & (x <= high)
 
 
-between.vjp(input=lambda g, input, min, max: where(_within(input, min, max), g, 0))
+between.vjp(input=lambda g, input, min, max: where(within(input, min, max), g, 0))
 
 
 @op.elementwise(method=False, node="ClampBackward0")
@@ -256,7 +257,7 @@ def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
 
 
 between_tensors.vjp(
-    input=lambda g, input, min, max: where(_within(input, min, max), g, 0),
+    input=lambda g, input, min, max: where(within(input, min, max), g, 0),
     min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
     max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
 )
