@@ -97,20 +97,20 @@ def files(count: int, seed: int) -> Iterator[bytes]:
             yield archive({**inside, "data.pkl": change(inside["data.pkl"], rng)})
 
 
-def touch(value: Any, seen: set[int]) -> None:
-    """Read every element of every tensor, which would crash if one lay outside of its memory."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, torch.Tensor):
-        if value.numel() < 1 << 20:
-            value._array.tobytes()
-    elif isinstance(value, dict):
-        for entry in value.values():
-            touch(entry, seen)
-    elif isinstance(value, (list, tuple)):
-        for entry in value:
-            touch(entry, seen)
+def touch(value: Any) -> None:
+    """Read every element of every tensor, which would crash if one lay outside of its memory; however deeply nested."""
+    seen: set[int] = set()
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            if value.numel() < 1 << 20:
+                value._array.tobytes()
+        elif isinstance(value, (dict, list, tuple)):
+            todo += value.values() if isinstance(value, dict) else value
 
 
 def fuzz(count: int, seed: int = 0) -> Counter[str]:
@@ -125,7 +125,7 @@ def fuzz(count: int, seed: int = 0) -> Counter[str]:
             alarm(10)
         began = time.perf_counter()
         try:
-            touch(torch.load(io.BytesIO(data), weights_only=number % 2 == 0), set())
+            touch(torch.load(io.BytesIO(data), weights_only=number % 2 == 0))
             outcomes["loaded"] += 1
         except LoadError as error:
             outcomes["refused: " + " ".join(str(error).removeprefix("Weights only load failed. ").split()[:2])[:60]] += 1

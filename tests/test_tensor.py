@@ -149,6 +149,14 @@ def test_sizes() -> None:
     assert torch.zeros(2, 3).size(-1) == 3 and torch.zeros(2, 3).dim() == 2 and torch.zeros(2, 3).numel() == 6
     assert torch.zeros(s).shape == s and pickle.loads(pickle.dumps(s)) == s
     assert [type(n) for n in torch.Size([torch.tensor(2), np.int64(3), 4])] == [int] * 3
+    sizes, things = [1], ["a"]
+    sizes += s
+    things += s
+    assert sizes == [1, 2, 3] and things == ["a", 2, 3] and (1,) + s == torch.Size([1, 2, 3])
+    assert (s + np.array([1, 1])).tolist() == [3, 4]
+    for add in (lambda: [1] + s, lambda: s + [1]):
+        with pytest.raises(TypeError, match="can only concatenate"):
+            add()
     with pytest.raises(TypeError, match=r"torch.Size\(\) takes an iterable of 'int' \(item 1 is 'float'\)"):
         torch.Size((2, 3.0))
 

@@ -38,10 +38,14 @@ class Size(tuple):
         return new(Size, part) if index.__class__ is slice else part
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented  # lists take it in themselves
 
     def __mul__(self, times: Any) -> Size:
         return Size(tuple.__mul__(self, times))
