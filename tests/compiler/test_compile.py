@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -413,3 +414,37 @@ def test_what_looks_at_values_but_gives_one_shape_is_computed_anew() -> None:
     for values, indices in drawn:
         expected_values, expected_indices = pullback.nn.functional.fractional_max_pool2d(image, 2, output_size=3, return_indices=True)
         assert pullback.equal(values, expected_values) and pullback.equal(indices, expected_indices)
+
+
+@pytest.mark.parametrize("make", [lambda x: (x * 2).detach(), pullback.zeros_like, lambda x: pullback.zeros(3), lambda x: pullback.randn(3)],
+                         ids=["computed", "zeros_like", "constant", "random"])  # fmt: skip
+def test_leaves_made_by_the_function_need_no_new_version_at_each_call(make: Callable) -> None:
+    w = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        d = make(x).requires_grad_()
+        ((x + d) * w).sum().backward()
+        push = d.grad
+        ((x + push) * w).square().sum().backward()
+        return push.clone(), w.grad.clone()
+
+    fast = compile(step)
+    for x in (pullback.ones(3), pullback.full((3,), 2.0), pullback.zeros(3)):
+        pullback.manual_seed(0)
+        expected = step(x)
+        pullback.manual_seed(0)
+        for found, right in zip(fast(x), expected, strict=True):
+            assert pullback.allclose(found, right)
+    assert len(fast.versions) == 1
+
+
+def test_a_leaf_made_by_the_function_and_returned_with_its_gradient_is_refused() -> None:
+    @compile
+    def f(x: Any) -> Any:
+        d = x.detach().clone().requires_grad_()
+        (d * d).sum().backward()
+        return d
+
+    with pytest.raises(RuntimeError, match="returned with its .grad"):
+        f(pullback.ones(2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -218,7 +219,8 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
     for _, _, taken in trace.advances:
         taken()
     trace.forget()
-    return (None if trace.once else version), result
+    kept = any(leaf() is not None for leaf in version.inner)
+    return (None if trace.once or kept else version), result
 
 
 class Version:
@@ -227,6 +229,7 @@ class Version:
     Attributes:
         program: what is computed.
         plan: how.
+        inner: the leaves that the function made itself and gave gradients to.
     """
 
     program: Program
@@ -274,7 +277,14 @@ class Version:
                 wanted.append(x._number)
         self.grads: list[tuple[Tensor, int | None]] = []  # (tensor, place in wanted of its new gradient)
         leaves_of = {**trace.cleared, **{k: x for k, (x, _) in trace.leaves.items()}}
-        for leaf in leaves_of.values():
+        self.inner: list[weakref.ref[Tensor]] = []
+        for k, leaf in leaves_of.items():
+            if k not in trace.tensors_known:  # its gradient is nobody's concern once the function has returned
+                if any(leaf is y for y in outputs):
+                    raise refuse("a tensor that the function made is returned with its .grad", "Return x.detach() and x.grad.")
+                self.inner.append(weakref.ref(leaf))
+                trace.leaves.pop(k, None)
+                continue
             g = leaf._grad
             if g is None:
                 self.grads.append((leaf, None))
