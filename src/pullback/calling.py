@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import layers, lift, outcome, storage
+from . import kernels, layers, lift, outcome, storage
 from .autograd import modes
 from .autograd.graph import LEAF, Output, clock
 from .complaint import explained
@@ -39,7 +39,7 @@ def elementwise_call(op: Op) -> Callable:
 
 def unary_call(op: Op) -> Callable:
     """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
-    impl = op.impl
+    impl, large = op.impl, op.large
     Node = op.node_type(op.node_name, False)
     keep_x = keep_out = False
 
@@ -62,7 +62,7 @@ def unary_call(op: Op) -> Callable:
                 e = storage.edge_of_saved(input)
             elif e is LEAF:
                 e = input
-            value = impl(x)
+            value = impl(x) if x.size < kernels.SHARED else large(x)
         except Exception:
             if not usual:
                 raise
@@ -87,7 +87,7 @@ def unary_call(op: Op) -> Callable:
 
 def binary_call(op: Op, operator: bool = False) -> Callable:
     """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own methods."""
-    impl = op.impl
+    impl, large = op.impl, op.large
     Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
@@ -119,7 +119,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 e = storage.edge_of_saved(input)
             elif e is LEAF:
                 e = input
-            value = impl(x, y)
+            value = impl(x, y) if x.size < kernels.SHARED else large(x, y)
         except Exception:
             if not usual:
                 raise

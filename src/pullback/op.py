@@ -57,7 +57,8 @@ class Op:
         self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
         self.kind, self.to = kind, to
         self.rules: dict[str, Callable] = {}
-        self.fused: list[Callable] | None = None  # the rules as kernels, once asked for
+        self.fused: list[Callable] | None = None  # the rules as kernels, once asked for,
+        self.onto: list[Callable | None] = []  # and as such that add to a gradient which is there already
         self.halves: Callable | None = None  # the operation as a kernel of half precision, likewise
         linear, _, added = linear.partition(",")  # arguments it is linear in, one by one; terms that are merely added
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
@@ -70,8 +71,11 @@ class Op:
         self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
-        if kind == "elementwise" and not isinstance(by, np.ufunc) or self.name == "between":  # one NumPy function is hard to beat, several are not
-            self.impl = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
+        self.large = self.impl
+        if kind == "elementwise" and isinstance(by, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
+            self.large = kernels.beside(self.name, [by], by)
+        elif kind == "elementwise" or self.name == "between":
+            self.impl = self.large = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
         self.outputs = tuple(outputs.split())

@@ -10,6 +10,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
+from pullback.autograd import engine
 from pullback.op import REGISTRY
 
 pytest.importorskip("llvmlite")
@@ -207,3 +208,37 @@ def test_a_chain_through_autograd(mode: str) -> None:
         f(y, c).backward()
     np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(b.grad.numpy(), c.grad.numpy(), rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_one_loop_of_numpys_is_a_kernel_where_threads_can_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = elementwise.Kernels.__call__
+    monkeypatch.setattr(elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values))
+    small, large = torch.rand(100), torch.rand(kernels.SHARED)
+    for x in (small, large):
+        for y, expected in ((x + x, np.add(x, x)), (x / 3.0, np.divide(x, np.float32(3))), (x.sin(), np.sin(x))):
+            np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-6)
+    assert asked == ["add", "div", "sin"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit what adding afterwards gives; broadcast operands and what no kernel computes go the other way."""
+    rng = np.random.default_rng(0)
+    a, b, row = (rng.standard_normal(s).astype(dtype) for s in ((40, 50), (40, 50), (50,)))
+
+    def gradients() -> list[np.ndarray]:
+        x, y, z = (torch.from_numpy(v.copy()).requires_grad_() for v in (a, b, row))
+        u = x * y
+        out = u.sin() * z + (u / y.exp()).sigmoid() * x - u.pow(2.0) * y + x.cumsum(0)
+        out.backward(torch.from_numpy(b))
+        return [np.asarray(v.grad) for v in (x, y, z)]
+
+    asked: list[str] = []
+    real = elementwise.Kernels.__call__
+    monkeypatch.setattr(elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values))
+    found = gradients()
+    assert any(name.endswith("_onto") for name in asked)
+    monkeypatch.setattr(engine, "added_onto", lambda node, g, edges, *rest: edges)
+    for x, y in zip(found, gradients(), strict=True):
+        np.testing.assert_array_equal(x, y)

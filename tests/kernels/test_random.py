@@ -25,6 +25,7 @@ DRAWS: dict[str, Callable[[int, Any], Any]] = {
     "heads": lambda n, d: torch.empty(n, dtype=d).bernoulli_(1.0),
     "tails": lambda n, d: torch.empty(n, dtype=d).bernoulli_(0.0),
     "dropout": lambda n, d: torch.nn.functional.dropout(torch.ones(n, dtype=d), 0.2),
+    "slopes": lambda n, d: torch.nn.functional.rrelu(-torch.ones(n, dtype=d), training=True),
     "integers": lambda n, d: torch.randint(-5, 1000, (n,)),
     "permutation": lambda n, d: torch.randperm(n),
     "exponential": lambda n, d: torch.empty(n, dtype=d).exponential_(),

@@ -27,7 +27,7 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
+SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1024, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
          "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1024, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
          "table": 1024, "outer": 1024}  # fmt: skip
 
@@ -36,6 +36,7 @@ if MODE not in ("on", "off", "always"):
     raise ValueError(f"PULLBACK_KERNELS must be on, off or always, not {MODE!r}")
 BLOCKED = 1 << 16  # elements from which NumPy alone goes block by block
 LARGE = NEVER  # elements from which elementwise operations ask for a kernel, or for blocks
+SHARED = NEVER  # elements from which they do where NumPy has one loop for all: threads share the kernel's
 _reason = ""
 _started = False
 _written: dict[tuple[str, str], Callable] = {}  # kernels asked for so far
@@ -43,8 +44,9 @@ _threads = 0  # 0: as many as there are processors
 
 
 def _set_sizes(mode: str) -> None:
-    global LARGE
+    global LARGE, SHARED
     LARGE = {"on": SIZES["elementwise"], "off": BLOCKED, "always": 1}[mode]
+    SHARED = {"on": SIZES["shared"], "off": NEVER, "always": 1}[mode]
 
 
 _set_sizes(MODE)
@@ -52,7 +54,7 @@ _set_sizes(MODE)
 
 def start() -> bool:
     """Load what makes kernels; whether there are any."""
-    global _started, _reason, LARGE
+    global _started, _reason, LARGE, SHARED
     if not _started and MODE != "off" and not _reason:
         try:
             native = import_module(".native", __name__)
@@ -62,7 +64,7 @@ def start() -> bool:
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
-            LARGE = BLOCKED
+            LARGE, SHARED = BLOCKED, NEVER
     return _started
 
 
@@ -166,30 +168,43 @@ def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
 def fused(op: Any) -> list[Callable]:
     """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be one."""
     if op.fused is None:
-        op.fused = list(op.pulls)
+        op.fused, op.onto = list(op.pulls), [None] * len(op.pulls)
         if op.kind == "elementwise" or op.name in ALSO_POINTWISE:
             for k, p in enumerate(op.tensors):
                 rule = op.rules.get(op.params[p])
                 if rule is not None:
-                    op.fused[k] = _fused(op, op.params[p], beside(f"{op.name}_{op.params[p]}", [rule], rule), rule)
+                    name, adding = f"{op.name}_{op.params[p]}", _adding(rule)
+                    op.fused[k] = _fused(op, rule, beside(name, [rule], rule))
+                    op.onto[k] = _fused(op, rule, beside(name + "_onto", [adding], adding))
         elif op.name == "linear":
             for k, p in enumerate(op.tensors[:2]):
-                op.fused[k] = _fused(op, op.params[p], (_of_input, _of_weight)[k], op.rules[op.params[p]])
+                op.fused[k] = _fused(op, op.rules[op.params[p]], (_of_input, _of_weight)[k])
     return op.fused
+
+
+def _adding(rule: Callable) -> Callable:
+    """The rule's gradient added onto one that is there already."""
+
+    def onto(g: Any, *values: Any) -> Any:
+        *saved, waiting = values
+        r = rule(g, *saved)
+        return waiting if r is None else waiting + r
+
+    return onto
 
 
 ALSO_POINTWISE = ("keep", "threshold", "between")  # beside the elementwise operations
 
 
-def _fused(op: Any, param: str, compute: Callable, rule: Callable) -> Callable:
-    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved."""
+def _fused(op: Any, rule: Callable, compute: Callable) -> Callable:
+    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved (and what it is to add to)."""
     at = [op.saved_names.index(n) for n in rule.__code__.co_varnames[1 : rule.__code__.co_argcount]]
     if not at:
-        return lambda g, saved: compute(g)
+        return lambda g, saved, *onto: compute(g, *onto)
     if len(at) == 1:
         (i,) = at
-        return lambda g, saved: compute(g, saved[i])
-    return lambda g, saved: compute(g, *[saved[i] for i in at])
+        return lambda g, saved, *onto: compute(g, saved[i], *onto)
+    return lambda g, saved, *onto: compute(g, *[saved[i] for i in at], *onto)
 
 
 def _of_input(g: Any, weight: Any) -> Any:

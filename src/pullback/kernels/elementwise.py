@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ml_dtypes import bfloat16
 
+from .. import kernels
 from . import native
 from .blocks import Blocks
 from .builder import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
@@ -272,9 +273,9 @@ class Kernels:
         if made is False:
             return self.in_blocks(*values)
         call, types, plain = made
-        if plain:
-            return self.fallback(*values)
         n = arrays[0].size
+        if plain and n < kernels.SHARED:
+            return self.fallback(*values)
         if len(types) == 1:
             return call(n, *given, empty(shape, types[0]))
         outs = [empty(shape, t) for t in types]

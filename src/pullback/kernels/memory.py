@@ -2,13 +2,15 @@
 
 Fresh memory is expensive: the system clears each page when it is first touched, which takes about as long as a simple
 operation on the whole array. So freed blocks are kept, by size class, up to :data:`LIMIT` bytes together, and NumPy is
-told (NEP 49) to ask here for its data: what it makes itself comes from here, too. Blocks begin on a cache line.
+told (NEP 49) to ask here for its data: what it makes itself comes from here, too. Blocks begin on a cache line, and large
+ones ask Linux for huge pages, so that walking them does not wait for addresses to be translated.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import sys
 
 import numpy as np
 
@@ -17,9 +19,13 @@ from . import native
 SMALL = 1 << 16  # bytes: below, the C library's allocator does as well
 LIMIT = 256 << 20
 ROOM = 24  # blocks kept of one size class
+HUGE = 1 << 21  # bytes of a huge page; blocks of two or more are made of them
 # Four classes a doubling: a block is at most a quarter larger than what it is used for. Class k holds sizes up to
 # (4 + k % 4) << (k // 4 + 14), the first of them 64 KiB.
 CLASSES = 4 * 26
+
+ADVISE = f"""%whole = and i64 %full, {-HUGE}
+  %told = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE""" if sys.platform == "linux" else ""
 
 TEXT = f"""
 @lock.$$ = internal global i64 0, align 64
@@ -32,6 +38,7 @@ declare ptr @calloc(i64, i64)
 declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 declare i32 @posix_memalign(ptr, i64, i64)
+declare i32 @madvise(ptr, i64, i32)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
@@ -115,11 +122,18 @@ reuse:
   call void @leave.$$()
   ret ptr %found
 fresh:
-  %failed = call i32 @posix_memalign(ptr %place, i64 64, i64 %full)
+  %huge = icmp uge i64 %full, {2 * HUGE}
+  %align = select i1 %huge, i64 {HUGE}, i64 64
+  %failed = call i32 @posix_memalign(ptr %place, i64 %align, i64 %full)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %made, label %empty
 made:
   %new = load ptr, ptr %place
+  br i1 %huge, label %advise, label %out
+advise:
+  {ADVISE}
+  br label %out
+out:
   ret ptr %new
 empty:
   ret ptr null

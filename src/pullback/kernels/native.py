@@ -136,7 +136,7 @@ def assembly(text: str) -> str:
 
 # --- functions for Python ---------------------------------------------------------------------------------------
 
-for _name in ("PyLong_AsSsize_t", "PyFloat_AsDouble", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread"):
+for _name in ("PyLong_AsSsize_t", "PyNumber_AsSsize_t", "PyFloat_AsDouble", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread"):
     provide(_name, ctypes.cast(getattr(ctypes.pythonapi, _name), ctypes.c_void_p).value or 0)
 
 
@@ -184,15 +184,20 @@ def entry(name: str, kernel: str, kinds: str, grain: int) -> Function:
     def given(i: int) -> Any:
         return f.load(f.at(f["args"], i, PTR), PTR)
 
+    def integer(value: Any) -> Any:
+        """Of Python's or NumPy's integers."""
+        return f.call("PyNumber_AsSsize_t", value, nothing, returns=I64, outside=True)
+
+    nothing = f.convert("inttoptr", f.constant(0, I64), PTR)
     for i, kind in enumerate(kinds):
         slot, value = f.at(slots, i, I64), given(i + 1)
         if kind == "a":
             f.store(f.load(f.at(value, DATA // 8, I64), I64), slot)
         elif kind == "i":
-            f.store(f.call("PyLong_AsSsize_t", value, returns=I64, outside=True), slot)
+            f.store(integer(value), slot)
         else:
             f.store(f.call("PyFloat_AsDouble", value, returns=F64, outside=True), slot)
-    n = f.call("PyLong_AsSsize_t", given(0), returns=I64, outside=True)
+    n = integer(given(0))
 
     def alone() -> None:
         f.call(kernel, slots, f.constant(0, I64), n)
