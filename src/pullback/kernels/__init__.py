@@ -211,13 +211,16 @@ def _of_input(g: Any, weight: Any) -> Any:
     """The gradient of a linear map's input."""
     if weight.ndim == 1:
         return g[..., None] * weight
+    if g.ndim == 2:
+        return product(g, weight)
     return product(g.reshape(-1, g.shape[-1]), weight).reshape(*g.shape[:-1], weight.shape[1])
 
 
 def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
-    """The gradient of a linear map's weight."""
+    """The gradient of a linear map's weight; never a view, of which a leaf would keep a copy."""
     n = weight_shape[-1]
-    return product(g.reshape(-1, math.prod(weight_shape[:-1])).T, input.reshape(-1, n)).reshape(weight_shape)
+    gradient = product(g.reshape(-1, math.prod(weight_shape[:-1])).T, input.reshape(-1, n))
+    return gradient if len(weight_shape) == 2 else gradient.reshape(weight_shape)
 
 
 def set_num_threads(n: int) -> None:

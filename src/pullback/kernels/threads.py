@@ -15,7 +15,7 @@ import os
 
 from . import native
 
-SPINS = 3000  # how often a worker looks for the next job before it sleeps
+SPINS = 30_000  # how often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
 AT_ONCE = 4  # chunks a thread, so that a slow one does not keep the others waiting
 
 POOL = """
@@ -75,13 +75,20 @@ idle:
   %seen = phi i64 [ 0, %entry ], [ %now, %go ], [ %now, %skip ]
   br label %spin
 spin:
-  %count = phi i64 [ 0, %idle ], [ %more, %again ]
+  %count = phi i64 [ 0, %idle ], [ %more, %still ]
   %g = load atomic i64, ptr @generation.$$ acquire, align 8
   %called = icmp ne i64 %g, %seen
   br i1 %called, label %check, label %again
 again:
   PAUSE
   %more = add i64 %count, 1
+  %some0 = and i64 %more, 511
+  %long0 = icmp eq i64 %some0, 0
+  br i1 %long0, label %polite, label %still
+polite:
+  %y0 = call i32 @sched_yield()
+  br label %still
+still:
   %on = icmp ult i64 %more, SPINS
   br i1 %on, label %spin, label %sleep
 sleep:
