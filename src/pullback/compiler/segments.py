@@ -150,7 +150,7 @@ class Segments:
         self.offsets["room"] = end
         needed = [room(s) for s in steps if isinstance(s, Product)] + [Walk(s).room for s in steps if isinstance(s, Loop)]
         self.bytes = end + max(needed, default=0)
-        raw = np.zeros(self.bytes + 2 * ALIGNED, np.uint8)
+        raw = np.empty(self.bytes + 2 * ALIGNED, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNED
         self.block = raw[skip : skip + self.bytes + ALIGNED]
 
