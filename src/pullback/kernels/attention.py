@@ -7,11 +7,11 @@ Forward keeps the logarithm of each query's sum of exponentials, from which back
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import accumulate
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,28 @@ from .kernel import TYPES, Kernel
 
 TALL = 8 if native.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
 WIDE = 3 if native.REGISTERS == 32 else 2  # and its vectors
-ROWS = 3 * TALL  # queries at a time
+ROWS = 8 * TALL  # queries whose weights are kept at a time
 STRIDES = ("batch", "head", "row")
+
+
+def groups(blocks: Sequence[Any]) -> list[Sequence[Any]]:
+    """Vectors as tiles take them: as few tiles as there can be, as even as they can be."""
+    each = -(-len(blocks) // -(-len(blocks) // WIDE))
+    return [blocks[low : low + each] for low in range(0, len(blocks), each)]
+
+
+class Tile(NamedTuple):
+    """A few queries.
+
+    Attributes:
+        places: which; behind the last of all it is again. limits: how many keys each may see. rows: memory for its weights.
+        first: the place of the first, which may be one behind the last.
+    """
+
+    places: list[Value]
+    limits: list[Value]
+    rows: list[Value]
+    first: Value
 
 
 class Heads(Kernel):
@@ -32,7 +52,7 @@ class Heads(Kernel):
     def __init__(self, name: str, d: np.dtype, operands: Sequence[str], others: Sequence[str]) -> None:
         integers = ["heads", "n", "m", *(f"{o}_{s}" for o in operands for s in STRIDES)]
         super().__init__(name, TYPES[d], [*operands, *others], integers, ["scale"])
-        self.padded = self.whole(self["m"], max(self.lanes, TALL))
+        self.padded = self.whole(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)  # odd: rows do not meet in the sets of the cache
 
     def whole(self, n: Any, step: int) -> Any:
         """A number rounded up."""
@@ -88,6 +108,18 @@ class Heads(Kernel):
                     sum.set(f.fma(share, vector, sum.get()))
         return [[sum.get() for sum in own] for own in sums]
 
+    def tiles(self, start: Value, weights: Value, causal: bool) -> Iterator[Tile]:
+        """The tiles of some queries. What is read for each of them stays near, if one thing is done with all before the next."""
+        f = self.f
+        with f.loop(start, f.smaller(start + ROWS, self["n"]), TALL) as first:
+            places = [f.smaller(first + r, self["n"] - 1) for r in range(TALL)]
+            limits = [f.smaller(place + 1, self["m"]) if causal else self["m"] for place in places]
+            yield Tile(places, limits, self.kept_of(weights, first - start), first)
+
+    def kept_of(self, weights: Value, query: Value) -> list[Value]:
+        """Where a tile's rows are in a room for weights."""
+        return [self.f.at(weights, self.padded * (query + r), self.type) for r in range(TALL)]
+
     def scores(self, lines: Sequence[Value], depth: int, columns: Value, end: Value, room: Sequence[Value]) -> None:
         """Products of rows with columns up to ``end``, into rows of the room."""
         f, done = self.f, self.f.constant(0, I64)
@@ -104,9 +136,8 @@ class Heads(Kernel):
     def weighted(self, weights: Sequence[Value], end: Value, rows: Value, width: int,
                  finish: Callable[[int, int, Value, Value | None], None]) -> None:  # fmt: skip
         """Sums of gathered rows by lines of weights; ``finish(line, column, sum, mask)`` takes them."""
-        blocks, pitch = self.blocks(width), self.whole(width, self.lanes)
-        for low in range(0, len(blocks), WIDE):
-            some = blocks[low : low + WIDE]
+        pitch = self.whole(width, self.lanes)
+        for some in groups(self.blocks(width)):
             for r, own in enumerate(self.tile(weights, 1, 0, end, rows, pitch, [(at, None) for at, _ in some])):
                 for (at, mask), sum in zip(some, own):
                     finish(r, at, sum, mask)
@@ -127,55 +158,59 @@ class Heads(Kernel):
 @lru_cache(64)
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
     k = Heads("attention", d, ["q", "k", "v", "out"], ["logsum"])
-    f, n, m = k.f, k["n"], k["m"]
-    room = k.room(k.padded * (depth + k.whole(width, k.lanes) + TALL) + n)
+    f, n = k.f, k["n"]
+    room = k.room(k.padded * (depth + k.whole(width, k.lanes) + ROWS) + n)
     values = f.at(room, k.padded * depth, k.type)
     weights = f.at(values, k.padded * k.whole(width, k.lanes), k.type)
-    rows = [f.at(weights, k.padded * r, k.type) for r in range(TALL)]
-    maxima = f.at(weights, k.padded * TALL, k.type)
+    maxima = f.at(weights, k.padded * ROWS, k.type)
     scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out = (k.head(o, item) for o in ("q", "k", "v", "out"))
         totals = f.at(k["logsum"], item * n, k.type)
         k.gather("k", keys, depth, None, room)
         k.gather("v", v, width, values, None)
-        with f.loop(0, n, TALL) as first:
-            places = [f.smaller(first + r, n - 1) for r in range(TALL)]
-            limits = [f.smaller(place + 1, m) if causal else m for place in places]
-            k.scores([k.line("q", q, p) for p in places], depth, room, limits[-1], rows)
-            tops = [f.variable(-math.inf, k.vector) for _ in rows]
-            sums = [f.variable(0.0, k.vector) for _ in rows]
-            larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
-
-            def compare(at: Value, masks: list[Value | None]) -> None:
-                for row, top, mask in zip(rows, tops, masks):
-                    score = k.load(row, at, None)
-                    if mask is not None:
-                        score = f.select(mask, score, f.constant(-math.inf, k.vector))
-                    top.set(larger(score, top.get()))
-
-            clear = limits[0] // k.lanes * k.lanes
-            k.along(limits, clear, limits[-1], compare)
-            highest = [f.fold_lanes(top.get(), larger) for top in tops]
-            below = [k.splat(h) for h in highest]
-
-            def weigh(at: Value, masks: list[Value | None]) -> None:
-                for row, top, sum, mask in zip(rows, below, sums, masks):
-                    w = k.kept(k.math.exp(k.kept((k.load(row, at, None) - top) * scale, mask)), mask)
-                    k.store(w, row, at, None)
-                    sum.set(sum.get() + w)
-
-            k.along(limits, clear, limits[-1], weigh)
-            shares = []
-            for place, top, sum in zip(places, highest, sums):
-                total = f.sum_lanes(sum.get())
-                k.put(total, totals, place)
-                k.put(top, maxima, place)
-                shares.append(k.splat(1 / total))
-            lines = [k.line("out", out, p) for p in places]
-            k.weighted(rows, limits[-1], values, width, lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask))
+        with f.loop(0, n, ROWS) as start:
+            for tile in k.tiles(start, weights, causal):
+                k.scores([k.line("q", q, p) for p in tile.places], depth, room, tile.limits[-1], tile.rows)
+            for tile in k.tiles(start, weights, causal):
+                _shares(k, tile, scale, totals, maxima)
+            for tile in k.tiles(start, weights, causal):
+                lines = [k.line("out", out, p) for p in tile.places]
+                shares = [k.splat(1 / k.number(totals, p)) for p in tile.places]
+                k.weighted(tile.rows, tile.limits[-1], values, width, lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask))  # noqa: B023
         k.sweep(n, lambda at, mask, u: k.store(f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask))
     return k.done()
+
+
+def _shares(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) -> None:
+    """Exponentials of scores, in their place, and of each query their sum and the largest score."""
+    f = k.f
+    tops = [f.variable(-math.inf, k.vector) for _ in tile.rows]
+    sums = [f.variable(0.0, k.vector) for _ in tile.rows]
+    larger = lambda x, y: f.select(f.compare("ugt", x, y), x, y)  # noqa: E731
+
+    def compare(at: Value, masks: list[Value | None]) -> None:
+        for row, top, mask in zip(tile.rows, tops, masks):
+            score = k.load(row, at, None)
+            if mask is not None:
+                score = f.select(mask, score, f.constant(-math.inf, k.vector))
+            top.set(larger(score, top.get()))
+
+    clear = tile.limits[0] // k.lanes * k.lanes
+    k.along(tile.limits, clear, tile.limits[-1], compare)
+    highest = [f.fold_lanes(top.get(), larger) for top in tops]
+    below = [k.splat(h) for h in highest]
+
+    def weigh(at: Value, masks: list[Value | None]) -> None:
+        for row, top, sum, mask in zip(tile.rows, below, sums, masks):
+            w = k.kept(k.math.exp(k.kept((k.load(row, at, None) - top) * scale, mask)), mask)
+            k.store(w, row, at, None)
+            sum.set(sum.get() + w)
+
+    k.along(tile.limits, clear, tile.limits[-1], weigh)
+    for place, top, sum in zip(tile.places, highest, sums):
+        k.put(f.sum_lanes(sum.get()), totals, place)
+        k.put(top, maxima, place)
 
 
 @lru_cache(64)
@@ -195,13 +230,18 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
         f.clear(rooms["dk"], k.padded * ((of_depth + of_width) * k.type.bits // 8))
         with f.loop(0, n, ROWS) as start:
             stop = f.smaller(start + ROWS, n)
-            with f.loop(start, stop, TALL) as first:
-                _weights_of_rows(k, rooms, start, first, item * n, (q, g, out, dq), (depth, width), causal, scale)
+            for operand, base, count, columns, weights in (("q", q, depth, "k", "weights"), ("g", g, width, "v", "slopes")):
+                for tile in k.tiles(start, rooms[weights], causal):
+                    k.scores([k.line(operand, base, p) for p in tile.places], count, rooms[columns], k.whole(tile.limits[-1], TALL), tile.rows)
+            for tile in k.tiles(start, rooms["weights"], causal):
+                _slopes(k, tile, k.kept_of(rooms["slopes"], tile.first - start), item * n, g, out, width, scale)
+            for tile in k.tiles(start, rooms["slopes"], causal):
+                _of_queries(k, tile, rooms["rows"], dq, depth)
             seen = f.smaller(stop, m) if causal else m
             for operand, base, count, factors, source in (("dk", q, depth, "slopes", "q"), ("dv", g, width, "weights", "g")):
-                pitch, blocks = k.whole(count, k.lanes), k.blocks(count)
-                for low in range(0, len(blocks), WIDE):
-                    _add_rows(k, blocks[low : low + WIDE], rooms[factors], rooms[operand], pitch, k.line(source, base, start),
+                pitch = k.whole(count, k.lanes)
+                for some in groups(k.blocks(count)):
+                    _add_rows(k, some, rooms[factors], rooms[operand], pitch, k.line(source, base, start),
                               k[f"{source}_row"], seen, stop - start, start if causal else None)  # fmt: skip
         for operand, base, count in (("dk", dk, depth), ("dv", dv, width)):
             with f.loop(0, m) as j:
@@ -211,18 +251,11 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
     return k.done()
 
 
-def _weights_of_rows(k: Heads, rooms: dict[str, Value], start: Value, first: Value, before: Value, heads: Sequence[Value], sizes: tuple[int, int],
-                     causal: bool, scale: Value) -> None:  # fmt: skip
-    """The weights of a tile of queries and the derivatives by their scores; from these the queries' gradients."""
-    f, n, m, (depth, width) = k.f, k["n"], k["m"], sizes
-    q, g, out, dq = heads
-    places = [f.smaller(first + r, n - 1) for r in range(TALL)]
-    limits = [f.smaller(place + 1, m) if causal else m for place in places]
+def _slopes(k: Heads, tile: Tile, slopes: Sequence[Value], before: Value, g: Value, out: Value, width: int, scale: Value) -> None:
+    """Weights in the place of scores, and in that of what they are worth the derivatives by the scores."""
+    f, n, (places, limits, weights, first) = k.f, k["n"], tile
     clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.whole(limits[-1], TALL)
     limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
-    weights, slopes = ([f.at(rooms[name], k.padded * (first - start + r), k.type) for r in range(TALL)] for name in ("weights", "slopes"))
-    k.scores([k.line("q", q, p) for p in places], depth, rooms["k"], end, weights)
-    k.scores([k.line("g", g, p) for p in places], width, rooms["v"], end, slopes)
     means = []
     for p in places:
         line_g, line_out = k.line("g", g, p), k.line("out", out, p)
@@ -237,13 +270,17 @@ def _weights_of_rows(k: Heads, rooms: dict[str, Value], start: Value, first: Val
             k.store(k.kept(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
 
     k.along(limits, clear, end, one)
-    lines = [k.line("dq", dq, p) for p in places]
+
+
+def _of_queries(k: Heads, tile: Tile, keys: Value, dq: Value, depth: int) -> None:
+    """The gradients of queries."""
+    lines = [k.line("dq", dq, p) for p in tile.places]
 
     def finish(r: int, at: int, x: Value, mask: Value | None) -> None:
-        with f.when(first + r < n):
+        with k.f.when(tile.first + r < k["n"]):
             k.store(x, lines[r], at, mask)
 
-    k.weighted(slopes, end, rooms["rows"], depth, finish)
+    k.weighted(tile.rows, k.whole(tile.limits[-1], TALL), keys, depth, finish)
 
 
 def _add_rows(k: Heads, blocks: Sequence[tuple[int, Value | None]], factors: Value, sums: Value, pitch: int, rows: Value, row: Value, end: Value,
