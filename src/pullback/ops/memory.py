@@ -18,7 +18,7 @@ from ..complaint import noted
 from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..dtypes import OF_NUMPY
 from ..lift import is_lifted, unbatched
-from ..strides import own_order
+from ..strides import own_order, row_major_copy
 from ..tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
@@ -53,8 +53,8 @@ def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     """
     if memory_format in FORMATS:
         order = _order(memory_format, input.ndim)
-        return input.transpose(order).copy("C").transpose(np.argsort(order))
-    return input.copy("C" if memory_format is contiguous_format else own_order(input))
+        return row_major_copy(input.transpose(order)).transpose(np.argsort(order))
+    return row_major_copy(input) if memory_format is contiguous_format or own_order(input) == "C" else input.copy("K")
 
 
 clone.vjp(input=lambda g: g)

@@ -116,6 +116,7 @@ def in_numpys_names(fn: Callable) -> Callable:
 # --- sums ---------------------------------------------------------------------------------------------------
 
 BLOCK = 128  # how many numbers are added before the sums of blocks are
+LONG = 1 << 15  # numbers from which on a full sum goes by blocks, too
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
@@ -135,6 +136,8 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return total(pairs, dims, keepdim).view(d)[..., 0]
         return total(x.astype(FLOAT32), dims, keepdim).astype(d)
+    if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
+        return _blocked(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
     if not x.flags.c_contiguous:
@@ -174,11 +177,13 @@ def _blocked(x: np.ndarray) -> np.ndarray:
         return (x.reshape(p, n) @ ones[:n]).reshape(p, 1) if q == 1 else ones[:n] @ x
     k = -(-n // BLOCK)
     b = n // k
+    if q == p == 1:  # whole blocks, which begin where vectors do, and a rest
+        k, b = n // BLOCK, BLOCK
     head = x[:, : k * b]
     if q > 1:
         sums = ones[:b] @ head.reshape(p, k, b, q)
-    elif k * b == n:
-        sums = (x.reshape(p * k, b) @ ones[:b]).reshape(p, k, 1)
+    elif k * b == n or p == 1:
+        sums = (head.reshape(p * k, b) @ ones[:b]).reshape(p, k, 1)
     elif p > k:  # few long products rather than many short ones
         sums = (head.reshape(p, k, b).swapaxes(0, 1) @ ones[:b]).reshape(1, k, p)
     else:
@@ -267,7 +272,7 @@ def total_of(input: Tensor) -> Tensor:
         return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
-    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and not x.flags.forc:
+    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and (x.size >= LONG or not x.flags.forc):
         return sum_all(input)
     value = asarray(add(x, None))
     e = input._fn
@@ -354,7 +359,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
-    if dim is None and dtype is None and input.dtype in ONES and input.flags.forc and not keepdim:
+    if dim is None and dtype is None and input.dtype in ONES and input.size < LONG and input.flags.forc and not keepdim:
         return add(input, None) / input.size
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     kind = OF_NUMPY[x.dtype]

@@ -106,7 +106,7 @@ def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
 @op.general(name="unsafe_view", method=False, holomorphic=False, linear="input")
 def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
     """Another shape of a tensor that nobody else holds, and which is therefore no view."""
-    return input.reshape(shape)
+    return reshaped(input, shape)
 
 
 same_memory.vjp(input=lambda g, input_shape: reshape(g, input_shape))
@@ -137,9 +137,11 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         return same_memory(input, shape)
     if is_lifted(array):
         return _fresh(input, shape)
-    if owner_of(reshaped(array, shape)) is owner_of(array):
-        return _alias(input, shape)
-    return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
+    try:
+        np.reshape(array, shape, copy=False)
+    except (ValueError, TypeError):
+        return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
+    return _alias(input, shape)
 
 
 varargs(reshape, "reshape", "shape")
