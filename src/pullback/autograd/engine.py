@@ -276,7 +276,7 @@ def added_onto(node: Node, g: Any, edges: Sequence[Any], grads: dict[int, Any], 
         left[k] = None
         if e._seq:
             grads[-e._seq] = total
-        else:
+        elif total is not waiting:
             leaves[e] = total
             borrowed.discard(id(e))
     return left
