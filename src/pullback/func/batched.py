@@ -6,18 +6,20 @@ operations' batching rules see (:mod:`pullback.func.batching`). An operation wit
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lift, storage
+from .. import dtypes, lift, outcome, storage
 from ..arguments import entered
 from ..autograd import gradients, modes
 from ..complaint import explained
 from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
 from ..ops.join import cat, stack
-from ..tensor import Tensor
+from ..slowly import finished, kept
+from ..tensor import PLAIN, Tensor
 from . import batching, plain
 
 
@@ -96,14 +98,67 @@ class Batch(Level):
         modes._local.batches = modes._local.batches[:-1]
         super().__exit__(*exc)
 
+    def called(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is another."""
+        local = modes._local
+        if modes.intercepted or modes.overridden or modes.inferred or modes.silent and local.made is not None or op.check is not None:
+            return None
+        if local.trace is not None or local.layers or local.packing or op.listed or op.indices:
+            return None
+        values: list[Any] = list(args)
+        edges: list[Any] = []
+        found, wanted, bit, outer = False, 0, 1, False
+        for i in op.tensors:
+            x, c, e = args[i], args[i].__class__, None
+            if c is Tensor or c in PLAIN:
+                e = storage.edge_of(x)
+                values[i] = a = x._array
+                if a.__class__ is Batched:
+                    if a.level is not self or a.value.__class__ is not np.ndarray:
+                        return None
+                    found, outer = True, outer or a.outer
+                elif a.__class__ is not np.ndarray:
+                    return None
+                if e is not None:
+                    wanted += bit
+            elif x is not None and c is not float and c is not int:
+                return None
+            edges.append(e)
+            bit += bit
+        if not found:
+            return None
+        if op.kind == "elementwise":
+            out = self._by_elements(op, values)
+        elif op.name in batching.RULES:
+            batched = [v.__class__ is Batched for v in values]
+            out = self._by_rule(batching.RULES[op.name], op, batched, [v.value if b else v for v, b in zip(values, batched)])
+        else:
+            return None
+        if out.__class__ is not np.ndarray:
+            return None if out is NotImplemented or out is None else finished(op, args, edges, values, self._all_lifted(out, outer), None, 2)
+        lifted: Any = Batched(self, out, outer)
+        if out.dtype is not dtypes.FLOAT32 and out.dtype is not dtypes.FLOAT64:
+            return finished(op, args, edges, values, lifted, None, 2)
+        if not wanted or not local.grad:
+            return outcome.bare(lifted)
+        name = op.node_name if op.node_name.__class__ is str else op.node_name(*args)
+        return outcome.in_python(lifted, op.node_type(name, False, True), tuple(edges), kept(op, wanted, values, (lifted,)), sys._getframe(1))
+
+    def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
+        """An elementwise operation on plain arrays of one type; None on others."""
+        arrays = self._plain(values)
+        if arrays is None:
+            return None
+        try:
+            return np.asarray(op.impl(*arrays))
+        except ValueError as error:
+            raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if op.kind == "elementwise":
-            arrays = self._plain(values)
-            if arrays is not None:
-                try:
-                    return Batched(self, np.asarray(op.impl(*arrays)), outer)
-                except ValueError as error:
-                    raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+            out = self._by_elements(op, values)
+            if out is not None:
+                return Batched(self, out, outer)
         refused = batching.REFUSED.get(op.name)
         if refused is not None:
             raise RuntimeError(refused)
@@ -133,9 +188,7 @@ class Batch(Level):
                     out = self._by_rule(rule, op, batched, args)
                 if out is NotImplemented:
                     out = self._one_by_one(op, batched, args)
-        if out.__class__ in (tuple, list) or isinstance(out, tuple):
-            return [self._lifted(o, outer) for o in out]
-        return self._lifted(out, outer)
+        return self._all_lifted(out, outer)
 
     def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
         try:
@@ -144,6 +197,9 @@ class Batch(Level):
             raise RuntimeError(str(refusal)) from None
         except Exception:  # each example alone gives the result, or an error of an example's own shapes
             return NotImplemented
+
+    def _all_lifted(self, out: Any, outer: bool) -> Any:
+        return [self._lifted(o, outer) for o in out] if isinstance(out, (tuple, list)) else self._lifted(out, outer)
 
     def _lifted(self, out: Any, outer: bool) -> Batched:
         return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)

@@ -174,7 +174,18 @@ def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     return results
 
 
-# --- losses of classes ------------------------------------------------------------------------------------------
+# --- losses ------------------------------------------------------------------------------------------
+
+
+@pulls("mse_loss")
+def _of_squares(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
+    x, y = everywhere(saved["input"], size), everywhere(saved["target"], size)
+    if x.shape != y.shape:
+        return None
+    g, batched = gs[0]
+    g = g.reshape((size,) + (1,) * (x.ndim - g.ndim) + g.shape[1:]) if batched else g
+    r = (x - y) * (2 / max(prod(x.shape[1:]), 1) if saved["reduction"][0] == "mean" else 2.0) * g
+    return [r, None if edges[1] is None else -r]
 
 
 @pulls("nll_loss", "cross_entropy")
