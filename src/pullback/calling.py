@@ -237,12 +237,12 @@ def general_call(op: Op) -> Callable:
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if modes.special or out is not None:
-            return slow(op, args, out)
-        if args[first].__class__ is not Tensor:
+        if args[first].__class__ is not Tensor and out is None and not modes.intercepted:
             kinds = {args[i].__class__ for i in tensors}
             if ndarray in kinds and kinds <= ARRAYS:
                 return asarray(impl(*args)) if named is None else impl(*args)
+        if modes.special or out is not None:
+            return slow(op, args, out)
         for i in masks:
             if args[i].__class__ is not ndarray:
                 return slow(op, args, out)
