@@ -255,6 +255,19 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
     return op.result(*results) if op.result is not None else tuple(results)
 
 
+def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
+    """All results of an operation that names them: around these values, of which ``result``, the first that takes part, is recorded."""
+    results = [result if i == op.differentiable[0] else outcome.bare(v) for i, v in enumerate(values)]
+    if len(op.differentiable) > 1:
+        taking_part = [i for i in op.differentiable if OF_NUMPY[values[i].dtype].category >= FLOATING]
+        if len(taking_part) > 1:
+            node = result._fn
+            node._shape, node._dtype = [values[i].shape for i in taking_part], [values[i].dtype for i in taking_part]
+            for number, i in enumerate(taking_part):
+                results[i]._fn = Output(node, number)
+    return op.result(*results)  # type: ignore[misc]
+
+
 def kept(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
     """What a node keeps of arguments and results; bits of ``wanted`` say which gradients are."""
     saved: list[Any] = []

@@ -18,7 +18,7 @@ from ..autograd import gradients, modes
 from ..complaint import explained
 from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
 from ..ops.join import cat, stack
-from ..slowly import finished, kept
+from ..slowly import finished, kept, with_others
 from ..tensor import PLAIN, Tensor
 from . import batching, plain
 
@@ -134,15 +134,26 @@ class Batch(Level):
             out = self._by_rule(batching.RULES[op.name], op, batched, [v.value if b else v for v, b in zip(values, batched)])
         else:
             return None
-        if out.__class__ is not np.ndarray:
-            return None if out is NotImplemented or out is None else finished(op, args, edges, values, self._all_lifted(out, outer), None, 2)
-        lifted: Any = Batched(self, out, outer)
-        if out.dtype is not dtypes.FLOAT32 and out.dtype is not dtypes.FLOAT64:
-            return finished(op, args, edges, values, lifted, None, 2)
+        first: Any = None
+        lifted: Any = None
+        named, d = op.result is not None, None
+        if out.__class__ is np.ndarray:
+            first, d = Batched(self, out, outer), out.dtype
+        elif out is NotImplemented or out is None:
+            return None
+        else:
+            lifted = self._all_lifted(out, outer)
+            if named:
+                first = lifted[op.differentiable[0]]
+                d = first.dtype
+        if d is not dtypes.FLOAT32 and d is not dtypes.FLOAT64:
+            return finished(op, args, edges, values, lifted or first, None, 2)
         if not wanted or not local.grad:
-            return outcome.bare(lifted)
-        name = op.node_name if op.node_name.__class__ is str else op.node_name(*args)
-        return outcome.in_python(lifted, op.node_type(name, False, True), tuple(edges), kept(op, wanted, values, (lifted,)), sys._getframe(1))
+            return op.result(*map(outcome.bare, lifted)) if named else outcome.bare(first)
+        node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
+        saved = kept(op, wanted, values, lifted or (first,))
+        result = outcome.in_python(first, node, tuple(edges), saved, sys._getframe(1))
+        return with_others(op, result, lifted) if named else result
 
     def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
         """An elementwise operation on plain arrays of one type; None on others."""
