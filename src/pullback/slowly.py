@@ -27,10 +27,6 @@ getframe = sys._getframe
 
 def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if modes._local.batches and out is None:
-        result = modes._local.batches[-1].called(op, args)
-        if result is not None:
-            return result
     if out is None and op.check is None and not modes.special and not modes.silent:
         try:
             values = of_whole_numbers(args, op.to)
@@ -43,6 +39,10 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
+            return result
+    if modes._local.batches and out is None:
+        result = modes._local.batches[-1].called(op, args)
+        if result is not None:
             return result
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
@@ -148,15 +148,15 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_slow(op: Op, args: tuple, out: Any) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
-    if modes._local.batches and out is None:
-        result = modes._local.batches[-1].called(op, args)
-        if result is not None:
-            return result
     if modes.intercepted or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch
 
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
+            return result
+    if modes._local.batches and out is None:
+        result = modes._local.batches[-1].called(op, args)
+        if result is not None:
             return result
     values = list(args)
     edges: list[Any] = []

@@ -101,9 +101,9 @@ class Batch(Level):
     def called(self, op: Any, args: tuple[Any, ...]) -> Any:
         """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is another."""
         local = modes._local
-        if modes.intercepted or modes.overridden or modes.inferred or modes.silent and local.made is not None or op.check is not None:
+        if op.listed or op.indices or op.check is not None or modes.inferred or modes.silent and local.made is not None:
             return None
-        if local.trace is not None or local.layers or local.packing or op.listed or op.indices:
+        if local.trace is not None or local.layers or local.packing:
             return None
         values: list[Any] = list(args)
         edges: list[Any] = []

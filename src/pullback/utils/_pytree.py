@@ -175,7 +175,14 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
         leaves.append(node)
         return LEAF
     children, context = kind.flatten_fn(node)
-    return TreeSpec(cls, context, tuple([_walk(c, is_leaf, leaves) for c in children]))
+    specs = []
+    for c in children:
+        if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):  # leaves are the most by far
+            leaves.append(c)
+            specs.append(LEAF)
+        else:
+            specs.append(_walk(c, is_leaf, leaves))
+    return TreeSpec(cls, context, tuple(specs))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
@@ -218,7 +225,7 @@ def tree_unflatten(leaves: Any, spec: Any) -> Any:
 def _built(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
     if spec.type is None:
         return next(leaves)
-    children = [next(leaves) if c is LEAF else _built(c, leaves) for c in spec.children]  # leaves are the most by far
+    children = [next(leaves) if c is LEAF else _built(c, leaves) for c in spec.children]
     return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
