@@ -175,7 +175,7 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
         leaves.append(node)
         return LEAF
     children, context = kind.flatten_fn(node)
-    specs = []
+    specs: list[TreeSpec] = []
     for c in children:
         if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):  # leaves are the most by far
             leaves.append(c)
