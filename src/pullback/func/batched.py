@@ -152,7 +152,8 @@ class Batch(Level):
             return op.result(*map(outcome.bare, lifted)) if named else outcome.bare(first)
         node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
         saved = kept(op, wanted, values, lifted or (first,))
-        result = outcome.in_python(first, node, tuple(edges), saved, sys._getframe(1))
+        result = outcome.recorded(first.value, node, tuple(edges), saved, sys._getframe(1))
+        result._array, result._fn._shape = first, first.value.shape[1:]
         return with_others(op, result, lifted) if named else result
 
     def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
