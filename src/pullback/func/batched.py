@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes, lift, outcome, storage
 from ..arguments import entered
 from ..autograd import gradients, modes
+from ..autograd.graph import LEAF
 from ..complaint import explained
 from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
 from ..ops.join import cat, stack
@@ -101,39 +102,41 @@ class Batch(Level):
     def called(self, op: Any, args: tuple[Any, ...]) -> Any:
         """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is another."""
         local = modes._local
-        if op.listed or op.indices or op.check is not None or modes.inferred or modes.silent and local.made is not None:
+        if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
             return None
-        if local.trace is not None or local.layers or local.packing:
+        if modes.inferred or modes.silent and local.made is not None:
             return None
-        values: list[Any] = list(args)
+        values, inside, batched = list(args), list(args), [False] * len(args)
         edges: list[Any] = []
-        found, wanted, bit, outer = False, 0, 1, False
+        wanted, bit, outer = 0, 1, False
         for i in op.tensors:
-            x, c, e = args[i], args[i].__class__, None
+            x, e = args[i], None
+            c = x.__class__
             if c is Tensor or c in PLAIN:
-                e = storage.edge_of(x)
-                values[i] = a = x._array
+                e = x._fn if x._view is None else storage.edge_of(x)
+                values[i] = inside[i] = a = x._array
                 if a.__class__ is Batched:
-                    if a.level is not self or a.value.__class__ is not np.ndarray:
+                    inside[i] = v = a.value
+                    if a.level is not self or v.__class__ is not np.ndarray:
                         return None
-                    found, outer = True, outer or a.outer
+                    batched[i] = True
+                    outer = outer or a.outer
                 elif a.__class__ is not np.ndarray:
                     return None
                 if e is not None:
                     wanted += bit
+                    e = x if e is LEAF else e
             elif x is not None and c is not float and c is not int:
                 return None
             edges.append(e)
             bit += bit
-        if not found:
+        if True not in batched:
             return None
         if op.kind == "elementwise":
             out = self._by_elements(op, values)
-        elif op.name in batching.RULES:
-            batched = [v.__class__ is Batched for v in values]
-            out = self._by_rule(batching.RULES[op.name], op, batched, [v.value if b else v for v, b in zip(values, batched)])
         else:
-            return None
+            rule = batching.RULES.get(op.name)
+            out = None if rule is None else self._by_rule(rule, op, batched, inside)
         first: Any = None
         lifted: Any = None
         named, d = op.result is not None, None
