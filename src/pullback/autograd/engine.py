@@ -118,9 +118,10 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 s = -node._seq
                 for index in plan.catch.get(s, ()):
                     captured[s, index] = g if index < 0 else g[index]
-                if s not in plan.running:
+                asked = plan.running.get(s)
+                if asked is None:
                     continue
-                edges = plan.asked_for(edges)
+                edges = asked
             if hooks is not None and hooks.pre:
                 g = run_prehooks(hooks.pre, g if several else (g,), create)
                 g = list(g) if several else g[0]
