@@ -90,6 +90,8 @@ def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_usual_operations_are_called_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what asks every value for its level; where two batches are about, the same call leaves them to that."""
     nn = pullback.nn
+    with pullback.inference_mode():
+        of_inference = pullback.ones(3, 2, dtype=pullback.float64)
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).double()
     params, x, y = {k: v.detach() for k, v in net.named_parameters()}, tensor(6, 4), tensor(6, 3)
 
@@ -102,6 +104,9 @@ def test_usual_operations_are_called_at_once(monkeypatch: pytest.MonkeyPatch) ->
     for name, g in gradients(params, x, y).items():
         np.testing.assert_allclose(g, nested[name].reshape(g.shape), rtol=1e-9)
         np.testing.assert_allclose(g[4], grad(loss)(params, x[4], y[4])[name], rtol=1e-9)
+    monkeypatch.undo()
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        pullback.vmap(grad(lambda a: F.linear(a, of_inference).sum()))(tensor(5, 2))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

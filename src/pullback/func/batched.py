@@ -104,7 +104,7 @@ class Batch(Level):
         local = modes._local
         if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
             return None
-        if modes.inferred or modes.silent and local.made is not None:
+        if modes.silent and local.made is not None:
             return None
         values, inside, batched = list(args), list(args), [False] * len(args)
         edges: list[Any] = []
@@ -113,7 +113,11 @@ class Batch(Level):
             x, e = args[i], None
             c = x.__class__
             if c is Tensor or c in PLAIN:
-                e = x._fn if x._view is None else storage.edge_of(x)
+                e = x._fn
+                if x._view is not None:
+                    if x._view is storage.INFERENCE_TENSOR:
+                        return None
+                    e = storage.edge_of(x)
                 values[i] = inside[i] = a = x._array
                 if a.__class__ is Batched:
                     inside[i] = v = a.value
