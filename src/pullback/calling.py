@@ -15,10 +15,10 @@ import numpy as np
 
 from . import kernels, layers, lift, outcome, storage
 from .autograd import modes
-from .autograd.graph import LEAF, Output, clock
+from .autograd.graph import LEAF, clock
 from .complaint import explained
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
-from .slowly import elementwise_slow, finished, general_slow, several
+from .slowly import elementwise_slow, finished, general_slow, several, with_others
 from .strides import laid_by
 from .tensor import PLAIN, Tensor
 
@@ -237,12 +237,12 @@ def general_call(op: Op) -> Callable:
         out = kwargs.pop("out", None) if kwargs else None
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
-        if modes.special or out is not None:
-            return slow(op, args, out)
-        if args[first].__class__ is not Tensor:
+        if args[first].__class__ is not Tensor and out is None and not modes.intercepted:
             kinds = {args[i].__class__ for i in tensors}
             if ndarray in kinds and kinds <= ARRAYS:
                 return asarray(impl(*args)) if named is None else impl(*args)
+        if modes.special or out is not None:
+            return slow(op, args, out)
         for i in masks:
             if args[i].__class__ is not ndarray:
                 return slow(op, args, out)
@@ -313,15 +313,7 @@ def general_call(op: Op) -> Callable:
         result = outcome.recorded(value, node, edges, kept(pool), getframe(2))
         if named is None:
             return result
-        results = [result if i == differentiable[0] else outcome.bare(a) for i, a in enumerate(arrays)]
-        if len(differentiable) > 1:
-            taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
-            if len(taking_part) > 1:
-                node = result._fn
-                node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
-                for number, i in enumerate(taking_part):
-                    results[i]._fn = Output(node, number)
-        return named(*results)
+        return with_others(op, result, arrays)
 
     def plan(wanted: int) -> tuple[list[int], Callable]:
         """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from the pool."""

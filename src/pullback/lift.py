@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .autograd import modes
-from .autograd.graph import Node, clock, made_here
+from .autograd.graph import Node, clock
 from .device import CPU, Layout, device, strided
 from .dtypes import OF_NUMPY, get_default_dtype
 from .printing import format_tensor
@@ -581,14 +581,13 @@ def nowhere(g: Tensor) -> tuple[None]:
 
 def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
     """A tensor around ``value`` whose gradient goes to ``edges`` by way of ``back``."""
-    result = held(value)
-    if modes.is_grad_enabled() and any([e is not None for e in edges]):
-        node = Crossing()
-        node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
-        node._shape, node._dtype = value.shape, value.dtype
-        made_here(node, None)
-        node._seq = clock()
-        result._fn = node
+    if not modes._local.grad or edges[0] is None and not any([e is not None for e in edges]):
+        return held(value)
+    result, node = held(value), Crossing()
+    node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
+    node._shape, node._dtype, node._code, node._lasti = value.shape, value.dtype, None, 0
+    node._seq = clock()
+    result._fn = node
     return result
 
 

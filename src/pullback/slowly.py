@@ -40,6 +40,10 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
             return result
+    if modes._local.batches and out is None:
+        result = modes._local.batches[-1].called(op, args)
+        if result is not None:
+            return result
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
@@ -150,6 +154,10 @@ def general_slow(op: Op, args: tuple, out: Any) -> Any:
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
             return result
+    if modes._local.batches and out is None:
+        result = modes._local.batches[-1].called(op, args)
+        if result is not None:
+            return result
     values = list(args)
     edges: list[Any] = []
     found = False
@@ -247,6 +255,35 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
     return op.result(*results) if op.result is not None else tuple(results)
 
 
+def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
+    """All results of an operation that names them: around these values, of which ``result``, the first that takes part, is recorded."""
+    results = [result if i == op.differentiable[0] else outcome.bare(v) for i, v in enumerate(values)]
+    if len(op.differentiable) > 1:
+        taking_part = [i for i in op.differentiable if OF_NUMPY[values[i].dtype].category >= FLOATING]
+        if len(taking_part) > 1:
+            node = result._fn
+            node._shape, node._dtype = [values[i].shape for i in taking_part], [values[i].dtype for i in taking_part]
+            for number, i in enumerate(taking_part):
+                results[i]._fn = Output(node, number)
+    return op.result(*results)  # type: ignore[misc]
+
+
+def kept(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    """What a node keeps of arguments and results; bits of ``wanted`` say which gradients are."""
+    saved: list[Any] = []
+    for kind, i, users in op.getters:
+        if not users & wanted:
+            saved.append(None)
+        elif kind == "value":
+            saved.append(args[i])
+        elif kind == "shape":
+            v = args[i]
+            saved.append([u.shape for u in v] if v.__class__ is list else getattr(v, "shape", ()))
+        else:
+            saved.append(values[i if op.outputs else 0])
+    return tuple(saved)
+
+
 def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int) -> None:
     """Make the node that goes with a result (or a list of results) and hang it on."""
     one = results.__class__ is not list
@@ -255,26 +292,8 @@ def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequenc
     lifted = modes.special and (lift.any_lifted(args) or lift.any_lifted(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
-    mask, bit = 0, 1
-    for e in edges:
-        if e is not None:
-            mask += bit
-        bit += bit
-    if op.listed:
-        mask = -1
-    saved = []
-    for kind, i, users in op.getters:
-        if kind == "value":
-            v = args[i]
-            saved.append(v if users & mask else None)
-        elif kind == "shape":
-            v = args[i]
-            saved.append(None if not users & mask else [u.shape for u in v] if v.__class__ is list else getattr(v, "shape", ()))
-        elif not users & mask:
-            saved.append(None)
-        else:
-            saved.append(values[i if op.outputs else 0])
-    node._saved = tuple(saved)
+    wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.listed else -1
+    node._saved = kept(op, wanted, args, values)
     node._hooks = None
     if one:
         node._shape, node._dtype = first._array.shape, d

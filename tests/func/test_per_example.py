@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback import lift
 from pullback.autograd import engine
 from pullback.func import back, grad, jvp, plain, vjp
 from pullback.func.batched import Batch
@@ -84,6 +85,40 @@ def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(is_tensor for _, is_tensor in seen)
     np.testing.assert_allclose(together, [f(a) for a in x[0]])
     np.testing.assert_allclose(twice[0], together)
+
+
+def test_usual_operations_are_called_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what asks every value for its level; where two batches are about, the same call leaves them to that."""
+    nn = pullback.nn
+    with pullback.inference_mode():
+        of_inference = pullback.ones(3, 2, dtype=pullback.float64)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).double()
+    params, x, y = {k: v.detach() for k, v in net.named_parameters()}, tensor(6, 4), tensor(6, 3)
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        return F.mse_loss(pullback.func.functional_call(net, p, (x,)) * 2, y)
+
+    gradients = pullback.vmap(grad(loss), in_dims=(None, 0, 0))
+    nested = pullback.vmap(gradients, in_dims=(None, 0, 0))(params, x.reshape(2, 3, 4), y.reshape(2, 3, 3))
+    monkeypatch.setattr(Batch, "compute", None)
+    for name, g in gradients(params, x, y).items():
+        np.testing.assert_allclose(g, nested[name].reshape(g.shape), rtol=1e-9)
+        np.testing.assert_allclose(g[4], grad(loss)(params, x[4], y[4])[name], rtol=1e-9)
+    monkeypatch.undo()
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        pullback.vmap(grad(lambda a: F.linear(a, of_inference).sum()))(tensor(5, 2))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 4)])
+def test_squared_distances(reduction: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    f = lambda x, y: (F.mse_loss(x.sin(), y.cos(), reduction=reduction) * x.square()).sum()  # noqa: E731
+    compare(f, (tensor(6, *shape), tensor(6, *shape)), ())
+    compare(f, (tensor(6, *shape),), (tensor(*shape),))
+    compare(lambda y, x: f(x, y), (tensor(6, *shape),), (tensor(*shape),))
+    compare(f, (tensor(6, *shape, dtype="f4"), tensor(6, *shape, dtype="f4")), (), 1e-5)
+    monkeypatch.setattr(lift, "tensors", None)  # no rule runs on tensors
+    pullback.vmap(grad(f, (0, 1)))(tensor(6, *shape), tensor(6, *shape))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

@@ -69,6 +69,32 @@ def test_a_member_that_is_gone_is_gone():
         Members(m).pop("nothing")
 
 
+def test_a_member_that_is_replaced_is_seen():
+    m = lin(pullback)
+    before, other = m.weight, nn.Parameter(pullback.zeros(1, 2))
+    m._parameters["weight"] = other
+    assert m.weight is other
+    m._parameters["weight"] = None
+    assert m.weight is None
+    m._parameters.update(weight=before)
+    assert m.weight is before
+    given = {"weight": pullback.ones_like(before)}
+    inside = []
+    m.register_forward_hook(lambda m, *_: inside.append(m.weight))
+    pullback.func.functional_call(m, given, pullback.ones(1, 2))
+    assert inside[0] is given["weight"] and m.weight is before
+
+
+def test_functional_calls_that_fail_leave_a_module_as_it_was():
+    m, x = nn.Sequential(lin(pullback), nn.BatchNorm1d(1)), pullback.ones(2, 2)
+    before = dict(m.named_parameters())
+    refused = ({"0.weight": x[:1], "0.bias": 3}, TypeError), ({"0.weight": x[:, :1]}, RuntimeError), ({"0.weight": x[:1], "2.w": x}, AttributeError)
+    for given, error in refused:
+        with pytest.raises(error):
+            pullback.func.functional_call(m, given, x)
+        assert all(p is before[name] for name, p in m.named_parameters())
+
+
 def test_shallow_copies_share_their_members():
     m = net(pullback)
     _ = m.first

@@ -74,7 +74,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     large = kernels.LARGE
     zeros_win = modes.zeros_win > 0 and local.zeros_win
     careful = bool(observers) or zeros_win or create and modes.anomaly > 0
-    usual = plan is None and not careful and not create  # nodes without hooks, of one result, then need few questions
+    usual = not careful and not create  # nodes without hooks, of one result, then need few questions
+    walking = walk if usual and plan is None and due is None else None
     endings = [begin(roots) for begin in beginnings] if careful else ()
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
@@ -95,10 +96,10 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             node, g = nodes.pop(s), grads.pop(s)
         else:
             break
-        if usual and walk is not None and due is None:
+        if walking is not None:
             failing: list[Any] = [None]
             try:
-                rest = walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing)
+                rest = walking(node, g, heap, nodes, grads, leaves, borrowed, retain, failing)
             except Exception as error:
                 if failing[0] is not None:
                     errors.note_where(error, failing[0])
@@ -110,17 +111,18 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         saved = node._saved
         hooks = node._hooks
         pulls = results = node._pulls
+        if hooks is not None:
+            g = before_node(hooks, g, create)
+        if plan is not None:
+            s = -node._seq
+            for index in plan.catch.get(s, ()):
+                captured[s, index] = g if index < 0 else g[index]
+            asked = plan.running.get(s)
+            if asked is None:
+                continue
+            edges = asked
         if not (usual and hooks is None and pulls is not None and g.__class__ is ndarray and saved is not FREED and node._seq >= storage.last_write):
             several = node._shape.__class__ is list
-            if hooks is not None:
-                g = before_node(hooks, g, create)
-            if plan is not None:
-                s = -node._seq
-                for index in plan.catch.get(s, ()):
-                    captured[s, index] = g if index < 0 else g[index]
-                if s not in plan.running:
-                    continue
-                edges = plan.asked_for(edges)
             if hooks is not None and hooks.pre:
                 g = run_prehooks(hooks.pre, g if several else (g,), create)
                 g = list(g) if several else g[0]

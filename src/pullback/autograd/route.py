@@ -19,7 +19,7 @@ class Plan:
     """Which nodes have to run so that gradients reach the wanted edges.
 
     Attributes:
-        running: the nodes that run.
+        running: the nodes that run, each with its edges, those along which no gradient flows replaced by None.
         live: the edges along which gradients flow.
         catch: output numbers to capture when their node is reached.
     """
@@ -30,21 +30,18 @@ class Plan:
         for s, index in self.live:
             if s:
                 self.catch.setdefault(s, []).append(index)
-        self.running: set[int] = set()
+        self.running: dict[int, list[Any]] = {}
         reached = reachable([e for e, _ in roots])
         numbers = {-node._seq for node in reached}
         self.catch = {s: indices for s, indices in self.catch.items() if s in numbers}
         for node in reached:
-            if any(e is not None and capture_key(e) in self.live for e in node._edges):
-                self.running.add(-node._seq)
+            asked = [e if e is not None and capture_key(e) in self.live else None for e in node._edges]
+            if any([e is not None for e in asked]):
+                self.running[-node._seq] = asked
                 outputs = range(len(node._shape)) if node._shape.__class__ is list else (-1,)
                 self.live.update((-node._seq, i) for i in outputs)
-        if accumulate:  # PyTorch runs the nodes of the tensors that accumulate, too, so that their hooks are called
-            self.running.update(s for s in self.catch)
-
-    def asked_for(self, edges: Sequence[Any]) -> list[Any]:
-        """These edges, those along which no gradient flows replaced by None."""
-        return [e if e is not None and capture_key(e) in self.live else None for e in edges]
+            elif accumulate and -node._seq in self.catch:  # PyTorch runs the nodes of the tensors that accumulate, too, for their hooks
+                self.running[-node._seq] = asked
 
 
 def leads_nowhere_else(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:

@@ -6,18 +6,21 @@ operations' batching rules see (:mod:`pullback.func.batching`). An operation wit
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lift, storage
+from .. import dtypes, lift, outcome, storage
 from ..arguments import entered
 from ..autograd import gradients, modes
+from ..autograd.graph import LEAF
 from ..complaint import explained
 from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
 from ..ops.join import cat, stack
-from ..tensor import Tensor
+from ..slowly import finished, kept, with_others
+from ..tensor import PLAIN, Tensor
 from . import batching, plain
 
 
@@ -96,14 +99,85 @@ class Batch(Level):
         modes._local.batches = modes._local.batches[:-1]
         super().__exit__(*exc)
 
+    def called(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is another."""
+        local = modes._local
+        if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
+            return None
+        if modes.silent and local.made is not None:
+            return None
+        values, inside, batched = list(args), list(args), [False] * len(args)
+        edges: list[Any] = []
+        wanted, bit, outer = 0, 1, False
+        for i in op.tensors:
+            x, e = args[i], None
+            c = x.__class__
+            if c is Tensor or c in PLAIN:
+                e = x._fn
+                if x._view is not None:
+                    if x._view is storage.INFERENCE_TENSOR:
+                        return None
+                    e = storage.edge_of(x)
+                values[i] = inside[i] = a = x._array
+                if a.__class__ is Batched:
+                    inside[i] = v = a.value
+                    if a.level is not self or v.__class__ is not np.ndarray:
+                        return None
+                    batched[i] = True
+                    outer = outer or a.outer
+                elif a.__class__ is not np.ndarray:
+                    return None
+                if e is not None:
+                    wanted += bit
+                    e = x if e is LEAF else e
+            elif x is not None and c is not float and c is not int:
+                return None
+            edges.append(e)
+            bit += bit
+        if True not in batched:
+            return None
+        if op.kind == "elementwise":
+            out = self._by_elements(op, values)
+        else:
+            rule = batching.RULES.get(op.name)
+            out = None if rule is None else self._by_rule(rule, op, batched, inside)
+        first: Any = None
+        lifted: Any = None
+        named, d = op.result is not None, None
+        if out.__class__ is np.ndarray:
+            first, d = Batched(self, out, outer), out.dtype
+        elif out is NotImplemented or out is None:
+            return None
+        else:
+            lifted = self._all_lifted(out, outer)
+            if named:
+                first = lifted[op.differentiable[0]]
+                d = first.dtype
+        if d is not dtypes.FLOAT32 and d is not dtypes.FLOAT64:
+            return finished(op, args, edges, values, lifted or first, None, 2)
+        if not wanted or not local.grad:
+            return op.result(*map(outcome.bare, lifted)) if named else outcome.bare(first)
+        node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
+        saved = kept(op, wanted, values, lifted or (first,))
+        result = outcome.recorded(first.value, node, tuple(edges), saved, sys._getframe(1))
+        result._array, result._fn._shape = first, first.value.shape[1:]
+        return with_others(op, result, lifted) if named else result
+
+    def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
+        """An elementwise operation on plain arrays of one type; None on others."""
+        arrays = self._plain(values)
+        if arrays is None:
+            return None
+        try:
+            return np.asarray(op.impl(*arrays))
+        except ValueError as error:
+            raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if op.kind == "elementwise":
-            arrays = self._plain(values)
-            if arrays is not None:
-                try:
-                    return Batched(self, np.asarray(op.impl(*arrays)), outer)
-                except ValueError as error:
-                    raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+            out = self._by_elements(op, values)
+            if out is not None:
+                return Batched(self, out, outer)
         refused = batching.REFUSED.get(op.name)
         if refused is not None:
             raise RuntimeError(refused)
@@ -133,9 +207,7 @@ class Batch(Level):
                     out = self._by_rule(rule, op, batched, args)
                 if out is NotImplemented:
                     out = self._one_by_one(op, batched, args)
-        if out.__class__ in (tuple, list) or isinstance(out, tuple):
-            return [self._lifted(o, outer) for o in out]
-        return self._lifted(out, outer)
+        return self._all_lifted(out, outer)
 
     def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
         try:
@@ -144,6 +216,9 @@ class Batch(Level):
             raise RuntimeError(str(refusal)) from None
         except Exception:  # each example alone gives the result, or an error of an example's own shapes
             return NotImplemented
+
+    def _all_lifted(self, out: Any, outer: bool) -> Any:
+        return [self._lifted(o, outer) for o in out] if isinstance(out, (tuple, list)) else self._lifted(out, outer)
 
     def _lifted(self, out: Any, outer: bool) -> Batched:
         return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)

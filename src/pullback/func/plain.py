@@ -21,6 +21,7 @@ from ..dtypes import FLOAT32, FLOAT64
 from ..lift import Lifted
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.matmul import product
+from ..ops.part import strided
 from ..ops.reduce import total
 
 PULLS: dict[str, Callable[..., Any]] = {}
@@ -95,7 +96,10 @@ def _results(op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequen
 def everywhere(pair: tuple[Any, bool], size: int) -> Any:
     """An array, given with whether it has a batch in front: repeated if it has none."""
     v, batched = pair
-    return v if batched else np.broadcast_to(v, (size, *v.shape))
+    if batched:
+        return v
+    shape = size, *v.shape
+    return strided(v, shape, (0, *v.strides), 0) if v.flags.c_contiguous else np.broadcast_to(v, shape)
 
 
 def pulls(*names: str) -> Callable[[Callable], Callable]:
@@ -174,7 +178,18 @@ def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     return results
 
 
-# --- losses of classes ------------------------------------------------------------------------------------------
+# --- losses ------------------------------------------------------------------------------------------
+
+
+@pulls("mse_loss")
+def _of_squares(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
+    x, y = everywhere(saved["input"], size), everywhere(saved["target"], size)
+    if x.shape != y.shape:
+        return None
+    g, batched = gs[0]
+    g = g.reshape((size,) + (1,) * (x.ndim - g.ndim) + g.shape[1:]) if batched else g
+    r = (x - y) * (2 / max(prod(x.shape[1:]), 1) if saved["reduction"][0] == "mean" else 2.0) * g
+    return [r, None if edges[1] is None else -r]
 
 
 @pulls("nll_loss", "cross_entropy")

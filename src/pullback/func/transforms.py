@@ -25,8 +25,12 @@ from .batched import Batch
 __all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
 
 
-def fresh(x: Any) -> Any:
+def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
     """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients.
+
+    Args:
+        end: where the history of what has none leads to.
+        around: the ends of transforms around this one.
 
     Raises:
         ValueError: for what is no tensor.
@@ -37,7 +41,6 @@ def fresh(x: Any) -> Any:
     if OF_NUMPY[x._array.dtype].category < FLOATING:
         raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
     e = storage.edge_of(x)
-    *around, end = modes._local.ends
     step = crossing(x._array, (end,), nowhere) if e is None else crossing(x._array, (e,), straight)
     return entered(step, clock(), None, (x, lambda y: closed(y, around)))
 
@@ -64,7 +67,8 @@ class Inputs:
     def __init__(self, trees: Sequence[Any]) -> None:
         flats = [tree_flatten(t) for t in trees]
         self.specs = [spec for _, spec in flats]
-        self.flat = [[fresh(x) for x in flat] for flat, _ in flats]
+        *around, end = modes._local.ends
+        self.flat = [[fresh(x, end, around) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
         tensors = [x for flat in self.flat for x in flat]
         self.edges = [x._fn for x in tensors]

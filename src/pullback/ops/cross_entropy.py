@@ -273,14 +273,13 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     reduction = chosen(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if input.shape == target.shape:
+    if input._array.shape == target._array.shape:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    target = _checked(input, target, weight)
-    axis = _class_axis(input.shape)
-    given = target
+    given = target = _checked(input, target, weight)
     target, shares = _shares(input, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE).out, reduction, shares)
+    axis = _class_axis(input.shape)
     log_p = log_softmax(input, axis)
     exact = _nll(log_p, target, shares, reduction == NONE)
     counts = given != ignore_index

@@ -74,7 +74,9 @@ def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
     n, m = len(input_shape), len(other.shape)
     if m == 1:
         return unsqueeze(g, -1) * other
-    return (other @ unsqueeze(g, -1))[..., 0] if n == 1 and m > 2 else g @ other.mT
+    if n == 1 and m > 2:
+        return (other @ unsqueeze(g, -1))[..., 0]
+    return product(g, other.mT) if g.__class__ is np.ndarray is other.__class__ else g @ other.mT
 
 
 def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:

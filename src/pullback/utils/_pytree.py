@@ -167,13 +167,22 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -> TreeSpec:
-    cls = _get_node_type(node)
+    cls = type(node)
+    if cls not in SUPPORTED_NODES and isinstance(node, tuple):
+        cls = _get_node_type(node)
     kind = None if is_leaf is not None and is_leaf(node) else SUPPORTED_NODES.get(cls)
     if kind is None:
         leaves.append(node)
         return LEAF
     children, context = kind.flatten_fn(node)
-    return TreeSpec(cls, context, tuple([_walk(c, is_leaf, leaves) for c in children]))
+    specs: list[TreeSpec] = []
+    for c in children:
+        if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):  # leaves are the most by far
+            leaves.append(c)
+            specs.append(LEAF)
+        else:
+            specs.append(_walk(c, is_leaf, leaves))
+    return TreeSpec(cls, context, tuple(specs))
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
@@ -214,7 +223,10 @@ def tree_unflatten(leaves: Any, spec: Any) -> Any:
 
 
 def _built(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
-    return next(leaves) if spec.type is None else SUPPORTED_NODES[spec.type].unflatten_fn([_built(c, leaves) for c in spec.children], spec.context)
+    if spec.type is None:
+        return next(leaves)
+    children = [next(leaves) if c is LEAF else _built(c, leaves) for c in spec.children]
+    return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def tree_map(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

@@ -14,7 +14,7 @@ class Members(dict):
 
     Python looks for ``module.fc`` among the instance's attributes before it asks ``__getattr__``, and a miss
     costs up to a microsecond. So ``__getattr__`` leaves what it found here among the attributes, and whatever
-    changes an entry takes it away from there.
+    changes an entry changes it there, or takes it away.
     """
 
     __slots__ = ("owner",)
@@ -29,7 +29,9 @@ class Members(dict):
             owner.__dict__.pop(name, None)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._forget(name)
+        owner = self.owner()
+        if owner is not None and name in owner.__dict__:
+            owner.__dict__[name] = value
         super().__setitem__(name, value)
 
     def __delitem__(self, name: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ...tensor import Tensor
@@ -48,55 +46,70 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
     return _call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-@contextmanager
-def _reparametrize_module(module: Module, tensors: dict[str, Tensor], tie_weights: bool = False,
-                          strict: bool = False) -> Iterator[None]:  # fmt: skip
+class _reparametrize_module:
     """Inside, the module has these tensors."""
-    replaced = _tied(module, tensors) if tie_weights else dict(tensors)
-    if strict:
-        _check_names(module, replaced)
-    before: dict[str, Any] = {}
-    try:
-        for name, tensor in replaced.items():
-            before[name] = _swap(module, name, tensor)
-        yield
-    finally:
-        for name, tensor in before.items():
-            after = _swap(module, name, tensor)
-            if name in tensors:
-                tensors[name] = after
 
+    def __init__(self, module: Module, tensors: dict[str, Tensor], tie_weights: bool = False, strict: bool = False) -> None:
+        if not isinstance(module, Module):
+            raise AttributeError(f"{type(module).__name__!r} object has no attribute 'named_parameters'")
+        self.module, self.tensors, self.places = module, tensors, _places(module)
+        self.replaced = _tied(self.places, tensors) if tie_weights else dict(tensors)
+        if strict:
+            _check_names(module, self.places, self.replaced)
+        self.before: list[tuple[str, Any]] = []
 
-def _swap(module: Module, path: str, tensor: Any) -> Any:
-    """Put a tensor at a dotted path (or nothing, if it is ``_ABSENT``). Returns what was there."""
-    parent, _, name = path.rpartition(".")
-    owner = module.get_submodule(parent)
-    if tensor is not _ABSENT and tensor is not None and not isinstance(tensor, Tensor):
-        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-    for kind in (owner._parameters, owner._buffers):
-        if name in kind:
-            old = kind[name]
-            kind[name] = tensor
+    def __enter__(self) -> None:
+        try:
+            for name, tensor in self.replaced.items():
+                self.before.append((name, self._swap(name, tensor)))
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        for name, tensor in self.before:
+            after = self._swap(name, tensor)
+            if name in self.tensors:
+                self.tensors[name] = after
+
+    def _swap(self, path: str, tensor: Any) -> Any:
+        """Put a tensor at a dotted path (or nothing, if it is ``_ABSENT``). Returns what was there."""
+        if tensor is not None and tensor is not _ABSENT and not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+        members, name = self.places.get(path, ((), ""))
+        if name in members:  # still
+            old = members[name]
+            members[name] = tensor
             return old
-    old = getattr(owner, name, _ABSENT)
-    if tensor is not _ABSENT:
-        setattr(owner, name, tensor)
-    elif old is not _ABSENT:
-        delattr(owner, name)
-    return old
+        parent, _, name = path.rpartition(".")
+        owner = self.module.get_submodule(parent)
+        old = getattr(owner, name, _ABSENT)
+        if tensor is not _ABSENT:
+            setattr(owner, name, tensor)
+        elif old is not _ABSENT:
+            delattr(owner, name)
+        return old
 
 
-def _own(module: Module) -> dict[str, Any]:
-    members = module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
-    return {name: tensor for kind in members for name, tensor in kind}
+def _places(module: Module, prefix: str = "") -> dict[str, tuple[Any, str]]:
+    """Where the parameters and buffers stand, by dotted name: in which dict, and under which name there."""
+    found = {prefix + name: (members, name) for members in (module._buffers, module._parameters) for name in members}
+    for name, child in module._modules.items():
+        if child is not None:
+            found.update(_places(child, f"{prefix}{name}."))
+    return found
 
 
-def _tied(module: Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def _tied(places: dict[str, tuple[Any, str]], tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors, also under the other names of those that they replace."""
     names: dict[int, list[str]] = {}
-    for name, tensor in _own(module).items():
-        names.setdefault(id(tensor), []).append(name)
+    for path, (members, name) in places.items():
+        tensor = members[name]
+        if tensor is not None:
+            names.setdefault(id(tensor), []).append(path)
     result = dict(tensors)
+    if len(names) == len(places):  # each has one name
+        return result
     for tied in names.values():
         given = [name for name in tied if name in tensors]
         if len({id(tensors[name]) for name in given}) > 1:
@@ -107,10 +120,10 @@ def _tied(module: Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return result
 
 
-def _check_names(module: Module, tensors: dict[str, Tensor]) -> None:
-    own = _own(module)
+def _check_names(module: Module, places: dict[str, tuple[Any, str]], tensors: dict[str, Tensor]) -> None:
+    own = {path for path, (members, name) in places.items() if members[name] is not None}
     complaints = []
-    for kind, names in (("Unexpected", tensors.keys() - own.keys()), ("Missing", own.keys() - tensors.keys())):
+    for kind, names in (("Unexpected", tensors.keys() - own), ("Missing", own - tensors.keys())):
         if names:
             complaints.append(f"{kind} key(s): {', '.join(map(repr, sorted(names)))}.")
     if complaints:
