@@ -52,6 +52,7 @@ NODES = {
     "torch.atleast_3d(x[0])": ("UnsqueezeBackward0", True),
     "torch.narrow_copy(x, 0, 0, 1)": ("NarrowCopyBackward0", False),
     "torch.permute_copy(x, (2, 0, 1))": ("PermuteBackward0_copy", False),
+    "torch.unbind_copy(x)[1]": ("UnbindBackward0_copy", False),
     "x.t_() if x.ndim == 2 else x.transpose_(0, 1)": ("TransposeBackward1", False),
     "x.unsqueeze_(0)": ("UnsqueezeBackward1", False),
     "x.squeeze_(0)": ("SqueezeBackward4", False),
@@ -65,6 +66,13 @@ def leaves(torch: Any) -> tuple[Any, Any]:
 
 def non_leaf(torch: Any) -> Any:
     return torch.tensor(np.sin(np.arange(24.0)).reshape(2, 3, 4), requires_grad=True) * 1
+
+
+@pytest.mark.parametrize("expression", ["narrow_copy(x, 0, 0, 1)", "unbind_copy(x)[1]"])
+def test_a_copy_of_a_view_is_one_node(expression: str) -> None:
+    x = non_leaf(pullback)
+    y = eval(f"torch.{expression}", {"torch": pullback, "x": x})
+    assert y.grad_fn.next_functions == ((x.grad_fn, 0),)
 
 
 @pytest.mark.parametrize("expression", NODES)
