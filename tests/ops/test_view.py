@@ -380,3 +380,23 @@ def test_transposes_of_other_than_matrices() -> None:
         pullback.zeros(3).mT  # noqa: B018
     z = pullback.tensor([[1 + 2j, 3j]])
     assert z.H.tolist() == [[1 - 2j], [-3j]] and z.mH.shape == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.complex128, np.uint8, bool))
+@pytest.mark.parametrize("dim", (1, 2, -1))
+def test_many_short_pieces_are_joined_as_few_are(dtype: Any, dim: int) -> None:
+    """What lies side by side in small pieces, in pieces of different sizes, in other layouts, and empty."""
+    arrays = [np.arange(n * 5000 * 3).reshape(5000, n, 3).astype(dtype) for n in (1, 2, 1)]
+    if dim != 1:
+        arrays = [a.swapaxes(1, 2) if k == 1 else a.swapaxes(1, 2).copy() for k, a in enumerate(arrays)]
+    for given in (arrays, arrays[::2], [arrays[0][:, :, :0] if dim != 1 else arrays[0][:, :0], *arrays]):
+        joined = pullback.cat([pullback.from_numpy(a) for a in given], dim)
+        np.testing.assert_array_equal(joined.numpy(), np.concatenate(given, dim))
+    stacked = pullback.stack([pullback.from_numpy(arrays[k]) for k in (0, 2)], dim)
+    np.testing.assert_array_equal(stacked.numpy(), np.stack([arrays[0], arrays[2]], dim))
+    assert joined.is_contiguous() and stacked.is_contiguous() and stacked.dtype is pullback.from_numpy(arrays[0]).dtype
+
+
+def test_joining_many_pieces_that_do_not_fit_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 1. Expected size 5000 but got size 5001"):
+        pullback.cat([pullback.zeros(5000, 1), pullback.zeros(5001, 1)], 1)

@@ -51,6 +51,8 @@ def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The same as numbers of the input's elements."""
     axis = _class_axis(shape)
     images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    if places == 1:
+        return (target.reshape(-1) + np.arange(images) * shape[axis]).reshape(target.shape)
     classes = target.reshape(images, places)
     at = classes * places + np.arange(images)[:, None] * (shape[axis] * places) + np.arange(places)
     return at.reshape(target.shape)

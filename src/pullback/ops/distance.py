@@ -22,7 +22,7 @@ from .index import sum_at
 from .join import cat
 from .matmul import matmul
 from .pointwise import sign
-from .reduce import sum
+from .reduce import sum, total, total_of_squares
 from .view import squeeze, unsqueeze
 
 __all__ = ["cdist", "pdist"]
@@ -36,14 +36,16 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
         return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
-    apart = row_major(np.abs(x1[..., :, None, :] - x2[..., None, :, :]))
+    apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
+    np.abs(apart, apart)
+    last = (apart.ndim - 1,)
     if p == 0:
-        return (apart != 0).sum(-1, dtype=apart.dtype)
+        return total(np.not_equal(apart, 0, apart), last)
     if p == math.inf:
         return apart.max(-1, initial=0)
     if p == 2:
-        return np.sqrt((apart * apart).sum(-1))
-    return apart.sum(-1) if p == 1 else (apart**p).sum(-1) ** (1 / p)
+        return np.sqrt(total_of_squares(apart, last))
+    return total(apart, last) if p == 1 else total(apart**p, last) ** (1 / p)
 
 
 @_distances.vjp_all

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations as choices
 from itertools import combinations_with_replacement
+from math import prod
 from operator import index as integer
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 FEW = 1 << 12  # elements of a table that is kept
+MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as items (measured)
 
 # --- side by side -----------------------------------------------------------------------------------------------
 
@@ -49,6 +51,22 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return arrays
     d = reduce(promote_types, [OF_NUMPY[a.dtype] for a in arrays]).numpy
     return [a.astype(d, copy=False) for a in arrays]
+
+
+def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
+    """``np.concatenate``, which calls a copying function for every piece; where these are many and short, they are copied as items."""
+    first = arrays[0].shape
+    rows = prod(first[:dim]) if dim > 0 else 1
+    if rows < MANY or arrays[0].nbytes > SHORT * rows or arrays[0].dtype.kind == "V":
+        return np.concatenate(arrays, dim)
+    for a in arrays:
+        if not (a.flags.c_contiguous and a.size and a.ndim == len(first) and a.shape[:dim] == first[:dim] and a.shape[dim + 1 :] == first[dim + 1 :]):
+            return np.concatenate(arrays, dim)
+    pieces = [a.reshape(rows, -1).view(f"V{a.nbytes // rows}")[:, 0] for a in arrays]
+    out = np.empty(rows, [(str(i), piece.dtype) for i, piece in enumerate(pieces)])
+    for i, piece in enumerate(pieces):
+        out[str(i)] = piece
+    return out.view(arrays[0].dtype).reshape(*first[:dim], -1, *first[dim + 1 :])
 
 
 @op.general(method=False, holomorphic=False, linear="tensors")
@@ -68,7 +86,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        joined = row_major(np.concatenate(arrays, dim))
+        joined = row_major(_concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim))
         return channels_innermost(joined) if all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
@@ -117,7 +135,7 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                                f"{list(a.shape)} at entry {i}")  # fmt: skip
     d = wrapped_dim(dim, len(shape) + 1)
     thin = shape[:d] + (1,) + shape[d:]
-    return row_major(np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d))
+    return row_major(_concatenated([a.reshape(thin) for a in _of_one_type(tensors)], d))
 
 
 @stack.vjp_all
