@@ -162,6 +162,7 @@ def general_call(op: Op) -> Callable:
     ScalarNode = op.node_type(node_name[:-1] + "0", False) if elementwise else Node
     optional = {i for i in tensors[1:] if op.defaults[i] is None}
     masks = op.indices if elementwise else ()
+    branches = len(op.differentiable) > 1
     inference, differentiable, first = storage.INFERENCE_TENSOR, op.differentiable or (0,), (*tensors, 0)[0]
     keeping: dict[int, tuple[list[int], Callable]] = {}
 
@@ -313,15 +314,22 @@ def general_call(op: Op) -> Callable:
         result = outcome.recorded(value, node, edges, kept(pool), getframe(2))
         if named is None:
             return result
-        results = [result if i == differentiable[0] else outcome.bare(a) for i, a in enumerate(arrays)]
-        if len(differentiable) > 1:
-            taking_part = [i for i in differentiable if OF_NUMPY[arrays[i].dtype].category >= FLOATING]
-            if len(taking_part) > 1:
-                node = result._fn
-                node._shape, node._dtype = [arrays[i].shape for i in taking_part], [arrays[i].dtype for i in taking_part]
-                for number, i in enumerate(taking_part):
-                    results[i]._fn = Output(node, number)
-        return named(*results)
+        results, made = [], result._fn
+        shapes: list[Any] = []
+        kinds: list[Any] = []
+        for i, a in enumerate(arrays):
+            part = result if i == differentiable[0] else outcome.bare(a)
+            results.append(part)
+            d = a.dtype
+            if branches and i in differentiable and (d is FLOAT32 or d is FLOAT64 or OF_NUMPY[d].category >= FLOATING):
+                part._fn = Output(made, len(shapes))
+                shapes.append(a.shape)
+                kinds.append(d)
+        if len(shapes) > 1:
+            made._shape, made._dtype = shapes, kinds
+        else:
+            result._fn = made
+        return named._make(results)
 
     def plan(wanted: int) -> tuple[list[int], Callable]:
         """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from the pool."""
