@@ -329,7 +329,7 @@ def general_call(op: Op) -> Callable:
             made._shape, made._dtype = shapes, kinds
         else:
             result._fn = made
-        return named._make(results)
+        return named(*results)
 
     def plan(wanted: int) -> tuple[list[int], Callable]:
         """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from the pool."""

@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .cut import diagonal
 from .matmul import CPP_NAMES, matmul
 from .reduce import sum
-from .view import permute, reshape, unsqueeze, wrapped_dim
+from .view import permute, reshape, t, unsqueeze, wrapped_dim
 
 __all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
 __all_functional__ = ["bilinear"]
@@ -273,6 +273,8 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     elif input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
                            f"and {list(other.shape)}")  # fmt: skip
+    elif other._array.ndim == 2 and input.dtype is other.dtype:
+        result = matmul(input, t(other))
     else:
         result = tensordot(input, other, ([-1], [-1]))
     return result if out is None else writing.write_out(out, result)

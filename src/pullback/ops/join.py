@@ -504,8 +504,8 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     """What is in the lower triangle, or what is not. Rows below the last column are whole."""
     rows, columns = input.shape[-2:]
     n = min(max(columns - diagonal, 0), rows)
-    mask = _triangle(n, columns, diagonal)
-    above = keep.op.impl(row_major(input[..., :n, :]), mask if lower else ~mask)
+    mask = _triangle(n, columns, diagonal, lower)
+    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask)
     if n == rows:
         return above
     result = input.copy() if lower else np.zeros(input.shape, input.dtype)
@@ -513,14 +513,15 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     return result
 
 
-def _triangle(rows: int, columns: int, diagonal: int) -> np.ndarray:
-    """True up to and including a diagonal."""
-    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal)  # large masks are not kept
+def _triangle(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
+    """True up to and including a diagonal, or beyond it."""
+    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal, lower)  # large masks are not kept
 
 
 @lru_cache(64)
-def _few_rows(rows: int, columns: int, diagonal: int) -> np.ndarray:
-    return np.tri(rows, columns, diagonal, bool)
+def _few_rows(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
+    mask = np.tri(rows, columns, diagonal, bool)
+    return mask if lower else ~mask
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))

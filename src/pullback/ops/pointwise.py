@@ -482,8 +482,8 @@ logaddexp2.vjp(
 @op.elementwise(name="lerp", method=False, node="LerpBackward1")
 def interpolate(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     # From the nearer end, so that both ends are met exactly.
-    way, near_start = end - input, np.abs(weight) < 0.5
-    if np.ndim(weight) == 0:
+    way, near_start = end - input, abs(weight) < 0.5
+    if getattr(weight, "ndim", 0) == 0:
         return input + weight * way if near_start else end - way * (1 - weight)
     return either(near_start, input + weight * way, end - way * (1 - weight))
 
