@@ -128,7 +128,7 @@ def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ign
 
 def _shared_out(losses: np.ndarray, shares: np.ndarray, each: bool) -> Any:
     """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
-    losses = losses * shares if shares.all() else np.where(shares == 0, 0, losses * shares)
+    losses = losses * shares if np.count_nonzero(shares) == shares.size else np.where(shares == 0, 0, losses * shares)
     return losses if each else np.add.reduce(losses, None)
 
 

@@ -198,7 +198,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category < FLOATING:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
-    x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
+    x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
     first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return sum(first * second, dim)
 

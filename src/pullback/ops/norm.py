@@ -86,7 +86,7 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
-    if safe.all() or not x.size:
+    if np.count_nonzero(safe) == out.size or not x.size:
         return out
     out, unsafe = np.asarray(out), np.logical_or(~safe, ord != 2)  # other roots lose digits long before
     rest = [d for d in range(x.ndim) if d not in dims]
