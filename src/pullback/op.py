@@ -271,8 +271,11 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
 METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
 
 
-def offer(fn: Callable, name: str) -> None:
-    """Make a function a method of Tensor."""
+def offer(fn: Callable, name: str, says: str = "") -> None:
+    """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
+    if fn.__doc__ is None:
+        in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
+        fn.__doc__ = says or (in_place if name.endswith("_") else f"PyTorch's ``Tensor.{name}``.")
     setattr(Tensor, name, fn)
     METHODS[name] = fn
 

@@ -327,9 +327,9 @@ def is_set_to(input: Tensor, tensor: Tensor) -> bool:
 
 
 op.offer(numel, "nelement")
-op.offer(lambda self: self._array.ndim, "dim")
-op.offer(lambda self: self._array.ndim, "ndimension")
-op.offer(lambda self: self._array.itemsize, "element_size")
+op.offer(lambda self: self._array.ndim, "dim", "The number of dimensions.")
+op.offer(lambda self: self._array.ndim, "ndimension", "The number of dimensions.")
+op.offer(lambda self: self._array.itemsize, "element_size", "How many bytes an element takes.")
 
 
 # --- in place ---------------------------------------------------------------------------------------------------
