@@ -284,3 +284,17 @@ def test_qr_of_one_matrix_is_that_of_a_batch(shape: tuple[int, int], mode: str) 
     for one, many in zip(linalg.qr(a[0], mode), linalg.qr(a, mode)):
         if one.numel():
             np.testing.assert_allclose(one.numpy(), many[0].numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", (np.float64, np.complex128))
+@pytest.mark.parametrize("shape", ((400, 3), (3, 400), (64, 1)))
+@pytest.mark.parametrize("scale", (1, 1e-200, 1e307))
+def test_singular_values_of_long_matrices(shape: tuple[int, int], dtype: Any, scale: float) -> None:
+    a = np.cos(np.arange(shape[0] * shape[1], dtype=dtype)).reshape(shape) * scale
+    u, s, vh = (x.numpy() for x in linalg.svd(pullback.from_numpy(a), full_matrices=False))
+    expected = np.linalg.svd(a, compute_uv=False)
+    for values in (s, linalg.svdvals(pullback.from_numpy(a)).numpy()):
+        np.testing.assert_allclose(values, expected, atol=1e-12 * expected[0])
+    for near_one in (u.conj().T @ u, vh @ vh.conj().T):
+        np.testing.assert_allclose(near_one, np.eye(len(s)), atol=1e-13)
+    np.testing.assert_allclose(u @ (s[:, None] / scale * vh), a / scale, atol=1e-11)

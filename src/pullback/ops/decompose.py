@@ -192,7 +192,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     if A.ndim == 2 and A.size:
-        Q, R = _of_one(A, mode)
+        Q, R = qr_of_one(A, mode)
     elif mode == "r":
         Q, R = None, np.linalg.qr(A, "r")
     else:
@@ -203,7 +203,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
 ROOM = 64  # columns that LAPACK takes together, if there is memory for them
 
 
-def _of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
+def qr_of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
     """The decomposition of one matrix, in its own precision; NumPy's is for batches, in double."""
     (n, m), d = A.shape, A.dtype
     k = min(n, m)
