@@ -17,6 +17,7 @@ from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .choosing import where
+from .compare import flat
 from .complex import abs
 from .index import sum_at
 from .join import cat
@@ -51,15 +52,17 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
 @_distances.vjp_all
 def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
     """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
+    if p == 0:  # a count
+        return flat(x1), flat(x2)
     same = out == 0
-    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
+    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (1, math.inf) else p - 1)
     if by_product:
         return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
     apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
     if p == 2:
         each = apart * share
-    elif p in (0, 1):
-        each = sign(apart) * (p * share)
+    elif p == 1:
+        each = sign(apart) * share
     elif p == math.inf:
         each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
     else:
