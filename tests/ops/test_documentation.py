@@ -19,7 +19,7 @@ NAMESPACES = {
 def operations(namespace: Any) -> Iterator[tuple[str, Any]]:
     for name in getattr(namespace, "__all__", None) or [name for name in dir(namespace) if not name.startswith("_")]:
         thing = getattr(namespace, name, None)
-        if callable(thing) and not isinstance(thing, type) and str(getattr(thing, "__module__", "")).startswith("pullback"):
+        if callable(thing) and not isinstance(thing, type) and str(getattr(thing, "__module__", "")).startswith("pullback.ops"):
             yield name, thing
 
 
