@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import resource
 import sys
 import time
 import warnings
@@ -34,6 +35,7 @@ from tests.ops.test_rules import constant, outputs, tensors  # noqa: E402
 import pullback  # noqa: E402
 
 SIZES = {16: 1.5, 1_000_000: 3.0}  # elements, and the ratio that is aimed at
+MEMORY = 12 << 30  # bytes: what wants more grows faster than its arguments
 SLOWEST = 0.5  # seconds of a single call above which it is run once
 
 
@@ -138,6 +140,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--worst", type=int, default=20, help="how many to list")
     given = parser.parse_args(args)
     torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     warnings.simplefilter("ignore")
     names = given.names or sorted({s.name for s in SAMPLES})
     for size in given.size or SIZES:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import kernels, layers, lift, outcome, storage
 from .autograd import modes
-from .autograd.graph import LEAF, clock
+from .autograd.graph import LEAF, Output, clock
 from .complaint import explained
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from .slowly import elementwise_slow, finished, general_slow, several, with_others
@@ -359,7 +359,8 @@ def view_call(op: Op) -> Callable:
         except Exception as error:
             raise explained(op, (x,), error) from None
         if value.__class__ is not ndarray:
-            return several(op, args, [storage.edge_of(input)], value, 1) if value.__class__ in (list, tuple) else call_slowly(args)
+            if value.__class__ is not list or not value:
+                return call_slowly(args)
         if input._view is not None:
             base, e, kind = input._view[0], storage.edge_of(input), input._view[2]
             if base is None:
@@ -367,6 +368,16 @@ def view_call(op: Op) -> Callable:
         elif e is LEAF:
             e = input
         node = Node if Node is not None else op.node_type(node_name(*args), False)
+        if value.__class__ is list:
+            made = outcome.recorded(value[0], node, (e,), (x.shape, *options), getframe(1))._fn
+            made._shape, made._dtype = [v.shape for v in value], [x.dtype] * len(value)
+            view = (base, made._seq, storage.ONE_OF_SEVERAL)
+            results = []
+            for i, v in enumerate(value):
+                result = outcome.bare(v)
+                result._fn, result._view = Output(made, i), view
+                results.append(result)
+            return tuple(results)
         result = outcome.recorded(value, node, (e,), (x.shape, *options), getframe(1))
         result._view = (base, result._fn._seq, kind)
         return result

@@ -30,6 +30,7 @@ What happens when an operation is called is in :mod:`pullback.calling`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class Op:
         self.name = name or impl.__name__.rstrip("_")
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
         self.positional = code.co_argcount
+        self.orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self.required = self.positional - len(given)
         self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
@@ -197,13 +199,22 @@ class Op:
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments in the order of the signature."""
-        n, params = len(args), self.params
+        n = len(args)
         if n > self.positional:
             raise TypeError(f"{self.name}() takes {self.positional} positional arguments but {n} were given")
         if not kwargs and n >= self.required:
             return args + self.defaults[n:]
-        values = list(args) + list(self.defaults[n:])
-        for key, value in kwargs.items():
+        key = (n, *kwargs)
+        order = self.orders.get(key)
+        if order is None:
+            order = self.orders[key] = self._order(n, tuple(kwargs))
+        return order((*args, *kwargs.values(), *self.defaults))
+
+    def _order(self, n: int, keywords: tuple[str, ...]) -> Callable[[tuple], tuple]:
+        """What puts so many positional arguments, those with keywords and the defaults into the order of the signature."""
+        params, total = self.params, len(self.params)
+        places = [*range(n), *range(n + len(keywords) + n, n + len(keywords) + total)]
+        for at, key in enumerate(keywords, n):
             if key not in params:
                 key = SPELLINGS.get(key, key)
             if key not in params:
@@ -211,11 +222,11 @@ class Op:
             i = params.index(key)
             if i < n:
                 raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
-            values[i] = value
-        for i, value in enumerate(values):
-            if value is EMPTY:
+            places[i] = at
+        for i, place in enumerate(places):
+            if place >= n + len(keywords) and self.defaults[i] is EMPTY:
                 raise TypeError(f"{self.name}() missing 1 required positional arguments: \"{params[i]}\"")
-        return tuple(values)
+        return itemgetter(*places) if total > 1 else lambda pool: (pool[places[0]],)
 
     def raw(self, *args: Any, **kwargs: Any) -> Any:
         """The operation on arrays, recording nothing."""
@@ -264,8 +275,11 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
 METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
 
 
-def offer(fn: Callable, name: str) -> None:
-    """Make a function a method of Tensor."""
+def offer(fn: Callable, name: str, says: str = "") -> None:
+    """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
+    if fn.__doc__ is None:
+        in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
+        fn.__doc__ = says or (in_place if name.endswith("_") else f"PyTorch's ``Tensor.{name}``.")
     setattr(Tensor, name, fn)
     METHODS[name] = fn
 

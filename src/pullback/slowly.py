@@ -257,14 +257,22 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
 
 def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
     """All results of an operation that names them: around these values, of which ``result``, the first that takes part, is recorded."""
-    results = [result if i == op.differentiable[0] else outcome.bare(v) for i, v in enumerate(values)]
-    if len(op.differentiable) > 1:
-        taking_part = [i for i in op.differentiable if OF_NUMPY[values[i].dtype].category >= FLOATING]
-        if len(taking_part) > 1:
-            node = result._fn
-            node._shape, node._dtype = [values[i].shape for i in taking_part], [values[i].dtype for i in taking_part]
-            for number, i in enumerate(taking_part):
-                results[i]._fn = Output(node, number)
+    results, node = [], result._fn
+    shapes: list[Any] = []
+    kinds: list[Any] = []
+    first, branches = op.differentiable[0], len(op.differentiable) > 1
+    for i, v in enumerate(values):
+        part = result if i == first else outcome.bare(v)
+        results.append(part)
+        d = v.dtype
+        if branches and i in op.differentiable and (d is FLOAT32 or d is FLOAT64 or OF_NUMPY[d].category >= FLOATING):
+            part._fn = Output(node, len(shapes))
+            shapes.append(v.shape)
+            kinds.append(d)
+    if len(shapes) > 1:
+        node._shape, node._dtype = shapes, kinds
+    else:
+        result._fn = node
     return op.result(*results)  # type: ignore[misc]
 
 

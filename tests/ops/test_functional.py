@@ -234,7 +234,7 @@ def test_softmax_without_a_dimension_warns() -> None:
 
 
 def test_log_softmax_in_half_precision_is_rounded_once() -> None:
-    x = torch.from_numpy((4 * rng.standard_normal((200, 5))).astype(np.float16))
+    x = torch.from_numpy((4 * np.random.default_rng(0).standard_normal((200, 5))).astype(np.float16))
     exact = F.log_softmax(x.double(), 1).half()
     assert (F.log_softmax(x, 1) != exact).sum() <= 5
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -244,3 +244,57 @@ def test_many_small_triangular_systems_are_solved_as_one_is(left: bool, unit: bo
     for i in range(20):
         np.testing.assert_allclose(x[i].detach().numpy(), linalg.solve_triangular(a[i], b[i], **options).detach().numpy(), rtol=1e-9)
     check(lambda a, b: linalg.solve_triangular(a, b, **options), a[:7].detach().requires_grad_(), b[:7].detach().requires_grad_())
+
+
+MANY_AT_ONCE = {
+    "matrix_exp": lambda a: (linalg.matrix_exp(a @ a.mT * 2),),
+    "gelsd": lambda a: linalg.lstsq(a, a @ a.mT, driver="gelsd"),
+    "gelss": lambda a: linalg.lstsq(a, a.mT @ a[..., :1, :].mT, driver="gelss") if a.shape[-1] == a.shape[-2] else (),
+}
+
+
+@pytest.mark.parametrize("name", MANY_AT_ONCE)
+@pytest.mark.parametrize("dtype", (pullback.float64, pullback.complex128))
+@pytest.mark.parametrize("shape", ((4, 3), (3, 3), (2, 4)))
+def test_many_small_matrices_give_what_each_gives(name: str, dtype: Any, shape: tuple[int, int]) -> None:
+    a = pullback.randn(12, *shape, dtype=dtype, generator=pullback.Generator().manual_seed(1))
+    a[0] = 0
+    a[1] = 1  # not of full rank
+    a[2] *= 1e-3
+    together, singly = MANY_AT_ONCE[name](a), [MANY_AT_ONCE[name](m) for m in a]
+    for i, part in enumerate(together):
+        if part.numel():
+            size = part.abs().amax().item()
+            np.testing.assert_allclose(part.numpy(), np.stack([one[i].numpy() for one in singly]), rtol=0, atol=1e-11 * size)
+
+
+def test_exponentials_of_many_matrices_of_all_sizes() -> None:
+    """Tiny, nilpotent, large, infinite and undefined ones in one batch."""
+    a = pullback.tensor([[[0.0, 1.0], [0.0, 0.0]], [[1e-9, 0.0], [0.0, -30.0]], [[inf, 0.0], [0.0, 0.0]], [[nan, 0.0], [0.0, 1.0]]])
+    out = linalg.matrix_exp(a.double())
+    assert out[0].tolist() == [[1, 1], [0, 1]]
+    np.testing.assert_allclose(out[1].numpy(), np.diag(np.exp([1e-9, -30])), rtol=1e-14)
+    assert not out[2:].isfinite().all(-1).all(-1).any()
+
+
+@pytest.mark.parametrize("mode", ("reduced", "complete", "r"))
+@pytest.mark.parametrize("shape", ((70, 3), (3, 70), (66, 66)))
+def test_qr_of_one_matrix_is_that_of_a_batch(shape: tuple[int, int], mode: str) -> None:
+    a = pullback.randn(2, *shape, dtype=pullback.complex128)
+    for one, many in zip(linalg.qr(a[0], mode), linalg.qr(a, mode)):
+        if one.numel():
+            np.testing.assert_allclose(one.numpy(), many[0].numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", (np.float64, np.complex128))
+@pytest.mark.parametrize("shape", ((400, 3), (3, 400), (64, 1)))
+@pytest.mark.parametrize("scale", (1, 1e-200, 1e307))
+def test_singular_values_of_long_matrices(shape: tuple[int, int], dtype: Any, scale: float) -> None:
+    a = np.cos(np.arange(shape[0] * shape[1], dtype=dtype)).reshape(shape) * scale
+    u, s, vh = (x.numpy() for x in linalg.svd(pullback.from_numpy(a), full_matrices=False))
+    expected = np.linalg.svd(a, compute_uv=False)
+    for values in (s, linalg.svdvals(pullback.from_numpy(a)).numpy()):
+        np.testing.assert_allclose(values, expected, atol=1e-12 * expected[0])
+    for near_one in (u.conj().T @ u, vh @ vh.conj().T):
+        np.testing.assert_allclose(near_one, np.eye(len(s)), atol=1e-13)
+    np.testing.assert_allclose(u @ (s[:, None] / scale * vh), a / scale, atol=1e-11)

@@ -584,3 +584,39 @@ def test_special_gradients_against_pytorch(name: str) -> None:
     if name == "lgamma":
         known &= np.array(values) > -1e9
     np.testing.assert_allclose(got.numpy()[known], expected[known], rtol=1e-10)
+
+
+def many_floats(scale: int) -> np.ndarray:
+    """Numbers of many magnitudes, and whole multiples of a few."""
+    random = np.random.default_rng(3)
+    spread = np.ldexp(random.standard_normal(20_000), random.integers(-scale, scale + 1, 20_000))
+    return np.concatenate([spread, random.integers(-90, 90, 20_000) * 0.1, [0.0, -0.0]]).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ("remainder", "fmod"))
+@pytest.mark.parametrize("scale, ends", ((12, ()), (30, ()), (2, (np.inf, -np.inf, np.nan, 0.0))))
+def test_remainders_of_many_numbers_are_those_of_few(name: str, scale: int, ends: tuple[float, ...]) -> None:
+    x = many_floats(scale)
+    for y in (np.roll(x, 7), x[::-1].copy(), 0.3, -3, x[:1]):
+        if isinstance(y, np.ndarray):
+            y[y == 0] = 0.1
+            y[: len(ends)] = ends[: len(y)]
+        exact = getattr(np, name)(x, y)
+        with using("off"):
+            got = getattr(torch, name)(torch.from_numpy(x), torch.from_numpy(y) if isinstance(y, np.ndarray) else y).numpy()
+        np.testing.assert_array_equal(got, exact)
+        np.testing.assert_array_equal(np.signbit(got)[exact == exact], np.signbit(exact)[exact == exact])
+
+
+def test_hypot_of_many_numbers_is_rounded_correctly() -> None:
+    x = np.ldexp(many_floats(12), 100).astype(np.float32)
+    x[:4] = np.inf, np.nan, np.inf, 3
+    y = np.roll(x, 3)
+    y[:4] = np.nan, 1, -np.inf, np.nan
+    with using("off"):
+        got = torch.hypot(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+        finite = torch.hypot(torch.from_numpy(x[4:]), torch.from_numpy(y[4:])).numpy()
+    assert got[0] == got[2] == np.inf and np.isnan(got[[1, 3]]).all()
+    exact = np.hypot(x[4:].astype(np.float64), y[4:]).astype(np.float32)
+    np.testing.assert_array_equal(finite, exact)
+    np.testing.assert_allclose(got[4:], exact, rtol=2e-7)

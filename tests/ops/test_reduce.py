@@ -487,3 +487,15 @@ def test_triangles(shape: tuple[int, ...], diagonal: int) -> None:
     x = torch.from_numpy(a)
     for got, expected in ((x.tril(diagonal), np.tril(a, diagonal)), (x.triu(diagonal), np.triu(a, diagonal))):
         assert got.is_contiguous() and np.array_equal(got.numpy(), expected)
+
+
+@pytest.mark.parametrize("dims, keepdim", (((1,), False), ((0, 2), True), ((0, 1, 2), False)))
+def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], keepdim: bool) -> None:
+    x = np.random.default_rng(2).standard_normal((4, 3, 5))
+    x[0] *= 1e-30
+    x[1] *= 1e30
+    x[:2, 1] = 0
+    x[2:, :, 2] *= 1e-35
+    expected = np.sqrt((x * x).sum(dims, keepdims=keepdim))
+    got = torch.linalg.vector_norm(torch.from_numpy(x.astype(np.float32)), 2, dims, keepdim)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)

@@ -34,6 +34,8 @@ def points(low: float, high: float) -> np.ndarray:
     (torch.digamma, scipy.special.psi, 1 / 8, 16),
     (torch.i0, scipy.special.i0, -16, 16),
     (special.i1, scipy.special.i1, -16, 16),
+    (special.i0e, scipy.special.i0e, -16, 16),
+    (special.i1e, scipy.special.i1e, -16, 16),
     (special.bessel_j0, scipy.special.j0, -16, 16),
     (special.bessel_j1, scipy.special.j1, -16, 16),
 ])  # fmt: skip

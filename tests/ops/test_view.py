@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ NODES = {
     "torch.atleast_3d(x[0])": ("UnsqueezeBackward0", True),
     "torch.narrow_copy(x, 0, 0, 1)": ("NarrowCopyBackward0", False),
     "torch.permute_copy(x, (2, 0, 1))": ("PermuteBackward0_copy", False),
+    "torch.unbind_copy(x)[1]": ("UnbindBackward0_copy", False),
     "x.t_() if x.ndim == 2 else x.transpose_(0, 1)": ("TransposeBackward1", False),
     "x.unsqueeze_(0)": ("UnsqueezeBackward1", False),
     "x.squeeze_(0)": ("SqueezeBackward4", False),
@@ -65,6 +67,14 @@ def leaves(torch: Any) -> tuple[Any, Any]:
 
 def non_leaf(torch: Any) -> Any:
     return torch.tensor(np.sin(np.arange(24.0)).reshape(2, 3, 4), requires_grad=True) * 1
+
+
+@pytest.mark.parametrize("expression", ["narrow_copy(x, 0, 0, 1)", "unbind_copy(x)[1]"])
+def test_a_copy_of_a_view_is_one_node(expression: str) -> None:
+    gc.collect()  # levels that tests before this one left: while there are any, it is two
+    x = non_leaf(pullback)
+    y = eval(f"torch.{expression}", {"torch": pullback, "x": x})
+    assert y.grad_fn.next_functions == ((x.grad_fn, 0),)
 
 
 @pytest.mark.parametrize("expression", NODES)
@@ -372,3 +382,23 @@ def test_transposes_of_other_than_matrices() -> None:
         pullback.zeros(3).mT  # noqa: B018
     z = pullback.tensor([[1 + 2j, 3j]])
     assert z.H.tolist() == [[1 - 2j], [-3j]] and z.mH.shape == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.complex128, np.uint8, bool))
+@pytest.mark.parametrize("dim", (1, 2, -1))
+def test_many_short_pieces_are_joined_as_few_are(dtype: Any, dim: int) -> None:
+    """What lies side by side in small pieces, in pieces of different sizes, in other layouts, and empty."""
+    arrays = [np.arange(n * 5000 * 3).reshape(5000, n, 3).astype(dtype) for n in (1, 2, 1)]
+    if dim != 1:
+        arrays = [a.swapaxes(1, 2) if k == 1 else a.swapaxes(1, 2).copy() for k, a in enumerate(arrays)]
+    for given in (arrays, arrays[::2], [arrays[0][:, :, :0] if dim != 1 else arrays[0][:, :0], *arrays]):
+        joined = pullback.cat([pullback.from_numpy(a) for a in given], dim)
+        np.testing.assert_array_equal(joined.numpy(), np.concatenate(given, dim))
+    stacked = pullback.stack([pullback.from_numpy(arrays[k]) for k in (0, 2)], dim)
+    np.testing.assert_array_equal(stacked.numpy(), np.stack([arrays[0], arrays[2]], dim))
+    assert joined.is_contiguous() and stacked.is_contiguous() and stacked.dtype is pullback.from_numpy(arrays[0]).dtype
+
+
+def test_joining_many_pieces_that_do_not_fit_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 1. Expected size 5000 but got size 5001"):
+        pullback.cat([pullback.zeros(5000, 1), pullback.zeros(5001, 1)], 1)

@@ -127,9 +127,16 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+def _up_to_six(x: Any) -> Any:
+    """``relu6``, of many numbers in one step, which takes a while to begin."""
+    return np.clip(x, 0, 6) if x.__class__ is np.ndarray and x.size >= choosing.MANY else np.minimum(np.maximum(x, 0), 6)
+
+
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    return np.minimum(np.maximum(input + 3, 0), 6) / 6
+    part = _up_to_six(input + 3)
+    part /= 6
+    return part
 
 
 _hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, 0, g / 6))
@@ -147,7 +154,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    part = np.minimum(np.maximum(input + 3, 0), 6)
+    part = _up_to_six(input + 3)
     part *= input
     part /= 6
     return part

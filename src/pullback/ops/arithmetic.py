@@ -13,7 +13,7 @@ import numpy as np
 from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
-from .choosing import where
+from .choosing import MANY, where
 from .pointwise import floor, log, reciprocal, trunc
 
 
@@ -182,7 +182,35 @@ def _zero_checked(f: Any) -> Any:
     return checked
 
 
-@op.elementwise(by=_zero_checked(np.remainder), inplace=True)
+def _in_double(f: Any, rounded: Any, towards: int) -> Any:
+    """A remainder of many float32 numbers by the quotient in float64, which is exact, and takes a tenth of C's ``fmod``.
+
+    The quotient of two numbers of 24 bits is a whole number or differs from it by more than float64 rounds, below 2 ** 28;
+    the product with it has 52 bits.
+
+    Args:
+        rounded: makes the quotient a whole number.
+        towards: which operand's sign the result has, also when it is 0.
+    """
+
+    def remaining(*operands: Any) -> Any:
+        arrays = [v for v in operands if v.__class__ is np.ndarray]
+        if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != np.float32 for v in arrays]):
+            return f(*operands)
+        x, y = (np.asarray(v, np.float32).astype(np.float64) for v in operands)
+        whole = np.asarray(x / y)
+        rounded(whole, whole)
+        if not (np.abs(whole).max() < 2**28 and np.isfinite(y).all()):  # NaN is not
+            return f(*operands)
+        whole *= y
+        np.subtract(x, whole, whole)
+        return np.copysign(whole, (x, y)[towards], whole).astype(np.float32)
+
+    remaining.__name__ = f.__name__
+    return remaining
+
+
+@op.elementwise(by=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 
@@ -197,7 +225,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
 
 
-@op.elementwise(by=_zero_checked(np.fmod), inplace=True)
+@op.elementwise(by=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .. import op
 from ..tensor import Tensor
 from .pointwise import sign
 from .special import _floating, from_scipy
-from .tables import Tabulated
+from .tables import MANY, Tabulated
 
 __all__ = ["i0"]
 __all_special__ = [
@@ -34,9 +35,24 @@ _of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.valu
 
 
 @functools.cache
-def _tabulated(kind: str, order: int) -> Tabulated:
+def _tabulated(kind: str, order: int) -> Callable:
     names = CYLINDERS[kind]
-    return Tabulated(_of_order[names[order]] if order < 2 else lambda x: _of_order[names[2]](np.asarray(order, x.dtype), x), -16, 16)
+
+    def function(x: Any) -> Any:
+        return _of_order[names[order]](x) if order < 2 else _of_order[names[2]](np.asarray(order, x.dtype), x)
+
+    if kind != "ie":
+        return Tabulated(function, -16, 16)
+
+    def smooth(x: Any) -> Any:  # through 0, where exp(-abs(x)) has an edge
+        return np.where(x < 0, (-1) ** order * np.exp(-2 * x) * function(-x), function(x))
+
+    table = Tabulated(smooth, 0, 16)
+
+    def even_or_odd(x: Any) -> Any:
+        return np.copysign(table(np.abs(x)), x) if order % 2 else table(np.abs(x))
+
+    return lambda x: function(x) if x.dtype != np.float32 or x.size < MANY else even_or_odd(x)
 
 
 def _bessel_node(input: Any, kind: str, order: int) -> str:
@@ -48,7 +64,7 @@ def _bessel_node(input: Any, kind: str, order: int) -> str:
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     names = CYLINDERS[kind]
-    if order <= 2 and kind in "ij":
+    if order <= 2 and kind in ("i", "j", "ie"):
         value = _tabulated(kind, order)(input)
     elif order < 2:
         value = _of_order[names[order]](input)

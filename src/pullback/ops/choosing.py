@@ -98,6 +98,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         if x.__class__ is ndarray and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
             if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
                 return np.where(mask, input, other)
+    elif condition.__class__ is Tensor is input.__class__ is other.__class__ and condition._array.dtype is BOOLEAN and out is None:
+        return pick(condition._array, input, other)
     elif hasattr(condition, "__pullback_op__"):
         return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
     else:

@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .cut import diagonal
 from .matmul import CPP_NAMES, matmul
 from .reduce import sum
-from .view import permute, reshape, unsqueeze, wrapped_dim
+from .view import permute, reshape, t, unsqueeze, wrapped_dim
 
 __all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
 __all_functional__ = ["bilinear"]
@@ -273,6 +273,8 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     elif input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
                            f"and {list(other.shape)}")  # fmt: skip
+    elif other._array.ndim == 2 and input.dtype is other.dtype:
+        result = matmul(input, t(other))
     else:
         result = tensordot(input, other, ([-1], [-1]))
     return result if out is None else writing.write_out(out, result)
@@ -341,14 +343,14 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     n = len(tensors)
     if n < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
-    shapes = [t._array.shape for t in tensors]
-    for i, t in enumerate(tensors):
+    shapes = [x._array.shape for x in tensors]
+    for i, x in enumerate(tensors):
         if len(shapes[i]) != 2 and (len(shapes[i]) != 1 or 0 < i < n - 1):
             ends = {0: "the first tensor", n - 1: "the last tensor"}
             which, allowed = (ends[i], "1D or 2D") if i in ends else (f"tensor {i}", "2D")
             raise RuntimeError(f"multi_dot(): {which} must be {allowed} but got {len(shapes[i])}D")
-        if t._array.dtype != tensors[0]._array.dtype:
-            a, b = (CPP_NAMES[x.dtype.name] for x in (tensors[0], t))
+        if x._array.dtype != tensors[0]._array.dtype:
+            a, b = (CPP_NAMES[x.dtype.name] for x in (tensors[0], x))
             raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {i} {b}")
     chain = list(tensors)
     sizes = [*shapes[0], *[shape[-1] for shape in shapes[1:]]]

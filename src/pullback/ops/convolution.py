@@ -430,7 +430,12 @@ def _pair(value: int | Ints, name: str, least: int) -> tuple[int, ...]:
     return pair
 
 
-def _block_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Layout:
+def _block_layout(spatial: Ints, *options: Any) -> Layout:
+    return _checked_layout(spatial, *[tuple(v) if v.__class__ is list else v for v in options])
+
+
+@lru_cache(256, typed=True)
+def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Layout:
     kernel, dilation = _pair(kernel_size, "kernel_size", 1), _pair(dilation, "dilation", 1)
     padding, stride = _pair(padding, "padding", 0), _pair(stride, "stride", 1)
     along = zip(spatial, kernel, stride, padding, dilation)

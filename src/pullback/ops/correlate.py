@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .. import kernels
+from .part import strided
 
 Ints = Sequence[int]
 BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
@@ -65,7 +67,8 @@ def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
     """
     at = x.ndim - len(layout.kernel)
     along = [[n * s for n, s in zip(by, x.strides[at:])] for by in (layout.dilation, layout.stride)]
-    return as_strided(x, (*x.shape[:at], *layout.kernel, *layout.size), (*x.strides[:at], *along[0], *along[1]))
+    shape, strides = (*x.shape[:at], *layout.kernel, *layout.size), (*x.strides[:at], *along[0], *along[1])
+    return strided(x, shape, strides, 0) if x.flags.c_contiguous else as_strided(x, shape, strides)
 
 
 def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[tuple[slice, slice]]:
@@ -101,7 +104,7 @@ def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.n
 
 def accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
     """Add columns (N, C, kernel..., size...) to the windows that they stand for."""
-    for tap in np.ndindex(*kernel):
+    for tap in product(*map(range, kernel)):
         target = targets[(ALL, ALL, *tap)]
         np.add(target, columns[(ALL, ALL, *tap)], out=target)
 

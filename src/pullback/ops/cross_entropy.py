@@ -51,6 +51,8 @@ def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The same as numbers of the input's elements."""
     axis = _class_axis(shape)
     images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    if places == 1:
+        return (target.reshape(-1) + np.arange(images) * shape[axis]).reshape(target.shape)
     classes = target.reshape(images, places)
     at = classes * places + np.arange(images)[:, None] * (shape[axis] * places) + np.arange(places)
     return at.reshape(target.shape)
@@ -126,7 +128,7 @@ def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ign
 
 def _shared_out(losses: np.ndarray, shares: np.ndarray, each: bool) -> Any:
     """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
-    losses = losses * shares if shares.all() else np.where(shares == 0, 0, losses * shares)
+    losses = losses * shares if np.count_nonzero(shares) == shares.size else np.where(shares == 0, 0, losses * shares)
     return losses if each else np.add.reduce(losses, None)
 
 

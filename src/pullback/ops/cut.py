@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
-from ..storage import owner_of
+from ..storage import ONE_OF_SEVERAL, ORDINARY, owner_of
 from ..tensor import Tensor
 from .part import Window, address, basic, look, place, steps, strided, window_at
 from .view import wrapped_dim
@@ -173,9 +173,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return pieces(input, sizes, d, "SplitBackward0" if input._array.shape[d] else "SplitWithSizesBackward0")
 
 
-def _apart(x: Tensor, sizes: list[int], dim: int, name: str = "SliceBackward0") -> tuple[Tensor, ...]:
-    """Like ``pieces``, but each a view with a node of its own."""
-    return tuple([_slice(x, dim, end - n, end, name) for n, end in zip(sizes, accumulate(sizes))])
+def _apart(x: Tensor, sizes: list[int], dim: int, name: str) -> tuple[Tensor, ...]:
+    """Like ``pieces``, but views that may be written into."""
+    made = pieces(x, sizes, dim, name)
+    for piece in made:
+        if piece._view is not None and piece._view[2] == ONE_OF_SEVERAL:
+            piece._view = (*piece._view[:2], ORDINARY)
+    return made
 
 
 @op.composite

@@ -191,9 +191,33 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     check(A, "linalg.qr", "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    if A.ndim == 2 and A.size:
+        Q, R = qr_of_one(A, mode)
+    elif mode == "r":
+        Q, R = None, np.linalg.qr(A, "r")
+    else:
+        Q, R = np.linalg.qr(A, mode)
+    return np.empty(0, A.dtype) if Q is None else Q, R
+
+
+ROOM = 64  # columns that LAPACK takes together, if there is memory for them
+
+
+def qr_of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
+    """The decomposition of one matrix, in its own precision; NumPy's is for batches, in double."""
+    (n, m), d = A.shape, A.dtype
+    k = min(n, m)
+    packed, tau, _, _ = lapack("geqrf", d)(A, lwork=ROOM * m)
+    rows = k if mode != "complete" else n
+    R = triu.op.impl(np.ascontiguousarray(packed[:rows]))
     if mode == "r":
-        return np.empty(0, A.dtype), np.linalg.qr(A, "r")
-    return tuple(np.linalg.qr(A, mode))
+        return None, R
+    reflections = packed[:, :k]
+    if rows > k:
+        reflections = np.zeros((n, n), d, "F")
+        reflections[:, :k] = packed[:, :k]
+    Q, _, _ = lapack("ungqr" if d.kind == "c" else "orgqr", d)(reflections, tau, lwork=ROOM * rows)
+    return np.ascontiguousarray(Q), R
 
 
 @linalg_qr.vjp_all
@@ -261,6 +285,9 @@ def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: 
 
     The k-th vector v has k zeros, a one, and then what is below the diagonal of A. ``inverse`` conjugates the taus.
     """
+    if A.ndim == other.ndim == 2 and A.dtype.kind == "f" and 0 < tau.size <= min(len(A), A.shape[1]) and other.size:
+        apply, turn = lapack("ormqr", A.dtype), "N" if backwards else "T"
+        return np.ascontiguousarray(apply("L", turn, A[:, : tau.size], tau, other, ROOM * (other.shape[1] + ROOM + 1))[0])
     return _steps(A, tau, other, backwards, inverse)[0]
 
 

@@ -17,12 +17,13 @@ from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .choosing import where
+from .compare import flat
 from .complex import abs
 from .index import sum_at
 from .join import cat
 from .matmul import matmul
 from .pointwise import sign
-from .reduce import sum
+from .reduce import sum, total, total_of_squares
 from .view import squeeze, unsqueeze
 
 __all__ = ["cdist", "pdist"]
@@ -36,28 +37,32 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
         return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
-    apart = row_major(np.abs(x1[..., :, None, :] - x2[..., None, :, :]))
+    apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
+    np.abs(apart, apart)
+    last = (apart.ndim - 1,)
     if p == 0:
-        return (apart != 0).sum(-1, dtype=apart.dtype)
+        return total(np.not_equal(apart, 0, apart), last)
     if p == math.inf:
         return apart.max(-1, initial=0)
     if p == 2:
-        return np.sqrt((apart * apart).sum(-1))
-    return apart.sum(-1) if p == 1 else (apart**p).sum(-1) ** (1 / p)
+        return np.sqrt(total_of_squares(apart, last))
+    return total(apart, last) if p == 1 else total(apart**p, last) ** (1 / p)
 
 
 @_distances.vjp_all
 def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
     """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
+    if p == 0:  # a count
+        return flat(x1), flat(x2)
     same = out == 0
-    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
+    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (1, math.inf) else p - 1)
     if by_product:
         return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
     apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
     if p == 2:
         each = apart * share
-    elif p in (0, 1):
-        each = sign(apart) * (p * share)
+    elif p == 1:
+        each = sign(apart) * share
     elif p == math.inf:
         each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
     else:

@@ -6,17 +6,19 @@ using triangular factorization" (2011), with rows or columns added for matrices 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .. import op, outcome, writing
+from .. import op, writing
 from ..dtypes import OF_NUMPY, type_name
 from ..lift import by_example
 from ..return_types import named
 from ..tensor import Tensor
 from .join import cat, tril, triu
 from .matrix import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
+from .part import place
 from .solve import factored, linalg_solve_triangular, permutation
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
@@ -76,7 +78,10 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 @op.general(name="lu_permutation", method=False)
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    return np.ascontiguousarray(np.eye(n, dtype=dtype)[permutation(pivots, n)].mT)
+    order = permutation(pivots, n).reshape(prod(pivots.shape[:-1]), n)
+    out = np.zeros((len(order), n, n), dtype)
+    out[np.arange(len(order))[:, None], order, np.arange(n)] = 1
+    return out.reshape(*pivots.shape[:-1], n, n)
 
 
 Factored = named("linalg_lu_factor", ("LU", "pivots"))
@@ -118,7 +123,29 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     return result if out is None else writing.write_out(out, result)
 
 
-Unpacked, Parts = named("lu_unpack", ("P", "L", "U")), named("linalg_lu", ("P", "L", "U"))
+Parts = named("linalg_lu", ("P", "L", "U"))
+
+
+@op.general(name="lu_unpack", outputs="P L U", differentiable="L U", method=False, holomorphic=False)
+def _unpacked(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Tensor:
+    P = L = U = np.empty(0, LU_data.dtype)
+    n, m = LU_data.shape[-2:]
+    if unpack_pivots:
+        P = _permutation_matrix.op.impl(LU_pivots, n, LU_data.dtype)
+    if unpack_data:
+        k = min(n, m)
+        L, U = tril.op.impl(LU_data[..., :k], -1), triu.op.impl(LU_data[..., :k, :])
+        L.reshape(*L.shape[:-2], n * k)[..., : k * k : k + 1] = 1
+    return P, L, U
+
+
+@_unpacked.vjp_all
+def _of_unpacked(g: Any, wanted: Any, LU_data_shape: tuple[int, ...], unpack_data: bool) -> Any:
+    if not unpack_data:
+        return None, None
+    k = min(LU_data_shape[-2:])
+    g_L, g_U = tril(g[0], -1), triu(g[1])
+    return place(g_L, (..., slice(0, k)), LU_data_shape) + place(g_U, (..., slice(0, k), slice(None)), LU_data_shape), None
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
@@ -135,15 +162,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     if LU_pivots.dtype.name != "int32":
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is "
                            "intended to be used with the output produced by torch.linalg.lu_factor")  # fmt: skip
-    n, m = LU_data.shape[-2:]
-    k, empty = min(n, m), np.empty(0, LU_data.dtype.numpy)
-    P, L, U = outcome.wrap(empty), outcome.wrap(empty), outcome.wrap(empty)
-    if unpack_pivots:
-        P = _permutation_matrix(LU_pivots, n, numpy_type(LU_data))
-    if unpack_data:
-        L = tril(LU_data[..., :k], -1) + identity(LU_data, n, k)
-        U = triu(LU_data[..., :k, :])
-    result = Unpacked(P, L, U)
+    result = _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return result if out is None else writing.write_out(out, result)
 
 

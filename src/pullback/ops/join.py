@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations as choices
 from itertools import combinations_with_replacement
+from math import prod
 from operator import index as integer
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 FEW = 1 << 12  # elements of a table that is kept
+MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as items (measured)
 
 # --- side by side -----------------------------------------------------------------------------------------------
 
@@ -49,6 +51,22 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return arrays
     d = reduce(promote_types, [OF_NUMPY[a.dtype] for a in arrays]).numpy
     return [a.astype(d, copy=False) for a in arrays]
+
+
+def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
+    """``np.concatenate``, which calls a copying function for every piece; where these are many and short, they are copied as items."""
+    first = arrays[0].shape
+    rows = prod(first[:dim]) if dim > 0 else 1
+    if rows < MANY or arrays[0].nbytes > SHORT * rows or arrays[0].dtype.kind == "V":
+        return np.concatenate(arrays, dim)
+    for a in arrays:
+        if not (a.flags.c_contiguous and a.size and a.ndim == len(first) and a.shape[:dim] == first[:dim] and a.shape[dim + 1 :] == first[dim + 1 :]):
+            return np.concatenate(arrays, dim)
+    pieces = [a.reshape(rows, -1).view(f"V{a.nbytes // rows}")[:, 0] for a in arrays]
+    out = np.empty(rows, [(str(i), piece.dtype) for i, piece in enumerate(pieces)])
+    for i, piece in enumerate(pieces):
+        out[str(i)] = piece
+    return out.view(arrays[0].dtype).reshape(*first[:dim], -1, *first[dim + 1 :])
 
 
 @op.general(method=False, holomorphic=False, linear="tensors")
@@ -68,7 +86,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        joined = row_major(np.concatenate(arrays, dim))
+        joined = row_major(_concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim))
         return channels_innermost(joined) if all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
@@ -117,7 +135,7 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                                f"{list(a.shape)} at entry {i}")  # fmt: skip
     d = wrapped_dim(dim, len(shape) + 1)
     thin = shape[:d] + (1,) + shape[d:]
-    return row_major(np.concatenate([a.reshape(thin) for a in _of_one_type(tensors)], d))
+    return row_major(_concatenated([a.reshape(thin) for a in _of_one_type(tensors)], d))
 
 
 @stack.vjp_all
@@ -486,8 +504,8 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     """What is in the lower triangle, or what is not. Rows below the last column are whole."""
     rows, columns = input.shape[-2:]
     n = min(max(columns - diagonal, 0), rows)
-    mask = _triangle(n, columns, diagonal)
-    above = keep.op.impl(row_major(input[..., :n, :]), mask if lower else ~mask)
+    mask = _triangle(n, columns, diagonal, lower)
+    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask)
     if n == rows:
         return above
     result = input.copy() if lower else np.zeros(input.shape, input.dtype)
@@ -495,14 +513,15 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     return result
 
 
-def _triangle(rows: int, columns: int, diagonal: int) -> np.ndarray:
-    """True up to and including a diagonal."""
-    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal)  # large masks are not kept
+def _triangle(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
+    """True up to and including a diagonal, or beyond it."""
+    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal, lower)  # large masks are not kept
 
 
 @lru_cache(64)
-def _few_rows(rows: int, columns: int, diagonal: int) -> np.ndarray:
-    return np.tri(rows, columns, diagonal, bool)
+def _few_rows(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
+    mask = np.tri(rows, columns, diagonal, bool)
+    return mask if lower else ~mask
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))

@@ -6,6 +6,7 @@ holds where the rank does not change nearby.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,10 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     X = np.zeros((*batch, m, right.shape[-1]), A.dtype)
     rank, S = np.zeros(batch, INT64), np.zeros((*batch, min(n, m)), kind)
     cut = np.finfo(A.dtype).eps * max(n, m) if rcond is None else rcond
-    for i in np.ndindex(*batch) if A.size and right.size else ():
+    together = driver in ("gelsd", "gelss") and math.prod(batch) >= 2 * min(n, m) and np.isfinite(A).all()
+    if together:
+        X, rank, S = _by_singular_values(A, right, cut)
+    for i in np.ndindex(*batch) if A.size and right.size and not together else ():
         X[i], _, rank[i], values = lstsq(A[i], right[i], cut, lapack_driver="gelsy" if driver == "gels" else driver, check_finite=False)
         S[i] = 0 if values is None else values
     if driver == "gels":
@@ -207,6 +211,15 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     none = np.empty(0, kind)
     return (X[..., 0] if vector else X, residuals, rank if driver != "gels" else np.empty(0, INT64),
             S if driver in ("gelsd", "gelss") else none)  # fmt: skip
+
+
+def _by_singular_values(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The solutions, ranks and singular values of many small matrices at once, as ``gelss`` finds them."""
+    U, S, Vh = np.linalg.svd(A, full_matrices=False)
+    counts = S > cut * S[..., :1]
+    along = adjoint(U) @ B
+    along *= np.where(counts, 1 / np.where(counts, S, 1), 0)[..., None]
+    return adjoint(Vh) @ along, counts.sum(-1), S
 
 
 @linalg_lstsq.vjp_all

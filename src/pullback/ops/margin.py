@@ -16,11 +16,11 @@ from ..lift import derived
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
-from .choosing import clamp_min, minimum, relu, where
+from .choosing import clamp_min, keep, minimum, relu, where
 from .index import put_at, sum_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import vector_norm
-from .reduce import sum
+from .reduce import sum, total
 from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
@@ -122,15 +122,16 @@ def _of_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     listed = np.logical_and.accumulate(labels >= 0, 1)
     at = np.arange(len(labels))[:, None], np.where(listed, labels, 0)
     is_target = np.zeros(labels.shape, bool)
-    np.logical_or.at(is_target, at, listed)
+    is_target.reshape(-1)[(at[1] + at[0] * labels.shape[1])[listed]] = True
     return *at, listed[:, :, None] & ~is_target[:, None, :]
 
 
 @half.general(name="multilabel_margin", node="MultilabelMarginLossBackward0", method=False)
 def _all_behind(input: Tensor, at: list[Any], pairs: np.ndarray) -> Tensor:
     """For each row, by how much the scores of targets (``at``) fail to lead the others by 1; ``pairs``: (rows, targets, others)."""
-    short = np.where(pairs, np.maximum(1 - input[tuple(at)][:, :, None] + input[:, None], 0), 0)
-    return np.add.reduce(short, (1, 2)) / short.dtype.type(input.shape[1])
+    short = 1 - input[tuple(at)][:, :, None] + input[:, None]
+    np.maximum(short, 0, out=short)
+    return total(keep.op.impl(short, pairs), (1, 2)) / short.dtype.type(input.shape[1])
 
 
 @_all_behind.vjp_all
@@ -197,7 +198,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category < FLOATING:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
-    x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
+    x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
     first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return sum(first * second, dim)
 

@@ -327,9 +327,9 @@ def is_set_to(input: Tensor, tensor: Tensor) -> bool:
 
 
 op.offer(numel, "nelement")
-op.offer(lambda self: self._array.ndim, "dim")
-op.offer(lambda self: self._array.ndim, "ndimension")
-op.offer(lambda self: self._array.itemsize, "element_size")
+op.offer(lambda self: self._array.ndim, "dim", "The number of dimensions.")
+op.offer(lambda self: self._array.ndim, "ndimension", "The number of dimensions.")
+op.offer(lambda self: self._array.itemsize, "element_size", "How many bytes an element takes.")
 
 
 # --- in place ---------------------------------------------------------------------------------------------------
@@ -399,16 +399,30 @@ op.offer(_resize, "resize_")
 
 
 def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
+    kinds: dict[type[Node], type[Node]] = {}
+
     def copied(*args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None)
+        out = kwargs.pop("out", None) if kwargs else None
         seen = fn(*args, **kwargs)
         copies = tuple(map(copy, seen)) if isinstance(seen, tuple) else copy(seen)
         return copies if out is None else writing.write_out(out, copies)
 
     def copy(x: Tensor) -> Tensor:
-        result = clone(x, contiguous_format)
-        if result._fn is not None:
-            result._fn.__class__ = clone.op.node_type(node or f"{getattr(x._fn, 'node', x._fn).name()}_copy", False)
+        fn = x._fn
+        if x._view is None or modes.special or modes.silent:  # not a view of the usual kind
+            result = clone(x, contiguous_format)
+            if result._fn is not None:
+                result._fn.__class__ = clone.op.node_type(node or f"{getattr(fn, 'node', fn).name()}_copy", False)
+            return result
+        result = outcome.bare(x._array.copy())
+        if fn is not None:  # the view's own node, which nobody else will see
+            made = fn if isinstance(fn, Node) else fn.node
+            kind = kinds.get(made.__class__)
+            if kind is None:
+                kind = made._op.node_type(node or f"{made.name()}_copy", False)
+                kinds[made.__class__] = kinds[kind] = kind
+            made.__class__ = kind
+            result._fn = fn
         return result
 
     copied.__name__ = copied.__qualname__ = name

@@ -86,13 +86,17 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
-    if safe.all() or not x.size:
+    if np.count_nonzero(safe) == out.size or not x.size:
         return out
-    top = np.maximum.reduce(np.absolute(x), axis=dims, keepdims=True)
+    out, unsafe = np.asarray(out), np.logical_or(~safe, ord != 2)  # other roots lose digits long before
+    rest = [d for d in range(x.ndim) if d not in dims]
+    rows = np.absolute(x.transpose(*rest, *dims)[unsafe.reshape([x.shape[d] for d in rest])])
+    rows = rows.reshape(len(rows), -1)
+    top = np.maximum.reduce(rows, 1, keepdims=True)
     top = np.where((top > 0) & (top < inf), top, 1).astype(top.dtype)
-    if (top == 1).all():
-        return out
-    return _root_of_powers(x / top, ord, dims, keepdim) * (top if keepdim else top.reshape(out.shape))
+    if (top != 1).any():
+        out[unsafe] = _root_of_powers(rows / top, ord, (1,), False) * top[:, 0]
+    return out
 
 
 def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:

@@ -233,7 +233,7 @@ def _images(x: Tensor) -> bool:
 
 def _check_channels(channels: int, **parameters: Tensor | None) -> None:
     for name, p in parameters.items():
-        if p is not None and math.prod(p.shape) != channels:
+        if p is not None and math.prod(p._array.shape) != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(p.shape)}")
 
 
@@ -250,8 +250,9 @@ def _track(running: Tensor | None, new: Tensor, factor: float, momentum: float) 
                                "the functorch website for resources on how to patch your module to work with vmap")  # fmt: skip
         running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
         return
-    running._array[...] = (1 - momentum) * running._array + momentum * (new._array * factor).reshape(running._array.shape)
-    storage.written(running._array)
+    array = running._array
+    array[...] = (1 - momentum) * array + momentum * (new._array * factor).reshape(array.shape)
+    storage.written(array)
 
 
 def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
@@ -265,8 +266,8 @@ def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None,
 
 def _by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     """Each channel by the mean and variance of the batch."""
-    rank = len(input.shape)
-    dims, shape = (0, *range(2, rank)), (1, input.shape[1], *[1] * (rank - 2))
+    sizes = input._array.shape
+    dims, shape = (0, *range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     return _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
 
 
@@ -293,7 +294,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    sizes = list(input.shape)
+    sizes = input._array.shape
     channels = sizes[1] if len(sizes) > 1 else 0
     n = math.prod(sizes[:1] + sizes[2:])
     if training and n == 1:

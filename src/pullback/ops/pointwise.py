@@ -19,7 +19,7 @@ import numpy as np
 from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
-from .choosing import either, where
+from .choosing import MANY, either, where
 from .compare import flat, isinf, not_implemented, refusing
 
 __all__ = [
@@ -341,7 +341,17 @@ op.offer(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
 # --- of two or three ----------------------------------------------------------------------------------------
 
 
-@op.elementwise(by=refusing("biuc", "hypot_cpu")(np.hypot), inplace=True)
+def _hypot(x: Any, y: Any) -> Any:
+    """Of many float32 numbers in float64, where no square overflows; that is faster, and rounds correctly."""
+    arrays = [v for v in (x, y) if v.__class__ is np.ndarray]
+    if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != FLOAT32 for v in arrays]):
+        return np.hypot(x, y)
+    squares = asarray(np.square(x, dtype=FLOAT64) + np.square(y, dtype=FLOAT64))
+    out = np.sqrt(squares, squares).astype(FLOAT32)
+    return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
+
+
+@op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)`` without overflow.
 
@@ -472,8 +482,8 @@ logaddexp2.vjp(
 @op.elementwise(name="lerp", method=False, node="LerpBackward1")
 def interpolate(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     # From the nearer end, so that both ends are met exactly.
-    way, near_start = end - input, np.abs(weight) < 0.5
-    if np.ndim(weight) == 0:
+    way, near_start = end - input, abs(weight) < 0.5
+    if getattr(weight, "ndim", 0) == 0:
         return input + weight * way if near_start else end - way * (1 - weight)
     return either(near_start, input + weight * way, end - way * (1 - weight))
 

@@ -395,8 +395,12 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     """
     if OF_NUMPY[input._array.dtype].category < FLOATING:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {dtypes.type_name(input.dtype)}")
-    total = nansum(input, dim, keepdim, dtype=dtype)
-    result = total / sum(~isnan(input), dim, keepdim)
+    x = input._array
+    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not modes.special:  # nothing to record but the sum
+        count = outcome.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
+    else:
+        count = sum(~isnan(input), dim, keepdim)
+    result = nansum(input, dim, keepdim, dtype=dtype) / count
     return result if out is None else writing.write_out(out, result)
 
 

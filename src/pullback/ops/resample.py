@@ -27,6 +27,7 @@ from ..tensor import Tensor
 from . import half
 from .choosing import clamp
 from .pointwise import round
+from .reduce import total
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 __all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle",
@@ -94,7 +95,7 @@ class Line:
                 part = part * weights.astype(x.dtype).reshape(-1, *behind)
             elif weights != 1:
                 part = part * x.dtype.type(weights)
-            out[(*before, rows)] += part.sum(dim) if rows.__class__ is int else part
+            out[(*before, rows)] += total(part, (dim,)) if rows.__class__ is int else part
         return out
 
 

@@ -544,6 +544,11 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
     """A contiguous copy of the input in which ``as_strided(size, stride, storage_offset)`` is ``src``.
 
     (PyTorch 2.13 gives the input the gradients of the part, not those of the rest: it fails its own ``gradcheck``.)
+
+    >>> import pullback as torch
+    >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     shape, n = input._array.shape, input._array.itemsize
     check_extent(size, stride, storage_offset or 0, n, input._array.size * n)

@@ -20,6 +20,7 @@ from ..tensor import Tensor
 from .choosing import where
 from .complex import conj, imag, is_complex, real
 from .cut import diagonal
+from .decompose import qr_of_one
 from .join import diag_embed
 from .matmul import matmul
 from .matrix import absent, adjoint, check, check_phase, check_square, converged, identity
@@ -182,6 +183,24 @@ def _check_driver(driver: str | None, name: str) -> None:
                     "Leave it away.")  # fmt: skip
 
 
+LONG = 32  # how many times as long as wide a matrix is of which R is sooner decomposed (T. F. Chan, ACM Trans. Math. Softw. 8, 1982)
+
+
+def _by_triangle(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
+    """The first singular values and vectors of one long matrix; None for others."""
+    n, m = A.shape[-2:]
+    if A.ndim > 2 or not A.size or max(n, m) < LONG * min(n, m):
+        return None
+    if n < m:
+        turned = _by_triangle(A.T, vectors)
+        return None if turned is None else (turned[2].T, turned[1], turned[0].T if vectors else None)
+    Q, R = qr_of_one(A, "reduced" if vectors else "r")
+    if not np.isfinite(R).all():  # perhaps an overflow
+        return None
+    U, S, Vh = converged(np.linalg.svd, R, False)
+    return Q @ U if vectors else None, S, Vh
+
+
 @op.general(method=False, outputs="U S Vh", holomorphic=False)
 def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Tensor:
     """Singular value decomposition ``A = U @ diag(S) @ Vh``.
@@ -204,7 +223,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
     """
     check(A, "linalg.svd", "linalg_svd_cpu")
     _check_driver(driver, "torch.linalg.svd")
-    return tuple(converged(np.linalg.svd, A, full_matrices))
+    found = None if full_matrices else _by_triangle(A, True)
+    return tuple(converged(np.linalg.svd, A, full_matrices) if found is None else found)
 
 
 @linalg_svd.vjp_all
@@ -244,7 +264,8 @@ def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """
     check(A, "linalg.svd", "linalg_svd_cpu")
     _check_driver(driver, "torch.linalg.svd")
-    return converged(np.linalg.svd, A, compute_uv=False)
+    found = _by_triangle(A, False)
+    return converged(np.linalg.svd, A, compute_uv=False) if found is None else found[1]
 
 
 def _of_svdvals(g: Any, A: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 MANY = 4096  # numbers, from which on it pays
+BLOCK = 1 << 15  # numbers at a time: what is between stays in the cache
 
 
 class Tabulated:
@@ -42,6 +43,14 @@ class Tabulated:
     def __call__(self, x: Any) -> Any:
         if x.dtype != np.float32 or x.size < MANY:
             return self.function(x)
+        if x.size <= BLOCK or not x.flags.c_contiguous:
+            return self._looked_up(x)
+        flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
+        for i in range(0, x.size, BLOCK):
+            out[i : i + BLOCK] = self._looked_up(flat[i : i + BLOCK])
+        return out.reshape(x.shape)
+
+    def _looked_up(self, x: Any) -> Any:
         way = np.clip(x, self.low, self.high)
         far = None if self.constant else way != x
         way *= self.points
