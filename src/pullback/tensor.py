@@ -23,6 +23,7 @@ from .shape import new as shape_of
 
 new = object.__new__
 PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
+cutting: list[Callable[[Any], None]] = []  # who is told of tensors that are about to be detached
 BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")  # what our own modules keep in a tensor's __dict__, and copies do without
 
 
@@ -437,6 +438,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without history."""
+        for tell in cutting:
+            tell(self)
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
