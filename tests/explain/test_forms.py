@@ -179,6 +179,16 @@ def test_an_unmodified_program(program, tmp_path):
     assert data["line"] == 5
 
 
+def test_options_behind_the_program(tmp_path):
+    program, out = tmp_path / "program.py", tmp_path / "x.json"
+    program.write_text(PROGRAM + "import sys; print(sys.argv[1:])\n", encoding="utf-8")
+    done = run(program, "--out", out, "--step=2", "--steps", "3", "--step", "1")
+    assert done.returncode == 0 and "backward pass 2 of 3" in done.stderr and out.exists()
+    assert "['--steps', '3', '--step', '1']" in done.stdout
+    done = run(program, "--", "--out", "its own")
+    assert done.returncode == 0 and "['--out', 'its own']" in done.stdout and "Backward pass 3" in done.stdout
+
+
 def test_an_unknown_form_is_refused_before_the_program_runs(program, tmp_path):
     done = run("--out", tmp_path / "x.pdf", program)
     assert done.returncode == 2 and "can't tell a format from '.pdf'" in done.stderr and "done" not in done.stdout

@@ -38,6 +38,7 @@ SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathemati
 PAIR = {"input": "a", "other": "b"}  # and those of operations on two operands
 CONSTANTS = {math.log(2): "ln 2", math.log(10): "ln 10", math.pi: "π", math.sqrt(2 * math.pi): "√2π", math.sqrt(0.5): "√½"}
 FLAT = {"flat", "zeros_like"}
+LAYOUT = {"unsqueeze", "squeeze", "reshape"}  # not said of operands: shapes broadcast
 WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}  # said without their shapes
 ATTRIBUTES = {"mT": "ᵀ", "T": "ᵀ", "mH": "ᴴ", "H": "ᴴ"}
 SUPERSCRIPT = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
@@ -113,6 +114,8 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
         # Tensors: handed arrays, some rules turn to kernels made for them, and are no formulas then.
         values = {n: as_tensors(v) for n, v in values.items()}
         reader = Reader(rule, values, symbols, together, slot, len(node._edges))
+        if node._shape.__class__ is list:
+            reader.missing = [v for v, arrived in zip(values[rule.__code__.co_varnames[0]], g) if arrived is None]
         with no_grad():
             text, lasting = reader.text(), reader.lasting
     except Exception:  # whatever a rule does that is not read here: it is then named
@@ -237,6 +240,7 @@ class Reader:
     """
 
     follows = True
+    missing: Sequence[Any] = ()  # zeros that stand for gradients of results that none reached
 
     def __init__(self, rule: Callable, values: dict[str, Any], symbols: dict[str, str], together: bool = False, slot: int = 0,
                  inputs: int = 1) -> None:  # fmt: skip
@@ -297,6 +301,7 @@ class Reader:
                     self.run(s)  # what it makes keeps its name
                     self.symbolic.update(n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
                                          and is_array(self.values.get(n.id)))  # fmt: skip
+                    self.local.update((n, (ast.Constant(0), n)) for n in self.symbolic if any(self.values.get(n) is m for m in self.missing))
                 case _:
                     raise Unreadable
         return None
@@ -379,6 +384,7 @@ class Reader:
             case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
                 return "not " + self.within(operand, 3), 3
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                left, right = self.bare(left), self.bare(right)
                 return f"{self.within(left, 4)} {COMPARISONS[type(operator)]} {self.within(right, 4)}", 3
             case ast.IfExp(test=test, body=body, orelse=otherwise):
                 return self.show(body if self.holds(test) else otherwise)
@@ -406,6 +412,7 @@ class Reader:
 
     def binary(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> tuple[str, int]:
         sign, level = OPERATORS[type(operator)]
+        left, right = self.bare(left), self.bare(right)
         if isinstance(operator, ast.Mult) and ast.dump(left) == ast.dump(right) and isinstance(left, ast.Name):
             return self.within(left, ATOM) + "²", 8
         a, b = self.show(left), self.show(right)
@@ -423,12 +430,23 @@ class Reader:
             return f"{self.within(left, 6) if not self.is_product(left) else a[0]} @ {self.within(right, 6)}", level
         if "0" in (a[0], b[0]) and sign == " · ":
             return "0", ATOM
+        if b[0] == "0" and isinstance(operator, ast.Add | ast.Sub):
+            return a
+        if a[0] == "0" and isinstance(operator, ast.Add):
+            return b
         if sign == " · " and b[0].startswith("1/"):
             sign, b = " / ", (b[0][2:], ATOM)
         first = a[0] if a[1] >= level and " @ " not in a[0] else f"({a[0]})"
         exact = isinstance(operator, ast.Sub | ast.Div | ast.Mod) or sign == " · " and ("/" in b[0] or " @ " in b[0])
         second = b[0] if b[1] >= level + exact else f"({b[0]})"
         return first + sign + second, level
+
+    def bare(self, operand: ast.expr) -> ast.expr:
+        """An operand without what only lays it out anew."""
+        match operand:
+            case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in LAYOUT:
+                return self.bare(inner)
+        return operand
 
     def is_product(self, e: ast.expr) -> bool:
         """Whether an expression is written as a product of matrices."""
@@ -453,7 +471,7 @@ class Reader:
             return "√" + self.within(arguments[0], ATOM), 8
         shown = []
         for e in [*arguments, *(k.value for k in keywords)]:
-            if isinstance(e, ast.Starred):  # options
+            if isinstance(e, ast.Starred) or isinstance(e, ast.Attribute) and e.attr == "shape":
                 continue
             text = self.show(e)[0]
             if text not in ("none", "true", "false", "None", "True", "False"):

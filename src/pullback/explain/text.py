@@ -55,13 +55,13 @@ def size(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) if len(shape) else "scalar"
 
 
-def brief(v: Values | None) -> str:
+def brief(v: Values | None, shape: bool = True) -> str:
     """An array in a few words: its elements if they are few, else its shape, norm and what is unusual."""
     if v is None:
         return "none"
     if v.size <= FEW and v.elements is not None:
         return nested(v.values)
-    words = [size(v.shape), f"norm {number(v.norm)}"]
+    words = [size(v.shape)] * shape + [f"norm {number(v.norm)}"]
     if v.stored is not None:
         words.append(f"sparse, {v.stored} stored")
     if v.zeros >= 0.005:
@@ -144,9 +144,9 @@ def step_text(step: Step) -> Iterator[RenderableType]:
     grid.add_column(width=2)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    several = len(step.upstream) > 1
+    several = len(step.upstream) - step.upstream.count(None) > 1
     for i, v in enumerate(step.upstream):
-        if v is not None or not several:
+        if v is not None or len(step.upstream) == 1:
             grid.add_row("", Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
     for d in step.downstream:
         name, separator, rule = d.rule.partition(" = ")
@@ -161,14 +161,17 @@ def step_text(step: Step) -> Iterator[RenderableType]:
 
 
 def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    grid.add_column("leaf", overflow="fold")
+    shared = any(len(leaf.uses) > 1 for leaf in leaves)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("leaf", overflow="fold", no_wrap=all(len(leaf.name) <= WIDTH // 2 for leaf in leaves))
     grid.add_column("shape", no_wrap=True)
-    grid.add_column("uses", justify="right")
+    if shared:
+        grid.add_column("uses", justify="right")
     grid.add_column("gradient of this pass", overflow="fold")
     grid.add_column("rms", justify="right", no_wrap=True)
     for leaf in leaves:
-        grid.add_row(leaf.name, size(leaf.shape), str(len(leaf.uses) or 1), brief(leaf.gradient), number(leaf.gradient.rms))
+        uses = [str(len(leaf.uses) or 1)] * shared
+        grid.add_row(leaf.name, size(leaf.shape), *uses, brief(leaf.gradient, shape=False), number(leaf.gradient.rms))
     return grid
 
 

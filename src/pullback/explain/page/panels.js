@@ -64,8 +64,9 @@ function showStep(n) {
   const where = [s.module ? s.module + (s.call > 1 ? ` (call ${s.call})` : "") : null, s.line ? `${fileName(s.file)}:${s.line}` : null,
     `${sizeText(s.shape)} ${s.dtype[0]}`].filter(Boolean).join(" · ");
   panel.append(make("p", { class: "where" }, where));
+  const several = s.upstream.filter((v) => v).length > 1;
   s.upstream.forEach((v, i) => {
-    if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, s.upstream.length > 1 ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
+    if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, several ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
   });
   for (const d of s.downstream) {
     const to = d.leaf !== null ? make("button", { class: "link", onclick: () => chosen(items.get("l:" + d.leaf)) }, d.leaf) : d.step !== null ? stepLink(d.step) : "nobody";
