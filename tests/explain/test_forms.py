@@ -135,6 +135,12 @@ def test_notebooks():
     assert set(e._repr_mimebundle_()) == {"text/plain", "text/html"}
 
 
+def test_marimo_shows_the_page():
+    formatting = pytest.importorskip("marimo._output.formatting", reason="how marimo shows things, where it is installed")
+    shown = formatting.try_format(explained())
+    assert shown.mimetype == "text/html" and shown.data.startswith("<iframe srcdoc=")
+
+
 def test_the_page_needs_no_network_and_keeps_its_data_in():
     x = torch.tensor(1.0, requires_grad=True)
     y = x * 2  # </script><b>

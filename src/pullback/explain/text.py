@@ -274,11 +274,9 @@ def watch_text(w: Watch) -> RenderableType:
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("layer", "gradient", "median", "update", "update / value"):
         grid.add_column(name, justify="left" if name == "layer" else "right")
-    if w.records:
-        last = w.records[-1]
-        for layer, norm in last.gradients.items():
-            size_, update = last.values[layer], last.updates[layer]
-            usual = median(r.gradients[layer] for r in w.records)
-            grid.add_row(layer, number(norm), number(usual), number(update), number(update / size_) if size_ else "")
+    for layer, last in {layer: r for r in w.records for layer in r.gradients}.items():
+        norm, size_, update = last.gradients[layer], last.values[layer], last.updates[layer]
+        usual = median(r.gradients[layer] for r in w.records if layer in r.gradients)
+        grid.add_row(layer, number(norm), number(usual), number(update), number(update / size_) if size_ else "")
     head = Text(f"{w.steps} steps, {len(w.records)} of them recorded")
     return Group(head, grid, *[finding_text(f) for f in w.findings])
