@@ -48,6 +48,9 @@ class Link:
 def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
     """What to draw: boxes, and links between them by their numbers."""
     keys = grouping(e.steps)
+    modules: dict[object, set[str | None]] = {}
+    for step in e.steps:
+        modules.setdefault((step.file, step.line), set()).add(step.module)
     boxes: list[Box] = []
     place: dict[object, int] = {}
     for step, key in zip(e.steps, keys):
@@ -55,7 +58,8 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
             place[key] = len(boxes)
             one = isinstance(key, int)
             first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "") if one else str(key)
-            second = f"{step.line}  {step.code}" if one and step.line else size(step.shape) if one and not isinstance(step.shape, list) else ""
+            own = step.line and len(modules[step.file, step.line]) == 1  # else it is the call of a module, and says little
+            second = "" if not one else f"{step.line}  {step.code}" if own else size(step.shape)
             boxes.append(Box("step" if one else "group", (short(first), short(second)), step.module if one else None))
         boxes[place[key]].steps.append(step)
     for box in boxes:

@@ -51,7 +51,9 @@ def nested(values: Any) -> str:
     return "[" + ", ".join(map(nested, values)) + "]" if isinstance(values, list) else number(values)
 
 
-def size(shape: Sequence[int]) -> str:
+def size(shape: Sequence[Any]) -> str:
+    """A shape, or that of an operation's first result."""
+    shape = shape[0] if shape.__class__ is list and shape and not isinstance(shape[0], int) else shape
     return "×".join(map(str, shape)) if len(shape) else "scalar"
 
 
