@@ -56,6 +56,28 @@ def test_parameters_without_gradient_and_why():
     assert len(found.leaves) == 6 and "does not depend on it" in found.text
 
 
+class Spare(nn.Module):
+    """Cuts its encoder off in some way, and looks at a parameter that it does not use."""
+
+    def __init__(self, cut):
+        super().__init__()
+        self.encoder, self.head, self.spare, self.cut = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(2, 2), cut
+
+    def forward(self, x):
+        self.norm = self.spare.weight.detach().norm(), self.encoder.bias.data.norm()
+        return self.head(self.cut(self.encoder(x)))
+
+
+@pytest.mark.parametrize(("cut", "said"), [(lambda h: h.data, "cut by .data at"), (lambda h: h.detach_(), "cut by .detach_() at"),
+                                           (lambda h: torch.zeros(5, 4), "nothing that the output depends on came of it")])  # fmt: skip
+def test_how_a_branch_was_cut(cut, said):
+    net = Spare(cut)
+    with torch.explain() as e:
+        net(torch.randn(5, 3)).sum().backward()
+    encoder, spare = sorted((f for f in e.findings if f.kind == "no-gradient"), key=lambda f: f.leaves)
+    assert said in encoder.text and "its module was not called" in spare.text
+
+
 def test_detach_for_a_log_is_no_cut():
     net = nn.Linear(2, 1)
     with torch.explain() as e:

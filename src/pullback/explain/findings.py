@@ -190,12 +190,12 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
             continue  # a model that has nothing to do with this output
         cut = next((c for c in reversed(parts.recorder.cuts) if c.seq < recorded.start and p in c.leaves), None)
         own = [c for c in calls if any(c.module is m for _, m in owners)]
-        if cut is not None:
-            reason: tuple[str, Any] = ("cut by .detach() at", cut.place)
+        if calls and not own:
+            reason: tuple[str, Any] = ("its module was not called", None)
+        elif cut is not None:
+            reason = (f"cut by {cut.how} at", cut.place)
         elif own and not any(c.recording for c in own):
             reason = ("it ran under no_grad(), called at", own[-1].place)
-        elif calls and not own:
-            reason = ("its module was not called", None)
         elif calls:
             reason = ("its module ran, but nothing that the output depends on came of it, at", own[-1].place)
         else:

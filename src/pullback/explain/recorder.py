@@ -66,11 +66,12 @@ class Call:
 
 
 class Cut:
-    """A ``detach()`` of something that had a history: where, and which leaves lay behind it."""
+    """A ``detach()`` of something that had a history: where, how it was said, and which leaves lay behind it."""
 
-    __slots__ = ("place", "leaves", "seq")
+    __slots__ = ("how", "place", "leaves", "seq")
 
-    def __init__(self, edge: Any, frame: FrameType | None) -> None:
+    def __init__(self, edge: Any, how: str, frame: FrameType | None) -> None:
+        self.how = how
         self.place, self.leaves, self.seq = line_of(*instruction(frame)), leaves_behind([edge]), clock()
 
 
@@ -365,11 +366,11 @@ class Recorder:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
             self.cuts = [c for c in self.cuts if c.seq >= first]
 
-    def _cut(self, tensor: Tensor) -> None:
-        """A tensor is about to be detached."""
+    def _cut(self, tensor: Tensor, how: str) -> None:
+        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and graphs go on without."""
         e = edge_of(tensor)
-        if e is not None:
-            self.cuts.append(Cut(e, sys._getframe(2)))
+        if e is not None and e._seq != 0:
+            self.cuts.append(Cut(e, how, sys._getframe(2)))
 
     def enter(self, module: Any, frame: FrameType | None) -> None:
         """A module's call begins; :meth:`leave` ends it."""
@@ -377,10 +378,7 @@ class Recorder:
         local["call"] = call = Call(module, local.get("call"), frame)
         self.calls.append(call)
 
-    def leave(self, module: Any) -> None:
+    def leave(self, module: Any, result: Any) -> None:
         local = self._running.__dict__
-        call = local.get("call")
-        while call is not None and call.module is not module:  # calls inside that were broken off
-            call = call.outer
-        if call is not None:
-            local["call"], call.end = call.outer, clock()
+        call = local["call"]
+        local["call"], call.end = call.outer, clock()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,9 @@ from ..autograd.gradients import number_of
 from ..autograd.graph import Node, clock
 from ..autograd.modes import enable_grad
 from ..autograd.route import reachable
+from ..nn.modules.hooks import watchers
 from ..storage import edge_of, owner_of
-from ..tensor import Tensor
+from ..tensor import Tensor, cutting
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,32 @@ class _Seen:
         self.calls = self.forward = self.backward = self.kept = 0
 
 
+class _Calls:
+    """Watches the calls of modules.
+
+    Attributes:
+        spans: the numbers on the clock between which each ran, and the module; innermost calls end first.
+        cuts: where the model itself detached something.
+    """
+
+    def __init__(self, seen: dict[int, _Seen]) -> None:
+        self.seen, self.running = seen, list[int]()
+        self.spans: list[tuple[int, int, Any]] = []
+        self.cuts: list[Any] = []
+
+    def enter(self, module: Any, frame: Any) -> None:
+        self.running.append(clock())
+
+    def leave(self, module: Any, result: Any) -> None:
+        self.spans.append((self.running.pop(), clock(), module))
+        if id(module) in self.seen:
+            self.seen[id(module)].calls += 1
+            self.seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
+
+    def cut(self, tensor: Tensor, how: str) -> None:
+        self.cuts.append(edge_of(tensor))
+
+
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     """Run a model's forward pass once and tell what it consists of. The model is left as it was.
 
@@ -102,15 +127,12 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     >>> s.parameters, s.forward, [row.outputs for row in s.rows]
     (44, 176, [[(2, 4)], [(2, 4)], [(2, 4)]])
     """
-    from ..nn import Module
-
     seen: dict[int, _Seen] = {id(m): _Seen() for m in model.modules()}
-    spans: list[tuple[int, int, Any]] = []  # innermost calls end first
+    calls = _Calls(seen)
     buffers = [(b, b._array.copy()) for b in model.buffers()]
     ps = list(model.parameters())
     frozen = [p for p in ps if p._fn is None and p.is_floating_point()]
     made: dict[int, Tensor] = {}  # inputs that are asked for their gradients, so that every operation is recorded
-    cut: list[Any] = []  # where the model itself detached something
 
     def asking(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
@@ -118,34 +140,17 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
             made[id(value)] = value
         return value
 
-    def noting(original: Callable) -> Callable:
-        @wraps(original)
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            start = clock()
-            result = original(module, *args, **kwargs)
-            spans.append((start, clock(), module))
-            if id(module) in seen:
-                seen[id(module)].calls += 1
-                seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
-            return result
-
-        return __call__
-
-    def noting_cuts(original: Callable) -> Callable:
-        @wraps(original)
-        def detach(tensor: Tensor) -> Tensor:
-            cut.append(edge_of(tensor))
-            return original(tensor)
-
-        return detach
-
     given = [*map(asking, inputs)], {k: asking(v) for k, v in options.items()}
     for p in frozen:
         p.requires_grad_()
+    watchers.append(calls)
+    cutting.append(calls.cut)
     try:
-        with enable_grad(), replaced(Module, "__call__", noting(Module.__call__)), replaced(Tensor, "detach", noting_cuts(Tensor.detach)):
+        with enable_grad():
             result = model(*given[0], **given[1])
     finally:
+        watchers.remove(calls)
+        cutting.remove(calls.cut)
         for p in frozen:
             p.requires_grad_(False)
         for buffer, before in buffers:  # running averages of batch norm
@@ -154,8 +159,8 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     still = {*made, *map(id, frozen)}  # leaves that training computes no gradient for
     trained: set[int] = set()  # the numbers of nodes that training runs
     counted: set[int] = set()
-    for node in reachable([*map(edge_of, tensors_in(result)), *cut]):
-        module = next((m for start, end, m in spans if start < node._seq < end and id(m) in seen), model)
+    for node in reachable([*map(edge_of, tensors_in(result)), *calls.cuts]):
+        module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
         operations = forward_operations(node)
         entry.forward += operations
@@ -176,17 +181,6 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
                         sum(p.numel() for p in mine if p._fn is not None), entry.forward, entry.backward, entry.kept, entry.calls))  # fmt: skip
     return Summary(rows, sum(p.numel() for p in ps), sum(p.numel() for p in ps if p._fn is not None), sum(r.forward for r in rows),
                    sum(r.backward for r in rows), sum(r.kept for r in rows))  # fmt: skip
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute in the place of a class's own, for a while."""
-    before = owner.__dict__[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def tensors_in(value: Any) -> list[Tensor]:

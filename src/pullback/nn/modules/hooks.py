@@ -35,7 +35,7 @@ _global_backward_hooks: Hooks = OrderedDict()
 _GLOBAL = _global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks
 _global_is_full_backward_hook: bool | None = None  # the kind in _global_backward_hooks; None before any
 
-# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module)``.
+# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module, result)``; of one that fails the result is None.
 watchers: list[Any] = []
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
@@ -254,15 +254,16 @@ class Hookable:
         return full, other
 
     def _call_watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        told = tuple(watchers)
+        told, result = tuple(watchers), None
         for watcher in told:
             watcher.enter(self, sys._getframe(2))
         try:
             own = self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks
-            return self._call_with_hooks(args, kwargs) if any(own) or any(_GLOBAL) else self.forward(*args, **kwargs)
+            result = self._call_with_hooks(args, kwargs) if any(own) or any(_GLOBAL) else self.forward(*args, **kwargs)
+            return result
         finally:
             for watcher in told:
-                watcher.leave(self)
+                watcher.leave(self, result)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result: Any = None
