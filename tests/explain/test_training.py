@@ -192,21 +192,29 @@ def test_operations_by_hand():
     assert torch.summary(nn.ConvTranspose2d(4, 8, 3, stride=2), zeros(2, 4, 5, 5)).forward == 2 * (2 * 4 * 25) * (8 * 9)
     weights = 2 * 4 * 6 * 7
     s = torch.summary(Attention(), *[zeros(2, 4, n, d).requires_grad_() for n, d in ((6, 8), (7, 8), (7, 5))])
-    assert s.forward == weights * (2 * 8 + 1 + 2 * 5) and s.backward == 2 * s.forward
+    assert s.forward == weights * (2 * 8 + 1 + 2 * 5) and s.backward == weights * (2 * 2 * 8 + 1 + 2 * 2 * 5)
     for layer, gates in ((nn.LSTM(3, 4), 4), (nn.GRU(3, 4), 3), (nn.RNN(3, 4), 1)):
         rows, width = 6 * 2, 4 * gates
         exactly = 2 * rows * width * (3 + 4) + rows * width + rows * width  # the products, the bias, the gates
-        assert exactly <= torch.summary(layer, zeros(6, 2, 3)).forward <= exactly + 2 * width
+        s = torch.summary(layer, zeros(6, 2, 3))
+        assert exactly <= s.forward <= exactly + 2 * width
+        back = 2 * rows * width * (3 + 2 * 4) + 2 * rows * width  # nobody asks for the gradient of the input, but for that of every hidden state
+        assert back <= s.backward <= back + 2 * width
+    tokens = 2 * 6
+    s = torch.summary(nn.MultiheadAttention(16, 4, batch_first=True), *[zeros(2, 6, 16)] * 3, need_weights=False)
+    inner = tokens * 6 * 4  # weights of the attention: for each token and head one a token
+    assert s.forward == tokens * (2 * 16 * 48 + 48) + inner * (2 * 4 + 1 + 2 * 4) + tokens * (2 * 16 * 16 + 16)
+    assert s.backward == tokens * (2 * 16 * 48 + 48) + inner * (4 * 4 + 1 + 4 * 4) + tokens * (4 * 16 * 16 + 16)
 
 
 def test_what_training_computes_no_gradient_for():
     net = nn.Sequential(nn.Linear(5, 7), nn.Linear(7, 2))
-    first, second = 2 * 3 * 35 + 21, 2 * 3 * 14 + 6
-    assert torch.summary(net, torch.zeros(3, 5)).backward == first + 2 * second
-    assert torch.summary(net, torch.zeros(3, 5, requires_grad=True)).backward == 2 * first + 2 * second
+    first, second, biases = 2 * 3 * 35, 2 * 3 * 14, 21 + 6
+    assert torch.summary(net, torch.zeros(3, 5)).backward == first + 2 * second + biases
+    assert torch.summary(net, torch.zeros(3, 5, requires_grad=True)).backward == 2 * first + 2 * second + biases
     net[0].requires_grad_(False)
     s = torch.summary(net, torch.zeros(3, 5))
-    assert (s.forward, s.backward) == (first + second, second) and not net[0].weight.requires_grad and net[1].weight.requires_grad
+    assert (s.forward, s.backward) == (first + second + biases, second + 6) and not net[0].weight.requires_grad and net[1].weight.requires_grad
 
 
 def test_what_lies_behind_a_detach_is_counted():
