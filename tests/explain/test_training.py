@@ -190,9 +190,10 @@ def test_operations_by_hand():
     zeros = torch.zeros
     assert torch.summary(nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), zeros(2, 4, 9, 9)).forward == 2 * (2 * 8 * 25) * (2 * 9)
     assert torch.summary(nn.ConvTranspose2d(4, 8, 3, stride=2), zeros(2, 4, 5, 5)).forward == 2 * (2 * 4 * 25) * (8 * 9)
-    weights = 2 * 4 * 6 * 7
-    s = torch.summary(Attention(), *[zeros(2, 4, n, d).requires_grad_() for n, d in ((6, 8), (7, 8), (7, 5))])
-    assert s.forward == weights * (2 * 8 + 1 + 2 * 5) and s.backward == weights * (2 * 2 * 8 + 1 + 2 * 2 * 5)
+    for batch in (2, 200):  # of many there is a kernel
+        weights = batch * 4 * 6 * 7
+        s = torch.summary(Attention(), *[zeros(batch, 4, n, d).requires_grad_() for n, d in ((6, 8), (7, 8), (7, 5))])
+        assert s.forward == weights * (2 * 8 + 1 + 2 * 5) and s.backward == weights * (2 * 2 * 8 + 1 + 2 * 2 * 5)
     for layer, gates in ((nn.LSTM(3, 4), 4), (nn.GRU(3, 4), 3), (nn.RNN(3, 4), 1)):
         rows, width = 6 * 2, 4 * gates
         exactly = 2 * rows * width * (3 + 4) + rows * width + rows * width  # the products, the bias, the gates

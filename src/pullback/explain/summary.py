@@ -194,6 +194,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 RECURRENT = {"elman", "gru", "lstm"}
 PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
+ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
 MOVES = {"clone", "cast", "cat", "stack", "index", "embedding", "identity", "unsafe_view", "repeat", "flip", "roll", "pad", "constant_pad_nd"}
 ANY = "any"  # stands for what is inside, and depends on every argument
 
@@ -231,7 +232,7 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
         sides = {"w_ih": "input", "w_hh": ANY, "projection": ANY}
         products = [(rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))]
         return [*products, (rows * width, (ANY,)), (rows * width if operand(node, "b_ih") else 0, ("b_ih",))]
-    if name == "scaled_dot_product_attention":
+    if name in ATTENTION:
         query, key, value = (operand(node, n) for n in ("query", "key", "value"))
         if query and key and value:
             weights = math.prod(query[:-1]) * key[-2]
