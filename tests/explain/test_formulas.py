@@ -6,7 +6,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback.explain import formulas
+from pullback.explain import reading
 
 F = nn.functional
 x = torch.tensor([0.5, 0.25], requires_grad=True)
@@ -110,8 +110,8 @@ def test_every_rule_in_the_registry_has_a_source():
         for rule in [op.shared] if op.shared is not None else op.rules.values():
             if rule is not None:
                 try:
-                    formulas.definition(rule.__code__)
-                except formulas.Unreadable:
+                    reading.definition(rule.__code__)
+                except reading.Unreadable:
                     missing.append(name)
     assert missing == []
 

@@ -281,7 +281,7 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
                 for full_name, item in held_by(name, value):
                     found.setdefault(full_name, item)
-            elif is_followed(value):
+            elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
                 found.setdefault(name, value)
     return found
 
