@@ -124,7 +124,8 @@ function showLine(n) {
   if (!line) return;
   line.classList.add("current");
   const panel = document.getElementById("code"), at = line.offsetTop - panel.offsetTop;
-  if (at < panel.scrollTop + 20 || at > panel.scrollTop + panel.clientHeight - 40) panel.scrollTop = at - panel.clientHeight / 2;
+  const above = Math.floor(panel.clientHeight / 2 / line.offsetHeight) * line.offsetHeight; // whole lines
+  if (at < panel.scrollTop + 20 || at > panel.scrollTop + panel.clientHeight - 40) panel.scrollTop = at - above;
 }
 
 // --- what belongs to the whole pass
