@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import pullback as torch
 from pullback import explain, nn
 from pullback.cli import commands
+from pullback.explain.draw import drawing
 
 F = nn.functional
 SCHEMA = json.loads(Path(explain.__file__).with_name("schema.json").read_text(encoding="utf-8"))
@@ -219,6 +220,18 @@ def test_a_program_that_fails_is_explained_up_to_there(tmp_path):
 def test_help():
     result = CliRunner().invoke(commands(), ["explain", "--help"])
     assert result.exit_code == 0 and "--out" in result.output and "--step" in result.output
+
+
+def test_a_recurrent_network_is_drawn_in_time():
+    """What is called again and again has a box each time, and no arrow leads back."""
+    from .models import lstm
+
+    boxes, links = drawing(lstm())
+    assert [box.lines for box in boxes].count(("model", "11 steps")) == 5
+    order = [box.steps[0].number if box.steps else None for box in boxes]
+    steps = [(order[k.source], order[k.target]) for k in links if order[k.source] and order[k.target]]
+    assert len(steps) > 10 and all(a > b for a, b in steps)
+    assert any(box.lines == ("#61 Addmm", "model.gates  4×32") for box in boxes)
 
 
 def test_thousands_of_modules_are_drawn_in_runs():
