@@ -87,6 +87,21 @@ def test_watching_changes_nothing():
     assert [s.module for s in e.steps] == [None, None, "net.2", "net.1", "net.0"]
 
 
+def test_where_gradients_go():
+    x = torch.ones(2, requires_grad=True)
+    h = x.exp()
+    with torch.explain() as e:
+        torch.autograd.grad((h * h).sum(), h)
+    assert e.complete and "→ returned" in str(e) and "leaves" not in str(e).replace("0 leaves", "")
+    w = x.exp()
+    loss = (w * w).sum()
+    w.add_(1)
+    with torch.explain() as e, pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    assert not e.complete and "Backward pass 1, broken off" in str(e) and "→ broken off" in str(e)
+    assert e.to_dict()["complete"] is False and '"complete":false' in e.to_html()
+
+
 def test_blocks_that_overlap_in_any_order():
     net = network()
     first, second = torch.explain(), torch.explain()

@@ -30,7 +30,6 @@ class Box:
 
     kind: str
     lines: tuple[str, str]
-    module: str | None = None
     steps: list[Step] = field(default_factory=list)
 
 
@@ -60,7 +59,7 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
             place[key] = len(boxes)
             if isinstance(key, int):
                 lines = words(step, len(modules[step.file, step.line]) == 1)
-                boxes.append(Box("step", (short(lines[0]), short(lines[1])), step.module))
+                boxes.append(Box("step", (short(lines[0]), short(lines[1]))))
             else:
                 boxes.append(Box("group", (short(key[0] if isinstance(key, tuple) else key), "")))
         boxes[place[key]].steps.append(step)

@@ -75,7 +75,8 @@ class Explanation:
             return self._fixed
         if not self._recorder.passes:
             raise noted(RuntimeError("no backward pass was seen"),
-                        "Call backward() (or autograd.grad) inside the `with pullback.explain()` block.")  # fmt: skip
+                        "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes none when it "
+                        "is run again: call the function that was compiled.")  # fmt: skip
         return self._recorder.passes[-1]
 
     @property
@@ -87,6 +88,11 @@ class Explanation:
     def number(self) -> int:
         """Which backward pass this is, counted from 1."""
         return self.recorded.number
+
+    @property
+    def complete(self) -> bool:
+        """Whether it ran to its end; an error may have broken it off."""
+        return self.recorded.complete
 
     @property
     def _parts(self) -> Parts:
@@ -202,6 +208,7 @@ class Explanation:
         return plain({
             "format": FORMAT,
             "pass": self.number,
+            "complete": self.complete,
             "file": place and place[0],
             "line": place and place[1],
             "roots": self.roots,

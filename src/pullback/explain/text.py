@@ -105,11 +105,12 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
         if step.module != module:
             module = step.module
             parts.append(Rule(Text(module or "outside of modules", style="bold"), align="left", style="dim"))
-        parts += step_text(step)
+        parts += step_text(step, "returned" if e.complete else "broken off")
     if hidden > 0:
         parts.append(Text(f"... and {hidden} more steps", style="dim"))
-    parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
-    parts.append(leaves_table(e.leaves[:limit]))
+    if e.leaves:
+        parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
+        parts.append(leaves_table(e.leaves[:limit]))
     if len(e.leaves) > limit:
         parts.append(Text(f"... and {len(e.leaves) - limit} more leaves", style="dim"))
     return Group(*parts)
@@ -118,8 +119,9 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
 def heading(e: Explanation) -> Text:
     place = e.place
     kept = sum(s.bytes for s in e.steps)
-    text = Text.assemble((f"Backward pass {e.number}", "bold"), f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, "
-                         f"{memory(kept)} kept for it")  # fmt: skip
+    number = f"Backward pass {e.number}" + ("" if e.complete else ", broken off")
+    counts = f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, {memory(kept)} kept for it"
+    text = Text.assemble((number, "bold"), counts)
     if place is not None:
         text.append(f"\nfrom {short_path(place[0])}:{place[1]}", style="dim")
     return text
@@ -136,8 +138,8 @@ def finding_text(f: Finding) -> Table:
     return grid
 
 
-def step_text(step: Step) -> Iterator[RenderableType]:
-    """One step: the operation and its line, what arrives, and for each input the rule and what goes out."""
+def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
+    """One step: the operation and its line, what arrives, and for each input the rule and what goes out; ``beyond`` is where nobody follows."""
     line = f"{short_path(step.file)}:{step.line}" if step.line else ""
     head = Text.assemble((f"#{step.number:<3}", "dim"), (step.title, "bold"), f" → {step.name}" if step.name else "",
                          (f"  {line}  {step.code}", "dim"), no_wrap=True, overflow="ellipsis")  # fmt: skip
@@ -154,7 +156,7 @@ def step_text(step: Step) -> Iterator[RenderableType]:
         name, separator, rule = d.rule.partition(" = ")
         if not separator:
             name, _, rule = d.rule.partition(": ")
-        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed"
+        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
         cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
         grid.add_row("", Text(f"{name} ="), cell)
     if step.hooks:

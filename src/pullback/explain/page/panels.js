@@ -69,7 +69,7 @@ function showStep(n) {
     if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, several ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
   });
   for (const d of s.downstream) {
-    const to = d.leaf !== null ? make("button", { class: "link", onclick: () => chosen(items.get("l:" + d.leaf)) }, d.leaf) : d.step !== null ? stepLink(d.step) : "nobody";
+    const to = d.leaf !== null ? make("button", { class: "link", onclick: () => chosen(items.get("l:" + d.leaf)) }, d.leaf) : d.step !== null ? stepLink(d.step) : !d.gradient ? "nobody" : explanation.complete ? "whoever asked for it" : "nobody, as an error broke the pass off";
     panel.append(formulaLine(d.rule), make("p", { class: "where" }, "handed to ", to), numbers(d.gradient));
   }
   if (s.kept.length) {
