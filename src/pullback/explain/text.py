@@ -119,9 +119,9 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
 def heading(e: Explanation) -> Text:
     place = e.place
     kept = sum(s.bytes for s in e.steps)
-    number = f"Backward pass {e.number}" + ("" if e.complete else ", broken off")
+    name = f"Backward pass {e.number}" + ("" if e.complete else ", broken off")
     counts = f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, {memory(kept)} kept for it"
-    text = Text.assemble((number, "bold"), counts)
+    text = Text.assemble((name, "bold"), counts)
     if place is not None:
         text.append(f"\nfrom {short_path(place[0])}:{place[1]}", style="dim")
     return text
