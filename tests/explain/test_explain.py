@@ -425,6 +425,33 @@ def test_a_pass_inside_that_fails():
     assert [s.title for s in e.steps] == ["Sum", "Doubling", "Mul"] and e.leaves[0].gradient.values == [6.0, 6.0]
 
 
+def test_what_was_read_is_freed_with_the_explanation():
+    net, x = network(), torch.randn(5, 4)
+    with torch.explain() as e:
+        net(x).square().mean().backward()
+    arrays = [weakref.ref(a) for p in e.passes for turn in p.recorded.turns for a in turn.received if a.ndim]
+    assert str(e) and e.findings == [] and e.passes[0].steps is e.passes[0].steps
+    gc.disable()
+    try:
+        del e
+        assert len(arrays) > 3 and all(a() is None for a in arrays)
+    finally:
+        gc.enable()
+
+
+def test_a_function_may_drop_its_variables():
+    with torch.explain() as e:
+        x = torch.ones(2, requires_grad=True)
+        mine = locals()
+        loss = x.exp().sum()
+        loss.backward()
+        assert mine["x"] is x  # what the program asked for stays
+    seen = weakref.ref(loss)
+    del e, loss
+    mine.clear()
+    assert seen() is None
+
+
 def test_a_long_training_holds_little():
     net = network()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

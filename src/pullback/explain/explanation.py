@@ -54,6 +54,8 @@ class Explanation:
         self._recorder = recorder
         self._fixed = recorded
         self._watching: Any = None
+        self._worked_out: Parts | None = None
+        self._others: dict[int, Explanation] = {}  # of single passes, by the ids of these
 
     # --- watching -----------------------------------------------------------------------------------------------
 
@@ -82,7 +84,9 @@ class Explanation:
     @property
     def passes(self) -> list[Explanation]:
         """One explanation for each backward pass seen, the newest 16 of them, each followed by those that ran inside of it."""
-        return [Explanation(self._recorder, p) for outer in self._recorder.passes for p in (outer, *outer.inside)]
+        seen = [p for outer in self._recorder.passes for p in (outer, *outer.inside)]
+        self._others = {id(p): self._others.get(id(p)) or Explanation(self._recorder, p) for p in seen}
+        return [*self._others.values()]
 
     @property
     def number(self) -> int:
@@ -96,10 +100,9 @@ class Explanation:
 
     @property
     def _parts(self) -> Parts:
-        recorded = self.recorded
-        parts: Parts | None = recorded.__dict__.get("parts")
-        if parts is None or not recorded.complete:
-            parts = recorded.__dict__["parts"] = Parts(recorded, self._recorder)
+        recorded, parts = self.recorded, self._worked_out
+        if parts is None or parts.pass_ is not recorded or not recorded.complete:
+            parts = self._worked_out = Parts(recorded, self._recorder)
         return parts
 
     # --- data ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, reduce
+from inspect import CO_OPTIMIZED
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -263,19 +264,21 @@ def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
     """The tensors with a history, leaves and modules that a program's variables hold, by name; inner frames first."""
-    spaces: dict[int, Any] = {}
+    spaces: list[dict[str, Any]] = []
     seen = 0
     while frame is not None and seen < FRAMES:
         if is_users(frame.f_code.co_filename):
             seen += 1
-            names = frame.f_locals
-            spaces[id(names)] = names
+            if frame.f_code.co_flags & CO_OPTIMIZED:
+                spaces.append(locals_of(frame))
+            elif frame.f_locals is not frame.f_globals:  # of a class
+                spaces.append(dict(frame.f_locals))
             if frame.f_back is None or frame.f_back.f_globals is not frame.f_globals:
-                spaces[id(frame.f_globals)] = frame.f_globals
+                spaces.append(frame.f_globals.copy())
         frame = frame.f_back
     found: dict[str, Any] = {}
-    for space in spaces.values():
-        for name, value in space.copy().items():
+    for space in spaces:
+        for name, value in space.items():
             if value.__class__ in PLAIN:
                 continue
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
@@ -283,6 +286,16 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
                     found.setdefault(full_name, item)
             elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
                 found.setdefault(name, value)
+    return found
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on, and would let go of nothing
+    before the function ends: it is emptied, unless the program has it, too."""
+    names: Any = frame.f_locals
+    found = dict(names)
+    if names.__class__ is dict and sys.getrefcount(names) <= 3:
+        names.clear()
     return found
 
 
