@@ -12,6 +12,8 @@ import pytest
 import pullback
 from pullback import bench
 
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[1] / "benchmarks"
+
 
 @pytest.mark.parametrize("name", bench.PROGRAMS)
 def test_each_program_runs_compiled_as_it_does_eagerly(name: str) -> None:
@@ -46,7 +48,7 @@ def test_operations_beside_pytorch(capsys: pytest.CaptureFixture[str]) -> None:
     """Two operations of sixteen elements have four ratios, positive and sorted."""
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
-    benchmark = runpy.run_path(str(pathlib.Path(__file__).resolve().parents[1] / "benchmarks" / "operations.py"))
+    benchmark = runpy.run_path(str(BENCHMARKS / "operations.py"))
     try:
         assert benchmark["main"](["tanh", "sum", "--size", "16", "--seconds", "0.01"]) == 0
     finally:
@@ -55,3 +57,14 @@ def test_operations_beside_pytorch(capsys: pytest.CaptureFixture[str]) -> None:
     assert "of 4 programs" in head and "0 operations do not scale" in head
     ratios = [float(line.split()[0]) for line in lines]
     assert len(ratios) == 4 and ratios == sorted(ratios, reverse=True) and ratios[-1] > 0
+
+
+def test_explaining_a_step_costs_at_most_three(capsys: pytest.CaptureFixture[str]) -> None:
+    threads = pullback.get_num_threads()
+    try:
+        runpy.run_path(str(BENCHMARKS / "explain.py"))["main"](["CNN", "a seed"], rounds=5, seconds=0.005)
+    finally:
+        pullback.set_num_threads(threads)
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[0] == "program" and [line.split()[0] for line in lines] == ["x", "CNN"]
+    assert float(lines[1].split()[3]) < 3  # 1.3 where nothing else runs

@@ -19,6 +19,14 @@ def main() -> None:
         commands().main()
 
 
+def leading(args: list[str], known: set[str]) -> tuple[list[str], list[str]]:
+    """The options with a value that arguments begin with, and the rest."""
+    end = 0
+    while end < len(args) and args[end].partition("=")[0] in known:
+        end += 1 if "=" in args[end] else 2
+    return args[:end], args[end:]
+
+
 def commands() -> click.Group:
     """The commands as click sees them."""
     import click
@@ -39,12 +47,26 @@ def commands() -> click.Group:
         """Run a PyTorch program without PyTorch: script.py, -m module, -c code or -, then its arguments."""
         run.main(program)
 
-    @pullback.command("explain", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+    class BehindToo(click.Command):
+        """A command whose options may also stand right behind the program's name."""
+
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            known = {name for p in self.params for name in p.opts if name.startswith("--")}
+            front, rest = leading(args, known)
+            size = 2 if rest[:1] in (["-m"], ["-c"]) else 1
+            program, rest = rest[:size], rest[size:]
+            behind, rest = leading(rest, known)
+            return super().parse_args(ctx, [*front, *behind, *program, *(rest[1:] if rest[:1] == ["--"] else rest)])
+
+    @pullback.command("explain", cls=BehindToo, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
     @click.option("--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt.")
     @click.option("--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last.")
     @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
     def explain_program(out: str | None, step: int | None, program: tuple[str, ...]) -> None:
-        """Run a program as `pullback run` does, and explain its last backward pass."""
+        """Run a program as `pullback run` does, and explain its last backward pass.
+
+        The options may also stand right behind the program; what follows `--` or any other argument is the program's own.
+        """
         from .explain.script import explained
 
         explained(program, out, step)

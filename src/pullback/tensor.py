@@ -23,6 +23,7 @@ from .shape import new as shape_of
 
 new = object.__new__
 PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
+cutting: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
 BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")  # what our own modules keep in a tensor's __dict__, and copies do without
 
 
@@ -418,6 +419,8 @@ class Tensor:
         if hasattr(self._array, "truth"):
             raise noted(RuntimeError("accessing `data` under vmap transform is not allowed"), "Say detach().")
         t = self.detach()
+        for tell in cutting:
+            tell(self, ".data")
         t.__dict__["_unnoticed"] = True
         return t
 
@@ -437,6 +440,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without history."""
+        for tell in cutting:
+            tell(self, ".detach()")
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
@@ -453,6 +458,8 @@ class Tensor:
             raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                                "detach_() cannot be called on these gradients.")  # fmt: skip
+        for tell in cutting:
+            tell(self, ".detach_()")
         self._fn = self._hooks = None
         if self._array.__class__ is not np.ndarray:
             from .lift import without_tangents

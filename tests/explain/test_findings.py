@@ -56,6 +56,28 @@ def test_parameters_without_gradient_and_why():
     assert len(found.leaves) == 6 and "does not depend on it" in found.text
 
 
+class Spare(nn.Module):
+    """Cuts its encoder off in some way, and looks at a parameter that it does not use."""
+
+    def __init__(self, cut):
+        super().__init__()
+        self.encoder, self.head, self.spare, self.cut = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(2, 2), cut
+
+    def forward(self, x):
+        self.norm = self.spare.weight.detach().norm(), self.encoder.bias.data.norm()
+        return self.head(self.cut(self.encoder(x)))
+
+
+@pytest.mark.parametrize(("cut", "said"), [(lambda h: h.data, "cut by .data at"), (lambda h: h.detach_(), "cut by .detach_() at"),
+                                           (lambda h: torch.zeros(5, 4), "nothing that the output depends on came of it")])  # fmt: skip
+def test_how_a_branch_was_cut(cut, said):
+    net = Spare(cut)
+    with torch.explain() as e:
+        net(torch.randn(5, 3)).sum().backward()
+    encoder, spare = sorted((f for f in e.findings if f.kind == "no-gradient"), key=lambda f: f.leaves)
+    assert said in encoder.text and "its module was not called" in spare.text
+
+
 def test_detach_for_a_log_is_no_cut():
     net = nn.Linear(2, 1)
     with torch.explain() as e:
@@ -255,4 +277,84 @@ def test_accumulated_gradients():
             optimizer.zero_grad(set_to_none=False)
             net(torch.ones(2, 3)).sum().backward()
             optimizer.step()
+    assert e.findings == []
+
+
+# --- what looks alike, and is none
+
+
+def layers(*sizes, kind=nn.ReLU):
+    return nn.Sequential(*[m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b), kind())])
+
+
+def test_gradients_spread_over_many_places_do_not_vanish():
+    torch.manual_seed(0)
+    convolutions = [m for i in range(4) for m in (nn.Conv2d(3 if i == 0 else 16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())]
+    net = nn.Sequential(*convolutions, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4))
+    with torch.explain() as e:
+        F.cross_entropy(net(torch.randn(4, 3, 64, 64)), torch.arange(4)).backward()
+    first, last = e.steps[1], e.steps[-1]
+    assert first.upstream[0].rms > 1e3 * e.steps[-1].upstream[0].rms and "Convolution" in last.title and e.findings == []
+
+
+def test_a_branch_of_little_weight_is_not_behind_the_others():
+    torch.manual_seed(0)
+    side, net, x = layers(8, 8, 8, 8, kind=nn.Tanh), layers(8, 8, 8, 8, 8, kind=nn.Tanh), torch.randn(32, 8)
+    with torch.explain() as e:
+        aside = side(x).square().mean()
+        (net(x).square().mean() + 1e-6 * aside).backward()
+    assert e.findings == []
+
+
+def test_rows_that_are_alike_say_nothing_of_dead_units():
+    torch.manual_seed(0)
+    net = layers(8, 64)
+    for x in (torch.randn(1, 8).expand(32, 8), torch.rand(32, 8) + 3):
+        e = net(x).sum().explain()
+        assert (e.steps[1].downstream[0].gradient.zeros > 0.3) and e.findings == []
+
+
+@pytest.mark.parametrize("loss", [lambda x, y: F.binary_cross_entropy(torch.sigmoid(x), y), lambda x, y: -(torch.softmax(x, 1).log() * y).sum()])
+def test_a_classifier_that_is_sure_is_not_saturated(loss):
+    answers = torch.eye(10)
+    assert loss((100 * answers - 50).requires_grad_(), answers).explain().findings == []
+
+
+def test_networks_that_are_trained_in_turns():
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.maker, self.judge = nn.Linear(2, 4), nn.Linear(4, 1)
+
+    pair, z = Pair(), torch.randn(8, 2)
+    with torch.explain() as e:
+        pair.judge(pair.maker(z).detach()).mean().backward()
+    assert kinds(e) == ["no-gradient"]
+    pair.zero_grad()
+    with torch.explain() as e:
+        pair.judge(pair.maker(z).detach()).mean().backward()
+        pair.zero_grad()
+        pair.judge(pair.maker(z)).mean().backward()
+    assert [kinds(p) for p in e.passes] == [[], []]
+
+
+def test_all_pairs_that_were_written_down():
+    v = torch.randn(6, requires_grad=True)
+    for column in (v.view(-1, 1), v.reshape(6, 1), v[:, None], v.unsqueeze(1)):
+        assert (column - v).square().sum().explain().findings == []
+
+
+@pytest.mark.parametrize("make", [
+    lambda: (nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 4), (8, 6, 16)),
+    lambda: (nn.LSTM(4, 8, num_layers=3), (30, 4, 4)),
+    lambda: (nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(),
+                           nn.Flatten(), nn.Linear(128, 5)), (8, 3, 14, 14)),
+])  # fmt: skip
+def test_sound_networks_of_other_kinds(make):
+    torch.manual_seed(0)
+    net, shape = make()
+    with torch.explain() as e:
+        y = net(torch.randn(shape))
+        y = y[0] if isinstance(y, tuple) else y
+        F.mse_loss(y, torch.randn(y.shape)).backward()
     assert e.findings == []

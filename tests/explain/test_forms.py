@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import pullback as torch
 from pullback import explain, nn
 from pullback.cli import commands
+from pullback.explain.draw import drawing
 
 F = nn.functional
 SCHEMA = json.loads(Path(explain.__file__).with_name("schema.json").read_text(encoding="utf-8"))
@@ -135,6 +136,12 @@ def test_notebooks():
     assert set(e._repr_mimebundle_()) == {"text/plain", "text/html"}
 
 
+def test_marimo_shows_the_page():
+    formatting = pytest.importorskip("marimo._output.formatting", reason="how marimo shows things, where it is installed")
+    shown = formatting.try_format(explained())
+    assert shown.mimetype == "text/html" and shown.data.startswith("<iframe srcdoc=")
+
+
 def test_the_page_needs_no_network_and_keeps_its_data_in():
     x = torch.tensor(1.0, requires_grad=True)
     y = x * 2  # </script><b>
@@ -179,6 +186,16 @@ def test_an_unmodified_program(program, tmp_path):
     assert data["line"] == 5
 
 
+def test_options_behind_the_program(tmp_path):
+    program, out = tmp_path / "program.py", tmp_path / "x.json"
+    program.write_text(PROGRAM + "import sys; print(sys.argv[1:])\n", encoding="utf-8")
+    done = run(program, "--out", out, "--step=2", "--steps", "3", "--step", "1")
+    assert done.returncode == 0 and "backward pass 2 of 3" in done.stderr and out.exists()
+    assert "['--steps', '3', '--step', '1']" in done.stdout
+    done = run(program, "--", "--out", "its own")
+    assert done.returncode == 0 and "['--out', 'its own']" in done.stdout and "Backward pass 3" in done.stdout
+
+
 def test_an_unknown_form_is_refused_before_the_program_runs(program, tmp_path):
     done = run("--out", tmp_path / "x.pdf", program)
     assert done.returncode == 2 and "can't tell a format from '.pdf'" in done.stderr and "done" not in done.stdout
@@ -203,6 +220,18 @@ def test_a_program_that_fails_is_explained_up_to_there(tmp_path):
 def test_help():
     result = CliRunner().invoke(commands(), ["explain", "--help"])
     assert result.exit_code == 0 and "--out" in result.output and "--step" in result.output
+
+
+def test_a_recurrent_network_is_drawn_in_time():
+    """What is called again and again has a box each time, and no arrow leads back."""
+    from .models import lstm
+
+    boxes, links = drawing(lstm())
+    assert [box.lines for box in boxes].count(("model", "11 steps")) == 5
+    order = [box.steps[0].number if box.steps else None for box in boxes]
+    steps = [(order[k.source], order[k.target]) for k in links if order[k.source] and order[k.target]]
+    assert len(steps) > 10 and all(a > b for a, b in steps)
+    assert any(box.lines == ("#61 Addmm", "model.gates  4×32") for box in boxes)
 
 
 def test_thousands_of_modules_are_drawn_in_runs():

@@ -6,7 +6,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback.explain import formulas
+from pullback.explain import reading
 
 F = nn.functional
 x = torch.tensor([0.5, 0.25], requires_grad=True)
@@ -55,6 +55,21 @@ def test_the_branch_that_was_taken_is_shown():
     assert "out / x" in b[0].replace("out, (1,)", "out") or "/" in b[0]
 
 
+def test_results_that_no_gradient_reached_are_left_out():
+    """Layer norm and cross entropy have more results than most programs use."""
+    rows = torch.ones(2, 3, requires_grad=True)
+    loss = F.cross_entropy(rows, torch.tensor([0, 2]), reduction="sum")
+    where = "spread = {0 if shares = 0 else exp(x - top - logsum)} · by_share, by_share = g · shares"
+    assert rules(loss) == [f"dx = spread - at_target(by_share, target), where {where}"]
+    step = torch.explain(loss).steps[0]
+    assert step.upstream[0].values == 1.0 and step.upstream[1] is None
+    assert "g =" in str(torch.explain(loss)) and "g0" not in str(torch.explain(loss))
+    (rule,) = rules(F.layer_norm(rows, [3]))
+    assert "g_mean" not in rule and "g_var" not in rule
+    values, logs = torch.linalg.slogdet(m)
+    assert rules(logs) and torch.explain((values, logs), (torch.ones(()), torch.ones(()))).steps
+
+
 def test_custom_functions_are_read_and_not_run():
     calls = []
 
@@ -95,8 +110,8 @@ def test_every_rule_in_the_registry_has_a_source():
         for rule in [op.shared] if op.shared is not None else op.rules.values():
             if rule is not None:
                 try:
-                    formulas.definition(rule.__code__)
-                except formulas.Unreadable:
+                    reading.definition(rule.__code__)
+                except reading.Unreadable:
                     missing.append(name)
     assert missing == []
 

@@ -90,6 +90,19 @@ def test_a_step_shows_the_formula_the_numbers_and_the_line(visit):
     assert "Step 1 of 1: Mul. da = g · b" in page.text_content("#announce")
 
 
+def test_a_box_says_its_line_or_else_its_shape(visit):
+    """The line of a step in a module of the library is the module's call, and the same for all."""
+    boxes = visit("cnn").locator(".node.step .small").all_text_contents()
+    assert "scalar" in boxes and "4×16×5×5" in boxes and not any("loss =" in text for text in boxes)
+    assert any(text.startswith("57  c = torch.sigmoid(f)") for text in visit("lstm").locator(".node.step .small").all_text_contents())
+
+
+def test_the_legend_covers_nothing(visit):
+    page = visit("cnn")
+    picture, legend = (page.locator(name).bounding_box() for name in ("#picture", ".legend"))
+    assert picture["y"] + picture["height"] <= legend["y"]
+
+
 def test_slider_and_buttons(visit):
     page = visit("mlp")
     page.locator("#slider").fill("3")

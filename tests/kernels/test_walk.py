@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 import pullback as torch
 from pullback import nn, outcome
 from pullback.autograd import engine
+from pullback.autograd.callbacks import observe
+from pullback.autograd.graph import AccumulateGrad
 from pullback.tensor import Tensor
 
 pytest.importorskip("llvmlite")
@@ -134,6 +137,23 @@ def test_gradients_are_those_of_python(program: Callable, options: dict[str, boo
     assert ours == gradients(program, None, monkeypatch, **options)
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_observers_are_told_the_same(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node, with what it still holds, what reached it and what it gives."""
+
+    def told(walk: Callable | None) -> Any:
+        seen: list[Any] = []
+
+        def note(node: Any, came: Any, left: Any) -> None:
+            arrays = [[None if g is None else (g.dtype, g.tolist()) for g in gs] for gs in (came, left)]
+            seen.append((node.name(), node._saved is not engine.FREED, *arrays))
+
+        with observe(note):
+            return gradients(program, walk, monkeypatch), seen
+
+    assert told(WALK) == told(None)
+
+
 def identity(name: str, backward: Callable) -> Callable:
     """A custom Function with this backward."""
     methods = {"forward": staticmethod(lambda ctx, x: x * 1), "backward": staticmethod(backward)}
@@ -166,6 +186,16 @@ def test_gradients_own_their_memory() -> None:
     assert y.grad.tolist() == seed.tolist() == [1, 1, 1]
 
 
+@pytest.mark.usefixtures("by_machine")
+def test_what_observers_are_told_belongs_to_nobody_else() -> None:
+    handed: list[Any] = []
+    x = torch.ones(3, requires_grad=True)
+    with observe(lambda node, came, left: handed.extend(left)):
+        (x.exp() * 3).sum().backward()
+    x.grad.zero_()
+    assert np.allclose(handed[-1], 3 * np.e)
+
+
 def failing(x: Any, y: Any) -> Any:
     def fails(ctx: Any, g: Any) -> Any:
         raise KeyError("no gradient today")
@@ -191,9 +221,15 @@ def test_errors_name_the_line_and_change_nothing() -> None:
     assert np.allclose(x.grad.numpy(), 2 * np.e)
 
 
+def refusing(node: Any, came: Any, left: Any) -> None:
+    if node._saved and not isinstance(node, AccumulateGrad):
+        raise KeyError("an observer's own")
+
+
 @pytest.mark.usefixtures("by_machine")
+@pytest.mark.parametrize("observer", [None, lambda node, came, left: None, refusing], ids=["alone", "observed", "refused"])
 @pytest.mark.parametrize("program", [*PROGRAMS, failing])
-def test_references_are_given_back(program: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_given_back(program: Callable, observer: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
     watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)
@@ -201,10 +237,8 @@ def test_references_are_given_back(program: Callable, monkeypatch: pytest.Monkey
     def once() -> None:
         x.grad = y.grad = None
         roots = program(x, y)
-        try:
+        with observe(observer), contextlib.suppress(KeyError):
             torch.autograd.backward(roots, [torch.ones_like(r) for r in roots] if isinstance(roots, list) else None)
-        except KeyError:
-            pass
 
     once()
     gc.collect()

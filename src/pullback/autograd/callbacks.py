@@ -10,26 +10,48 @@ from . import errors, graph, modes
 from .gradients import as_array, as_tensor, keep
 from .graph import Node
 
-observers: list[Callable[..., None]] = []
-beginnings: list[Callable[..., Any]] = []  # called with the roots of every backward; what they return is called after it
+Observer = Callable[[Node, tuple, tuple], None]
+Begin = Callable[[Any], tuple[Observer | None, Callable[[], None]]]
+observers: list[Observer] = []
+beginnings: list[Begin] = []
 
 
 @contextmanager
-def observe(callback: Callable[..., None], begin: Callable[..., Any] | None = None) -> Iterator[None]:
+def observe(callback: Observer | None = None, begin: Begin | None = None) -> Iterator[None]:
     """Call ``callback(node, grad_outputs, grad_inputs)`` after each node, in the order of the visit.
 
     The gradients are tuples of arrays, with None where there is none; leaves come as ``AccumulateGrad`` nodes.
-    ``begin(roots)`` is called before each backward, and what it returns (a function) after it.
+    ``begin(roots)`` is called before each backward. It returns a callback for this backward alone, or None, and a function
+    that is called after it.
     """
-    observers.append(callback)
-    if begin is not None:
-        beginnings.append(begin)
+    lists: list[tuple[list[Any], Any]] = [(observers, callback), (beginnings, begin)]
+    for those, one in lists:
+        if one is not None:
+            those.append(one)
     try:
         yield
     finally:
-        observers.remove(callback)
-        if begin is not None:
-            beginnings.remove(begin)
+        for those, one in lists:
+            if one is not None:
+                those.remove(one)
+
+
+def begun(roots: Any) -> tuple[Observer | None, list[Callable[[], None]]]:
+    """Whom a backward that begins is to tell of each node, as one function, and what is to be called after it."""
+    callbacks, endings = [*observers], []
+    for begin in beginnings:
+        callback, end = begin(roots)
+        endings.append(end)
+        if callback is not None:
+            callbacks.append(callback)
+    if len(callbacks) < 2:
+        return (callbacks[0] if callbacks else None), endings
+
+    def tell_all(node: Node, came: tuple, left: tuple) -> None:
+        for callback in callbacks:
+            callback(node, came, left)
+
+    return tell_all, endings
 
 
 class UsersCode(modes.set_grad_enabled):
@@ -86,7 +108,7 @@ def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) ->
     return gs
 
 
-def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool) -> Sequence[Any]:
+def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool, tell: Observer | None = None) -> Sequence[Any]:
     """Post hooks, and whoever watches the engine."""
     gs = g if g.__class__ is tuple else (g,)
     if node._hooks is not None and node._hooks.post:
@@ -101,9 +123,7 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
                         raise RuntimeError(f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
                                            f"(got {len(changed)}, but expected {len(results)})")  # fmt: skip
                     results = [None if r is None else r if create else r._array for r in changed]
-    if observers:
+    if tell is not None:
         came, left = (map(as_array, gs), map(as_array, results)) if create else (gs, results)
-        came, left = tuple(came), tuple(left)
-        for callback in observers:
-            callback(node, came, left)
+        tell(node, tuple(came), tuple(left))
     return results

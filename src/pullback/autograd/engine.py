@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import kernels, lift, storage
 from . import errors, graph, modes
-from .callbacks import UsersCode, after_node, before_node, beginnings, observers, run_prehooks, run_tensor_hooks
+from .callbacks import UsersCode, after_node, before_node, beginnings, begun, observers, run_prehooks, run_tensor_hooks
 from .gradients import (
     accumulating,
     as_array,
@@ -73,10 +73,10 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
     due = last_consumers(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
     zeros_win = modes.zeros_win > 0 and local.zeros_win
-    careful = bool(observers) or zeros_win or create and modes.anomaly > 0
+    tell, endings = begun(roots) if observers or beginnings else (None, ())
+    careful = tell is not None or zeros_win or create and modes.anomaly > 0
     usual = not careful and not create  # nodes without hooks, of one result, then need few questions
-    walking = walk if usual and plan is None and due is None else None
-    endings = [begin(roots) for begin in beginnings] if careful else ()
+    walking = walk if plan is due is None and not (zeros_win or create) else None
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
     for e, g in roots:
@@ -99,7 +99,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if walking is not None:
             failing: list[Any] = [None]
             try:
-                rest = walking(node, g, heap, nodes, grads, leaves, borrowed, retain, failing)
+                rest = walking(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, tell)
             except Exception as error:
                 if failing[0] is not None:
                     errors.note_where(error, failing[0])
@@ -152,7 +152,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 if zeros_win and node._op is not None and node._op.kind == "elementwise":
                     results = without_zero_times_inf(g, results, create)
                 if careful or node._hooks is not None and node._hooks.post:  # the rule, too, may have put hooks on its node
-                    results = after_node(node, hooks, fit_all(results, edges, create, node), g, create)
+                    results = after_node(node, hooks, fit_all(results, edges, create, node), g, create, tell)
                 pulls = None
         elif g.size >= large:
             pulls = results = kernels.fused(node._op)
@@ -216,7 +216,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if due is not None:
             for leaf in due.get(-node._seq, ()):
                 if leaf in leaves:
-                    g = finish(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate)
+                    g = finish(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate, tell)
                     captured[0, id(leaf)] = g
     if keep_usual is not None and usual and accumulate and not (graph.grad_dtypes or modes.silent):
         with accumulating:
@@ -226,7 +226,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
         if leaf._hooks is None and accumulate and not careful:
             keep(leaf, g, id(leaf) not in borrowed, create)
         else:
-            captured[0, id(leaf)] = finish(leaf, g, id(leaf) not in borrowed, create, accumulate)
+            captured[0, id(leaf)] = finish(leaf, g, id(leaf) not in borrowed, create, accumulate, tell)
     for end in endings:
         end()
     if extras:
@@ -317,7 +317,7 @@ walk: Callable | None = None
 keep_usual: Callable | None = None
 
 
-def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> Any:
+def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell: Callable | None) -> Any:
     """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for it."""
     hooks = leaf._hooks
     if hooks is not None:
@@ -332,8 +332,8 @@ def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool) -> An
     keep(leaf, g, owned, create)
     if first and leaf._grad is not None:
         g = as_array(leaf._grad) if not create else leaf._grad  # node hooks see the gradient as it lies in .grad
-    for callback in observers:
-        callback(AccumulateGrad.of(leaf), (g._array if create else g,), ())
+    if tell is not None:
+        tell(AccumulateGrad.of(leaf), (g._array if create else g,), ())
     if hooks is not None:
         with UsersCode(create):
             for fn in list(hooks.accumulated.values()):

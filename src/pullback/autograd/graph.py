@@ -37,6 +37,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 def is_users(filename: str) -> bool:
     """Whether a source file is the user's (as the package's demo programs are)."""
+    if filename in USERS:
+        return True
     ours = filename.startswith(ROOT) and not filename.startswith(ROOT + "demos")
     (OURS if ours else USERS).add(filename)
     return not ours

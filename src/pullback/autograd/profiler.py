@@ -297,9 +297,9 @@ class profile(Layer):
                 event.cpu_memory_usage += r.nbytes if isinstance(r, np.ndarray) and r.base is None else 0
         return result
 
-    def backward_begins(self, roots: Any) -> Callable[[], None]:
+    def backward_begins(self, roots: Any) -> tuple[None, Callable[[], None]]:
         self.since = now()
-        return lambda: None
+        return None, lambda: None
 
     def after_node(self, node: Any, grad_outputs: Any, grad_inputs: Any) -> None:
         if threading.get_ident() != self.thread:

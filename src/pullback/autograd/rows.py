@@ -71,7 +71,8 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
 
 def unusual() -> bool:
     """Whether somebody listens or something else is about that only the engine knows."""
-    return bool(modes._local.trace is not None or modes.anomaly or modes.zeros_win or callbacks.observers or graph.hooked_leaves)
+    observed = callbacks.observers or callbacks.beginnings
+    return bool(observed or modes._local.trace is not None or modes.anomaly or modes.zeros_win or graph.hooked_leaves)
 
 
 def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] | None:

@@ -1,6 +1,7 @@
 """The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
 
-Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow; thousands of modules, in runs.
+Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow: a box for each time that the program was in a
+module, so that nothing goes in circles. Where these are too many, a box for each module; thousands of modules, in runs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..complaint import noted
@@ -28,7 +30,6 @@ class Box:
 
     kind: str
     lines: tuple[str, str]
-    module: str | None = None
     steps: list[Step] = field(default_factory=list)
 
 
@@ -48,15 +49,19 @@ class Link:
 def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
     """What to draw: boxes, and links between them by their numbers."""
     keys = grouping(e.steps)
+    modules: dict[object, set[str | None]] = {}
+    for step in e.steps:
+        modules.setdefault((step.file, step.line), set()).add(step.module)
     boxes: list[Box] = []
     place: dict[object, int] = {}
     for step, key in zip(e.steps, keys):
         if key not in place:
             place[key] = len(boxes)
-            one = isinstance(key, int)
-            first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "") if one else str(key)
-            second = f"{step.line}  {step.code}" if one and step.line else size(step.shape) if one and not isinstance(step.shape, list) else ""
-            boxes.append(Box("step" if one else "group", (short(first), short(second)), step.module if one else None))
+            if isinstance(key, int):
+                lines = words(step, len(modules[step.file, step.line]) == 1)
+                boxes.append(Box("step", (short(lines[0]), short(lines[1]))))
+            else:
+                boxes.append(Box("group", (short(key[0] if isinstance(key, tuple) else key), "")))
         boxes[place[key]].steps.append(step)
     for box in boxes:
         if box.kind == "group":
@@ -90,11 +95,25 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
     return boxes, list(links.values())
 
 
-def grouping(steps: list[Step]) -> list[int | str]:
-    """For each step its number, or the name of the group that it is drawn in: a module, or a run of modules where those are too many."""
+Group = str | tuple[str, int]  # a group's name; of several that have it, with the number of the first step
+
+
+def words(step: Step, own: bool) -> tuple[str, str]:
+    """What the box of a step says: its line, if that is its own; the call of a module says little."""
+    first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "")
+    where = ".".join(step.module.split(".")[-2:]) + "  " if step.module else ""
+    return first, f"{step.line}  {step.code}" if step.line and own else where + size(step.shape)
+
+
+def grouping(steps: list[Step]) -> list[int | Group]:
+    """For each step its number, if it is drawn by itself, or the group that it is drawn in."""
     if len(steps) <= MOST:
         return [s.number for s in steps]
     deepest = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
+    for depth in range(deepest, 0, -1):
+        times = in_time(names_at(steps, depth))
+        if FEW <= len(set(times)) <= MOST:
+            return times
     for depth in range(deepest, 0, -1):
         keys = names_at(steps, depth)
         if len(set(keys)) <= MOST:
@@ -110,7 +129,16 @@ def names_at(steps: list[Step], depth: int) -> list[str]:
     return [".".join(s.module.split(".")[:depth]) if s.module else f"line {s.line}" for s in steps]
 
 
-def in_runs(keys: list[str]) -> list[int | str]:
+def in_time(keys: list[str]) -> list[int | Group]:
+    """Steps that follow each other under one name put together; those that stand alone by their numbers."""
+    found: list[int | Group] = []
+    for name, same in groupby(keys):
+        first, count = len(found) + 1, len([*same])
+        found += [(name, first) if count > 1 else first] * count
+    return found
+
+
+def in_runs(keys: list[str]) -> list[int | Group]:
     """Modules put together, in the order in which they come, until a picture holds them."""
     order = [key for key in dict.fromkeys(keys) if not key.startswith("line ")]
     size = max(1, -(-len(order) // (MOST // 2)))
@@ -166,6 +194,7 @@ def mermaid_text(text: str) -> str:
 # --- SVG ----------------------------------------------------------------------------------------------------------
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 206, 44, 24, 46
+HEAD = 8  # the length of an arrowhead; across it is wider than a line can be
 STYLE = """\
 text{font:12.5px system-ui,sans-serif;fill:#1c1f24;text-anchor:middle}.small{font:10.5px ui-monospace,Menlo,Consolas,monospace;fill:#626873}
 rect{fill:#fff;stroke:#8a93a0;stroke-width:1.2}.leaf rect{fill:#e7f5ec;stroke:#2f855a}.group rect{fill:#f1f3f6}.output rect{stroke-dasharray:4 3}
@@ -185,15 +214,16 @@ def svg(e: Explanation) -> str:
     low, high = extent([k.norm for k in links])
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
              f'aria-label="Graph of backward pass {e.number}">', f"<style>{STYLE}</style>",
-             "<defs>" + marker("down", "point") + marker("up", "arrow") + "</defs>"]  # fmt: skip
+             "<defs>" + marker("down", "point", HEAD) + marker("up", "arrow", HEAD + 4) + "</defs>"]  # fmt: skip
     for k in links:
         (x1, y1), (x2, y2) = at[k.source], at[k.target]
         y1, y2 = y1 + HEIGHT / 2, y2 - HEIGHT / 2
-        parts.append(f'<path class="data" d="{bend(x1 - 4, y1, x2 - 4, y2)}" marker-end="url(#down)"/>')
+        down, up = (HEAD, -HEAD) if y1 < y2 else (-HEAD, HEAD)  # arrowheads begin where lines end
+        parts.append(f'<path class="data" d="{bend(x1 - 4, y1, x2 - 4, y2 - down)}" marker-end="url(#down)"/>')
         share = (math.log10(k.norm) - low) / (high - low) if high > low and 0 < k.norm < math.inf else 0.4
         dash = ' stroke-dasharray="2 4"' if k.norm == 0 else ""
-        parts.append(f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1)}" stroke-width="{1.6 + 5 * share:.2f}"{dash} marker-end="url(#up)">'
-                     f"<title>gradient norm {number(k.norm)}</title></path>")  # fmt: skip
+        parts.append(f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1 - up)}" stroke-width="{1.6 + 5 * share:.2f}"{dash} '
+                     f'marker-end="url(#up)"><title>gradient norm {number(k.norm)}</title></path>')  # fmt: skip
     for box, (x, y) in zip(boxes, at):
         parts.append(f'<g class="{box.kind}"><rect x="{x - WIDTH / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{WIDTH}" height="{HEIGHT}" '
                      f'rx="{22 if box.kind == "leaf" else 7}"/><text x="{x:.1f}" y="{y - 4:.1f}">{escape(box.lines[0])}</text>'
@@ -234,6 +264,7 @@ def bend(x1: float, y1: float, x2: float, y2: float) -> str:
     return f"M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
 
 
-def marker(name: str, style: str) -> str:
-    return (f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" '
-            f'orient="auto"><path class="{style}" d="M0 0L10 5L0 10z"/></marker>')  # fmt: skip
+def marker(name: str, style: str, width: int) -> str:
+    return (f'<marker id="{name}" viewBox="0 0 10 10" refX="0.5" refY="5" markerWidth="{HEAD}" markerHeight="{width}" '
+            f'markerUnits="userSpaceOnUse" preserveAspectRatio="none" orient="auto">'
+            f'<path class="{style}" d="M0 0L10 5L0 10z"/></marker>')  # fmt: skip

@@ -54,6 +54,8 @@ class Explanation:
         self._recorder = recorder
         self._fixed = recorded
         self._watching: Any = None
+        self._worked_out: Parts | None = None
+        self._others: dict[int, Explanation] = {}  # of single passes, by the ids of these
 
     # --- watching -----------------------------------------------------------------------------------------------
 
@@ -75,13 +77,16 @@ class Explanation:
             return self._fixed
         if not self._recorder.passes:
             raise noted(RuntimeError("no backward pass was seen"),
-                        "Call backward() (or autograd.grad) inside the `with pullback.explain()` block.")  # fmt: skip
+                        "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes none when it "
+                        "is run again: call the function that was compiled.")  # fmt: skip
         return self._recorder.passes[-1]
 
     @property
     def passes(self) -> list[Explanation]:
         """One explanation for each backward pass seen, the newest 16 of them, each followed by those that ran inside of it."""
-        return [Explanation(self._recorder, p) for outer in self._recorder.passes for p in (outer, *outer.inside)]
+        seen = [p for outer in self._recorder.passes for p in (outer, *outer.inside)]
+        self._others = {id(p): self._others.get(id(p)) or Explanation(self._recorder, p) for p in seen}
+        return [*self._others.values()]
 
     @property
     def number(self) -> int:
@@ -89,11 +94,15 @@ class Explanation:
         return self.recorded.number
 
     @property
+    def complete(self) -> bool:
+        """Whether it ran to its end; an error may have broken it off."""
+        return self.recorded.complete
+
+    @property
     def _parts(self) -> Parts:
-        recorded = self.recorded
-        parts: Parts | None = recorded.__dict__.get("parts")
-        if parts is None or not recorded.complete:
-            parts = recorded.__dict__["parts"] = Parts(recorded, self._recorder)
+        recorded, parts = self.recorded, self._worked_out
+        if parts is None or parts.pass_ is not recorded or not recorded.complete:
+            parts = self._worked_out = Parts(recorded, self._recorder)
         return parts
 
     # --- data ---------------------------------------------------------------------------------------------------
@@ -202,6 +211,7 @@ class Explanation:
         return plain({
             "format": FORMAT,
             "pass": self.number,
+            "complete": self.complete,
             "file": place and place[0],
             "line": place and place[1],
             "roots": self.roots,

@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
-DEAD = 0.25  # the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch,
+DEAD = 0.25  # the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch (beyond those that are open for all
+# of it: rows that are much alike cut off and open about as many)
 BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: out * (1 - out), "tanh": lambda out: 1 - out * out}
+LOSSES = "binary_cross_entropy", "log", "nll_loss"
 PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
     "relu": lambda input, out: out > 0,
     "hardtanh": lambda input, low, high: (input > low) & (input < high),
     "between": within,
     "threshold": lambda input, threshold: input > threshold,
 }
+WRITTEN = "Unsqueeze", "View", "UnsafeView", "Reshape"
 LISTED = 6  # how many names a finding lists
 
 Check = Callable[["Parts"], Iterator[Finding]]
@@ -67,21 +70,44 @@ def listed(names: list[str]) -> str:
 
 
 def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
-    """Upstream gradients of the layers (steps with a weight of two or more dimensions), from the output backwards."""
-    layers = [s for s in parts.steps if any(d.leaf is not None and d.gradient is not None and len(d.gradient.shape) > 1 for d in s.downstream)]
-    layers = [s for s in layers if s.upstream[0] is not None and s.upstream[0].rms > 0 and math.isfinite(s.upstream[0].rms)]
+    """What reaches the layers of the longest series, from the output backwards; and what comes of it for the last weight.
+
+    Both are asked: what reaches a layer may be small only because it is spread over many places, and the weight's gradient then is not.
+    """
+    layers = series(parts.steps)
     if len(layers) < LAYERS:
         return
-    first, last = layers[0], layers[-1]
-    a, b = first.upstream[0].rms, last.upstream[0].rms  # type: ignore[union-attr]
+    (first, a, _), (last, b, of_weight) = layers[0], layers[-1]
     ratio = b / a
-    if 1 / FACTOR < ratio < FACTOR:
+    if max(ratio, of_weight / a) > 1 / FACTOR and min(ratio, of_weight / a) < FACTOR:
         return
     each = ratio ** (1 / (len(layers) - 1))
     kind, verb = ("vanishing", "shrinks") if ratio < 1 else ("exploding", "grows")
-    text = (f"The gradient {verb} from {a:.3g} (root mean square at {whose(first)}) to {b:.3g} (at {whose(last)}): "
-            f"times {each:.3g} a layer, over {len(layers)} layers.")  # fmt: skip
-    yield Finding(kind, text, steps=[s.number for s in layers], file=last.file, line=last.line)
+    text = (f"The gradient {verb} from {a:.3g} (its norm at {whose(first)}) to {b:.3g} (at {whose(last)}): times {each:.3g} a layer, over "
+            f"{len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}.")  # fmt: skip
+    yield Finding(kind, text, steps=[s.number for s, _, _ in layers], file=last.file, line=last.line)
+
+
+def series(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
+    """The most layers (steps with a weight of two or more dimensions) that one gradient passes, each with the norms of what reaches it and of
+    its weight's gradient."""
+    longest: dict[int, Any] = {}  # how a gradient comes to a step: (how many layers, the last of them, how it came there)
+    best: Any = (0, None, None)
+    for step in steps:
+        way = longest.pop(step.number, (0, None, None))
+        arrived = step.upstream[0]
+        weights = [d.gradient.norm for d in step.downstream if d.leaf is not None and d.gradient is not None and len(d.gradient.shape) > 1]
+        if weights and arrived is not None and all(0 < norm < math.inf for norm in (arrived.norm, weights[0])):
+            way = (way[0] + 1, (step, arrived.norm, weights[0]), way)
+            best = max(best, way, key=lambda w: w[0])
+        for d in step.downstream:
+            if d.step is not None and d.gradient is not None:
+                longest[d.step] = max(longest.get(d.step, way), way, key=lambda w: w[0])
+    found = []
+    while best[1] is not None:
+        _, layer, best = best
+        found.append(layer)
+    return found[::-1]
 
 
 # --- units that learn nothing -------------------------------------------------------------------------------------
@@ -100,8 +126,9 @@ def dead_relus(parts: Parts) -> Iterator[Finding]:
             if rows < BATCH:
                 continue
             through = passing(*turn.saved)
-            dead = count - int(np.any(through, axis=tuple(i for i in range(through.ndim) if i != axis)).sum())
-            if dead >= DEAD * count:
+            others = tuple(i for i in range(through.ndim) if i != axis)
+            dead, open_ = count - int(np.any(through, axis=others).sum()), int(np.all(through, axis=others).sum())
+            if dead - open_ >= DEAD * count:
                 units, places = ("channels", "positions") if axis == 1 and through.ndim > 2 else ("units", "rows")
                 text = f"{dead} of {count} {units} are cut off for all {rows} {places} by {whose(step)}: no gradient passes them."
                 yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
@@ -120,10 +147,11 @@ def of_channels(turn: Turn) -> bool:
 
 
 def saturated(parts: Parts) -> Iterator[Finding]:
-    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes."""
+    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that may be right."""
+    compared = {d.step for name in LOSSES for step, _ in of_operation(parts, name) for d in step.downstream}
     for name, slope in SLOPES.items():
-        found = [(step, out) for step, turn in of_operation(parts, name)
-                 if (out := saved(turn, "out")) is not None and out.size and out.dtype.kind == "f"]  # fmt: skip
+        found = [(step, out) for step, turn in of_operation(parts, name) if step.number not in compared
+                 and (out := saved(turn, "out")) is not None and out.size and out.dtype.kind == "f"]  # fmt: skip
         if found:  # all at once: there may be many small ones
             sizes = [out.size for _, out in found]
             flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT
@@ -134,7 +162,7 @@ def saturated(parts: Parts) -> Iterator[Finding]:
                     yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
     for step, turn in of_operation(parts, "softmax"):
         rows, dim = saved(turn, "out"), saved_value(turn, "dim")
-        if rows is None or not rows.size or not rows.ndim or rows.shape[dim] < 2:
+        if step.number in compared or rows is None or not rows.size or not rows.ndim or rows.shape[dim] < 2:
             continue
         share = float((rows.max(axis=dim) > 1 - FLAT).mean())
         if share >= SATURATED:
@@ -152,7 +180,8 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
     missing = [(name, p) for name, p in names.parameters if p._fn is not None and p not in recorded.leaves]
     if not missing or not parts.turns or recorded.limited:
         return
-    missing = [(name, p) for name, p in missing if p not in recorded.behind]
+    elsewhere = {leaf for other in parts.recorder.passes for leaf in other.leaves}  # networks that are trained in turns
+    missing = [(name, p) for name, p in missing if p not in recorded.behind and p not in elsewhere]
     used = {id(m) for root in names.roots.values() if any(p in recorded.behind for p in root.parameters()) for m in root.modules()}
     groups: dict[tuple[str, Any], list[str]] = {}
     for name, p in missing:
@@ -161,12 +190,12 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
             continue  # a model that has nothing to do with this output
         cut = next((c for c in reversed(parts.recorder.cuts) if c.seq < recorded.start and p in c.leaves), None)
         own = [c for c in calls if any(c.module is m for _, m in owners)]
-        if cut is not None:
-            reason: tuple[str, Any] = ("cut by .detach() at", cut.place)
+        if calls and not own:
+            reason: tuple[str, Any] = ("its module was not called", None)
+        elif cut is not None:
+            reason = (f"cut by {cut.how} at", cut.place)
         elif own and not any(c.recording for c in own):
             reason = ("it ran under no_grad(), called at", own[-1].place)
-        elif calls and not own:
-            reason = ("its module was not called", None)
         elif calls:
             reason = ("its module ran, but nothing that the output depends on came of it, at", own[-1].place)
         else:
@@ -312,7 +341,7 @@ def broadcast(parts: Parts) -> Iterator[Finding]:
         stretched = [s is not None and s != () and math.prod(s) > 1 and math.prod(s) < math.prod(out) for s in shapes]
         ranks = [0 if s is None else len(s) for s in shapes]
         higher = node._edges[ranks.index(max(ranks))]
-        if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith("Unsqueeze"):
+        if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith(WRITTEN):
             continue  # dimensions of size 1 that were written down are meant
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]

@@ -36,13 +36,13 @@ _alike: dict[Any, Alike] = {}
 MOST = 10_000  # kinds that are remembered
 
 
-def alike(turn: Turn) -> Alike:
+def alike(turn: Turn, received: Sequence[Any]) -> Alike:
     """What a node has in common with others of its kind."""
     node = turn.node
-    key = kind(node, turn.saved, turn.received)
+    key = kind(node, turn.saved, received)
     found = _alike.get(key)
     if found is None:
-        rules, lasting = formulas(node, turn.saved, turn.received)
+        rules, lasting = formulas(node, turn.saved, received)
         found = Alike(rules, ["" if e is None else argument(node, slot) for slot, e in enumerate(node._edges)], kept(turn))
         if lasting and len(_alike) < MOST:
             _alike[key] = found
@@ -82,6 +82,19 @@ class Parts:
         key = self.key(where)
         leaf = self.leaf_at.get(key)
         return (self.names.leaf(leaf) if leaf is not None else self.names.value(key)) or "the tensor"
+
+    def received(self, turn: Turn) -> Sequence[Any]:
+        """The gradients that reached a node. Where it has several results, rules are given zeros for those that none reached."""
+        if turn.node._shape.__class__ is not list:
+            return turn.received
+        return [g if (-turn.node._seq, i) in self.reached else None for i, g in enumerate(turn.received)]
+
+    @cached_property
+    def reached(self) -> set[Key]:
+        """Where gradients arrived, of nodes with several results."""
+        edges = [e for e, _ in self.pass_.roots]
+        edges += [e for turn in self.turns for e, r in zip(turn.node._edges, turn.handed) if r is not None]
+        return {(-e.node._seq, e.index) for e in edges if e is not None and e._seq < 0}
 
     def arrived(self, key: Key) -> Any:
         """The gradient that reached an inner place of the graph."""
@@ -136,7 +149,8 @@ class Parts:
             name, shape, dtype = names[0] if names else None, list(shape), [name_of(d) for d in node._dtype]
         else:
             name, dtype = self.names.value((-node._seq, -1)), name_of(node._dtype)
-        common, downstream = alike(turn), []
+        received, downstream = self.received(turn), []
+        common = alike(turn, received)
         for e, r, rule, name_in in zip(node._edges, turn.handed, common.rules, common.arguments):
             if e is not None:
                 seq = e._seq
@@ -145,7 +159,7 @@ class Parts:
                                          self.names.leaf(e) if seq == 0 else None, rule, numbers(id(r))))  # fmt: skip
         hooks = [] if node._hooks is None else names_of_hooks(node._hooks)
         return Step(number, node.name().rpartition("::")[2], name, module, call, file, line, code, shape, dtype,
-                    [numbers(id(g)) for g in turn.received], downstream, [*common.kept], hooks)  # fmt: skip
+                    [None if g is None else numbers(id(g)) for g in received], downstream, [*common.kept], hooks)  # fmt: skip
 
     def _line(self, node: Node) -> tuple[str | None, int | None, str]:
         """The file, the number and the text of the program's line that made a node."""

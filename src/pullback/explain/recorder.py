@@ -1,8 +1,7 @@
 """Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut off.
 
-Nothing is installed before :meth:`Recorder.watching` is entered, and nothing is left after. While it watches, the
-engine hands over each node with its gradients; modules tell of their calls by global hooks, and ``Tensor.detach`` is
-replaced by a version that notes the clock, which numbers nodes, so that a node's number tells which call it was made in.
+While a :class:`Recorder` watches, the engine hands over each node with its gradients, and modules tell of their calls, and
+``Tensor.detach`` of itself. The clock numbers these as it numbers nodes, so that a node's number tells which call it was made in.
 
 Arrays are held and not copied, but for those that the program can write into: what an optimizer will update, what hooks
 and custom Functions were shown, and what ``autograd.grad`` returned.
@@ -15,27 +14,31 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, lru_cache, reduce, wraps
+from functools import cached_property, reduce
+from inspect import CO_OPTIMIZED
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..autograd import graph, modes
-from ..autograd.callbacks import observe
-from ..autograd.gradients import number_of, plus
+from ..autograd.callbacks import beginnings
+from ..autograd.gradients import plus
 from ..autograd.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
 from ..autograd.route import reachable
 from ..coo import Coo
 from ..nn import Module
+from ..nn.modules.hooks import watchers
 from ..storage import edge_of, owner_of
-from ..tensor import Tensor
+from ..tensor import Tensor, cutting
 
 Place = tuple[str, int] | None
 FRAMES = 8  # how many frames of the program are searched for variables
 ITEMS = 64  # and how many elements of a list or a dict
 # Of such are no tensors, and most variables of a program are of such.
 PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType})
+
+CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 
 
 class Turn:
@@ -64,11 +67,12 @@ class Call:
 
 
 class Cut:
-    """A ``detach()`` of something that had a history: where, and which leaves lay behind it."""
+    """A ``detach()`` of something that had a history: where, how it was said, and which leaves lay behind it."""
 
-    __slots__ = ("place", "leaves", "seq")
+    __slots__ = ("how", "place", "leaves", "seq")
 
-    def __init__(self, edge: Any, frame: FrameType | None) -> None:
+    def __init__(self, edge: Any, how: str, frame: FrameType | None) -> None:
+        self.how = how
         self.place, self.leaves, self.seq = line_of(*instruction(frame)), leaves_behind([edge]), clock()
 
 
@@ -155,13 +159,18 @@ class Pass:
         """The pass is over, and the program goes on: what it may write into is copied now."""
         self.complete, self.end = True, clock()
         arrived: dict[Any, list[Any]] = {}
+        returned: list[Any] = []
+        ran = {turn.node._seq for turn in self.turns}
         for e, g in self.roots:
             if e._seq == 0:
                 arrived.setdefault(e, []).append(g)
         for turn in self.turns:
             for e, r in zip(turn.node._edges, turn.handed):
-                if r is not None and e is not None and e._seq == 0:
-                    arrived.setdefault(e, []).append(r)
+                if r is not None and e is not None:
+                    if e._seq == 0:
+                        arrived.setdefault(e, []).append(r)
+                    elif (e._seq if e._seq > 0 else e.node._seq) not in ran:
+                        returned.append(r)
         for leaf, (g, before) in self._noted.items():
             parts = arrived.pop(leaf, ())
             if len(parts) == 1 and leaf._hooks is None and parts[0].dtype == g.dtype:
@@ -169,23 +178,15 @@ class Pass:
             elif not graph.hooked_leaves:
                 g = copied(g)  # what is noted may be .grad itself
             self.leaves[leaf] = g, before
-        returned = [part for parts in arrived.values() for part in parts]
         for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
+            returned += parts
             self.leaves[leaf] = reduce(plus, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
-        if self.shown:
-            self._keep(returned)
-
-    def _keep(self, returned: list[Any]) -> None:
-        """Copies in the place of what the program has in its hands: leaves, seeds, and gradients that were returned."""
-        ran = {turn.node._seq for turn in self.turns}
-        for turn in self.turns:
-            for e, r in zip(turn.node._edges, turn.handed):
-                if r is not None and e is not None and e._seq != 0 and number_of(e) not in ran:
-                    returned.append(r)
-        copies = Copies([*(leaf._array for leaf in self.leaves), *(g for _, g in self.roots), *returned])
-        self.roots = [(e, g) for (e, _), g in zip(self.roots, copies.of([g for _, g in self.roots]))]
-        for turn in self.turns:
-            turn.saved, turn.received, turn.handed = copies.of(turn.saved), copies.of(turn.received), copies.of(turn.handed)
+        if self.shown:  # leaves, seeds, and gradients that were returned are in the program's hands
+            copies = Copies([*[leaf._array for leaf in self.leaves], *[g for _, g in self.roots], *returned])
+            self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
+            for turn in self.turns:
+                if copies.concern((*turn.saved, *turn.received, *turn.handed)):
+                    turn.saved, turn.received, turn.handed = copies.of(turn.saved), copies.of(turn.received), copies.of(turn.handed)
 
 
 class Copies:
@@ -193,20 +194,27 @@ class Copies:
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self._memory = {id(owner_of(a)) for a in arrays if isinstance(a, np.ndarray)}
-        self._made: dict[tuple, np.ndarray] = {}
+        self._made: dict[Any, np.ndarray] = {}
+
+    def concern(self, values: Sequence[Any]) -> bool:
+        """Whether one of the values is an array in that memory."""
+        for v in values:
+            if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
+                return True
+        return False
 
     def of(self, values: Sequence[Any]) -> Sequence[Any]:
         """The values, with copies in the place of arrays in that memory."""
-        for v in values:
-            if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
-                return tuple([self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values])
-        return values
+        if not self.concern(values):
+            return values
+        return tuple([self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values])
 
     def _copy(self, array: np.ndarray) -> np.ndarray:
-        key = array.__array_interface__["data"][0], array.shape, array.strides
-        if key not in self._made:
-            self._made[key] = array.copy("K")
-        return self._made[key]
+        key = id(array) if array.base is None else (array.__array_interface__["data"][0], array.shape, array.strides)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = array.copy("K")
+        return made
 
 
 def outputs_known_to(frame: FrameType | None) -> list[Any]:
@@ -256,34 +264,50 @@ def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
     """The tensors with a history, leaves and modules that a program's variables hold, by name; inner frames first."""
-    spaces: dict[int, Any] = {}
+    spaces: list[dict[str, Any]] = []
     seen = 0
     while frame is not None and seen < FRAMES:
         if is_users(frame.f_code.co_filename):
             seen += 1
-            names = frame.f_locals
-            spaces[id(names)] = names
+            if frame.f_code.co_flags & CO_OPTIMIZED:
+                spaces.append(locals_of(frame))
+            elif frame.f_locals is not frame.f_globals:  # of a class
+                spaces.append(dict(frame.f_locals))
             if frame.f_back is None or frame.f_back.f_globals is not frame.f_globals:
-                spaces[id(frame.f_globals)] = frame.f_globals
+                spaces.append(frame.f_globals.copy())
         frame = frame.f_back
     found: dict[str, Any] = {}
-    for space in spaces.values():
-        for name, value in [entry for entry in space.copy().items() if entry[1].__class__ not in PLAIN]:
-            for full_name, item in held_by(name, value):
-                found.setdefault(full_name, item)
+    for space in spaces:
+        for name, value in space.items():
+            if value.__class__ in PLAIN:
+                continue
+            if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
+                for full_name, item in held_by(name, value):
+                    found.setdefault(full_name, item)
+            elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
+                found.setdefault(name, value)
+    return found
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on, and would let go of nothing
+    before the function ends: it is emptied, unless the program has it, too."""
+    names: Any = frame.f_locals
+    found = dict(names)
+    if names.__class__ is dict and sys.getrefcount(names) <= 3:
+        names.clear()
     return found
 
 
 def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What a variable holds of tensors with a history, leaves and modules, with their names."""
+    """What a list, a dict or an object holds of tensors with a history, leaves and modules, with their names."""
     kind = value.__class__
-    if kind is list or kind is tuple:
-        return [(f"{name}[{i}]", item) for i, item in enumerate(value) if is_followed(item)] if len(value) <= ITEMS else []
-    if kind is dict:
-        return [(f"{name}[{key!r}]", item) for key, item in value.items() if is_followed(item)] if len(value) <= ITEMS else []
-    if name == "self" and not isinstance(value, (Tensor, Module)):
-        return [(f"self.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)]
-    return [(name, value)] if is_followed(value) else []
+    if kind not in CONTAINERS:
+        return [(f"{name}.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)]
+    if len(value) > ITEMS:
+        return []
+    pairs = value.items() if kind is dict else enumerate(value)
+    return [(f"{name}[{key!r}]", item) for key, item in pairs if is_followed(item)]
 
 
 def is_followed(value: Any) -> bool:
@@ -310,17 +334,24 @@ class Recorder:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what this process does inside the block."""
-        with observe(self._note, self._begin), listening(self):
+        beginnings.append(self._begin)
+        watchers.append(self)
+        cutting.append(self._cut)
+        try:
             yield
+        finally:
+            beginnings.remove(self._begin)
+            watchers.remove(self)
+            cutting.remove(self._cut)
 
-    def _begin(self, roots: Sequence[tuple[Any, Any]]) -> Callable[[], None]:
+    def _begin(self, roots: Sequence[tuple[Any, Any]]) -> tuple[Callable[..., None] | None, Callable[[], None]]:
         running = self._at_this_depth()
         if not running:
             self.seen += 1
             self._begun.append(clock())
         now: Pass | None = None
         if self.only is None or self.only == self.seen:
-            now = Pass(self.seen, roots, sys._getframe(2))
+            now = Pass(self.seen, roots, sys._getframe(3))
             outermost = running[0][1] if running else None
             (self.passes if outermost is None else outermost.inside).append(now)
         running.append((modes._local.nested, now))
@@ -332,12 +363,7 @@ class Recorder:
             if self.seen > len(self.passes):
                 self._forget()
 
-        return end
-
-    def _note(self, node: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
-        running = self._at_this_depth(1)
-        if running and running[-1][1] is not None:
-            running[-1][1].note(node, received, handed)
+        return None if now is None else now.note, end
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
         """The passes of this thread that are running, each with how deep inside of others; those that failed are dropped."""
@@ -353,73 +379,19 @@ class Recorder:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
             self.cuts = [c for c in self.cuts if c.seq >= first]
 
+    def _cut(self, tensor: Tensor, how: str) -> None:
+        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and graphs go on without."""
+        e = edge_of(tensor)
+        if e is not None and e._seq != 0:
+            self.cuts.append(Cut(e, how, sys._getframe(2)))
+
     def enter(self, module: Any, frame: FrameType | None) -> None:
         """A module's call begins; :meth:`leave` ends it."""
         local = self._running.__dict__
         local["call"] = call = Call(module, local.get("call"), frame)
         self.calls.append(call)
 
-    def leave(self, module: Any) -> None:
+    def leave(self, module: Any, result: Any) -> None:
         local = self._running.__dict__
-        call = local.get("call")
-        while call is not None and call.module is not module:  # calls inside that were broken off
-            call = call.outer
-        if call is not None:
-            local["call"], call.end = call.outer, clock()
-
-
-# --- the forward pass -----------------------------------------------------------------------------------------------
-
-_listening: list[Recorder] = []
-_lock = threading.Lock()
-_undo: list[Callable[[], None]] = []
-
-
-@contextmanager
-def listening(recorder: Recorder) -> Iterator[None]:
-    """Tell a recorder of every call of a module and every ``detach()``. Blocks may overlap in any order, in several threads."""
-    with _lock:
-        if not _listening:
-            _undo.extend(listen())
-        _listening.append(recorder)
-    try:
-        yield
-    finally:
-        with _lock:
-            _listening.remove(recorder)
-            while not _listening and _undo:
-                _undo.pop()()
-
-
-def listen() -> list[Callable[[], None]]:
-    """Hear of calls and cuts from now on; the functions that end it."""
-    from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
-
-    detach = Tensor.detach
-    handles = register_module_forward_pre_hook(enter_call), register_module_forward_hook(leave_call, always_call=True)
-    Tensor.detach = noting_cuts(detach)  # type: ignore[method-assign]
-    return [*(handle.remove for handle in handles), lambda: setattr(Tensor, "detach", detach)]
-
-
-def enter_call(module: Any, args: Any) -> None:
-    for recorder in tuple(_listening):
-        recorder.enter(module, sys._getframe(1))
-
-
-def leave_call(module: Any, args: Any, result: Any) -> None:
-    for recorder in tuple(_listening):
-        recorder.leave(module)
-
-
-@lru_cache(1)
-def noting_cuts(original: Callable) -> Callable:
-    @wraps(original)
-    def detach(tensor: Tensor) -> Tensor:
-        edge = edge_of(tensor)
-        if edge is not None:
-            cut = Cut(edge, sys._getframe(1))
-            for recorder in tuple(_listening):
-                recorder.cuts.append(cut)
-        return original(tensor)
-
-    return detach
+        call = local["call"]
+        local["call"], call.end = call.outer, clock()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,9 @@ from ..autograd.gradients import number_of
 from ..autograd.graph import Node, clock
 from ..autograd.modes import enable_grad
 from ..autograd.route import reachable
+from ..nn.modules.hooks import watchers
 from ..storage import edge_of, owner_of
-from ..tensor import Tensor
+from ..tensor import Tensor, cutting
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,38 @@ class _Seen:
         self.calls = self.forward = self.backward = self.kept = 0
 
 
+class _Calls:
+    """Watches the calls of modules.
+
+    Attributes:
+        spans: the numbers on the clock between which each ran, and the module; innermost calls end first.
+        cuts: where the model itself detached something.
+    """
+
+    def __init__(self, seen: dict[int, _Seen]) -> None:
+        self.seen, self.running = seen, list[int]()
+        self.spans: list[tuple[int, int, Any]] = []
+        self.cuts: list[Any] = []
+
+    def enter(self, module: Any, frame: Any) -> None:
+        self.running.append(clock())
+
+    def leave(self, module: Any, result: Any) -> None:
+        self.spans.append((self.running.pop(), clock(), module))
+        if id(module) in self.seen:
+            self.seen[id(module)].calls += 1
+            self.seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
+
+    def cut(self, tensor: Tensor, how: str) -> None:
+        self.cuts.append(edge_of(tensor))
+
+
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     """Run a model's forward pass once and tell what it consists of. The model is left as it was.
 
     Operations are counted as usual: a product of matrices takes 2 n m k, a convolution two for each weight and output position,
     a recurrent layer its products and one a gate, attention its two products and one a weight, an elementwise operation or a reduction
-    one an element, a view none. Backward counts each operation once for each input whose gradient training would compute: of
+    one an element, a view none. Backward counts each of these once for each of its operands whose gradient training would compute: of
     parameters that are not frozen, of what depends on them, and of inputs that require grad. A module's figures are those of
     the operations outside of the modules in it. What runs under ``no_grad()`` is not seen.
 
@@ -102,15 +127,12 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     >>> s.parameters, s.forward, [row.outputs for row in s.rows]
     (44, 176, [[(2, 4)], [(2, 4)], [(2, 4)]])
     """
-    from ..nn import Module
-
     seen: dict[int, _Seen] = {id(m): _Seen() for m in model.modules()}
-    spans: list[tuple[int, int, Any]] = []  # innermost calls end first
+    calls = _Calls(seen)
     buffers = [(b, b._array.copy()) for b in model.buffers()]
     ps = list(model.parameters())
     frozen = [p for p in ps if p._fn is None and p.is_floating_point()]
     made: dict[int, Tensor] = {}  # inputs that are asked for their gradients, so that every operation is recorded
-    cut: list[Any] = []  # where the model itself detached something
 
     def asking(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
@@ -118,34 +140,17 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
             made[id(value)] = value
         return value
 
-    def noting(original: Callable) -> Callable:
-        @wraps(original)
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            start = clock()
-            result = original(module, *args, **kwargs)
-            spans.append((start, clock(), module))
-            if id(module) in seen:
-                seen[id(module)].calls += 1
-                seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
-            return result
-
-        return __call__
-
-    def noting_cuts(original: Callable) -> Callable:
-        @wraps(original)
-        def detach(tensor: Tensor) -> Tensor:
-            cut.append(edge_of(tensor))
-            return original(tensor)
-
-        return detach
-
     given = [*map(asking, inputs)], {k: asking(v) for k, v in options.items()}
     for p in frozen:
         p.requires_grad_()
+    watchers.append(calls)
+    cutting.append(calls.cut)
     try:
-        with enable_grad(), replaced(Module, "__call__", noting(Module.__call__)), replaced(Tensor, "detach", noting_cuts(Tensor.detach)):
+        with enable_grad():
             result = model(*given[0], **given[1])
     finally:
+        watchers.remove(calls)
+        cutting.remove(calls.cut)
         for p in frozen:
             p.requires_grad_(False)
         for buffer, before in buffers:  # running averages of batch norm
@@ -153,20 +158,20 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     own = {id(owner_of(p._array)) for p in ps}
     still = {*made, *map(id, frozen)}  # leaves that training computes no gradient for
     trained: set[int] = set()  # the numbers of nodes that training runs
-    counted: set[int] = set()
-    for node in reachable([*map(edge_of, tensors_in(result)), *cut]):
-        module = next((m for start, end, m in spans if start < node._seq < end and id(m) in seen), model)
+    known: set[int] = set()  # arrays that are counted already
+    for node in reachable([*map(edge_of, tensors_in(result)), *calls.cuts]):
+        module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
-        operations = forward_operations(node)
-        entry.forward += operations
         wanted = [slot for slot, e in enumerate(node._edges) if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)]
         if wanted:
             trained.add(node._seq)
-        entry.backward += operations * times_backward(node, wanted)
+        forward, backward = counted(node, wanted)
+        entry.forward += forward
+        entry.backward += backward
         for value in node._saved:
             for a in value if value.__class__ in (list, tuple) else (value,):
-                if isinstance(a, np.ndarray) and id(owner_of(a)) not in own | counted:
-                    counted.add(id(owner_of(a)))
+                if isinstance(a, np.ndarray) and id(owner_of(a)) not in own | known:
+                    known.add(id(owner_of(a)))
                     entry.kept += a.nbytes
     rows = []
     for path, module in model.named_modules():
@@ -176,17 +181,6 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
                         sum(p.numel() for p in mine if p._fn is not None), entry.forward, entry.backward, entry.kept, entry.calls))  # fmt: skip
     return Summary(rows, sum(p.numel() for p in ps), sum(p.numel() for p in ps if p._fn is not None), sum(r.forward for r in rows),
                    sum(r.backward for r in rows), sum(r.kept for r in rows))  # fmt: skip
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute in the place of a class's own, for a while."""
-    before = owner.__dict__[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -199,48 +193,55 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 RECURRENT = {"elman", "gru", "lstm"}
-PRODUCTS = {"linear", "convolution", *RECURRENT, "matmul", "addmm", "addmv", "addbmm", "baddbmm"}
+PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
+ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
+MOVES = {"clone", "cast", "cat", "stack", "index", "embedding", "identity", "unsafe_view", "repeat", "flip", "roll", "pad", "constant_pad_nd"}
+ANY = "any"  # stands for what is inside, and depends on every argument
 
 
-def times_backward(node: Node, wanted: Sequence[int]) -> int:
-    """How often a node's operations are done in backward, for the gradients along these edges."""
-    op = node._op
-    if op is None or op.name not in PRODUCTS and op.name != "scaled_dot_product_attention":
-        return len(wanted)
-    added = {"bias", "b_ih", "b_hh", "input" if "add" in op.name else ""}  # what is only added costs next to nothing
-    return min(2, sum(op.params[op.tensors[slot]] not in added for slot in wanted))
+def counted(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
+    """How many floating-point operations a node takes forward, and backward for the gradients along these edges."""
+    parts = arithmetic(node)
+    forward = sum(n for n, _ in parts)
+    if node._op is None or parts and not parts[0][1]:
+        return forward, forward * len(wanted)
+    names = {node._op.params[node._op.tensors[slot]] for slot in wanted} if parts else set()
+    names |= {ANY} if names else set()
+    names |= {"weights"} if names & {"query", "key"} else set()
+    return forward, sum(n * sum(name in names for name in needed) for n, needed in parts)
 
 
-def forward_operations(node: Node) -> int:
-    """How many floating-point operations a node's forward took."""
+def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
+    """The operations of a node's forward, and for which arguments' gradients they are done again; () for all of them alike."""
     op = node._op
     shapes = node._shape if node._shape.__class__ is list else [node._shape]
     out = sum(map(math.prod, shapes))
     if op is None:
-        return out
+        return [(out, ())]
     name = op.name
-    if op.kind == "view" or name in ("clone", "cast", "cat", "stack", "index", "embedding", "identity"):
-        return 0
+    if op.kind == "view" or name in MOVES:
+        return []
     weight = operand(node, "weight")
     if name == "linear" and weight:
-        return out * 2 * weight[-1] + (out if node._edges[-1] is not None else 0)
+        return [(out * 2 * weight[-1], ("input", "weight")), (out if operand(node, "bias") else 0, ("bias",))]
     if name == "convolution" and weight:
         positions = operand(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
-        return math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0
+        return [(math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0, ("input", "weight"))]
     if name in RECURRENT:
-        matrices = [shape for n in ("w_hh", "w_ih", "projection") if (shape := operand(node, n))]
-        each = 2 if operand(node, "b_ih") else 1  # the gates, and adding a bias to each
-        return math.prod(shapes[0][:-1]) * (sum(2 * math.prod(shape) for shape in matrices) + each * matrices[0][0])
-    if name == "scaled_dot_product_attention":
+        rows, width = math.prod(shapes[0][:-1]), (operand(node, "w_ih") or (0,))[0]
+        sides = {"w_ih": "input", "w_hh": ANY, "projection": ANY}
+        products = [(rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))]
+        return [*products, (rows * width, (ANY,)), (rows * width if operand(node, "b_ih") else 0, ("b_ih",))]
+    if name in ATTENTION:
         query, key, value = (operand(node, n) for n in ("query", "key", "value"))
         if query and key and value:
             weights = math.prod(query[:-1]) * key[-2]
-            return weights * (2 * query[-1] + 1 + 2 * value[-1])
+            return [(weights * 2 * query[-1], ("query", "key")), (weights, ("weights",)), (weights * 2 * value[-1], ("weights", "value"))]
     if name in PRODUCTS:
-        inner = operand(node, op.params[op.tensors[-2]])
-        return out * 2 * (inner[-1] if inner else 1)
-    first = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None
-    return max(out, math.prod(first)) if first is not None else out
+        first, second = (op.params[i] for i in op.tensors[-2:])
+        return [(out * 2 * (operand(node, first) or (1,))[-1], (first, second))]
+    first_operand = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None
+    return [(max(out, math.prod(first_operand)) if first_operand is not None else out, ())]
 
 
 def operand(node: Node, name: str) -> tuple[int, ...] | None:

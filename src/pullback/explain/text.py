@@ -51,17 +51,19 @@ def nested(values: Any) -> str:
     return "[" + ", ".join(map(nested, values)) + "]" if isinstance(values, list) else number(values)
 
 
-def size(shape: Sequence[int]) -> str:
+def size(shape: Sequence[Any]) -> str:
+    """A shape, or that of an operation's first result."""
+    shape = shape[0] if shape.__class__ is list and shape and not isinstance(shape[0], int) else shape
     return "×".join(map(str, shape)) if len(shape) else "scalar"
 
 
-def brief(v: Values | None) -> str:
+def brief(v: Values | None, shape: bool = True) -> str:
     """An array in a few words: its elements if they are few, else its shape, norm and what is unusual."""
     if v is None:
         return "none"
     if v.size <= FEW and v.elements is not None:
         return nested(v.values)
-    words = [size(v.shape), f"norm {number(v.norm)}"]
+    words = [size(v.shape)] * shape + [f"norm {number(v.norm)}"]
     if v.stored is not None:
         words.append(f"sparse, {v.stored} stored")
     if v.zeros >= 0.005:
@@ -103,11 +105,12 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
         if step.module != module:
             module = step.module
             parts.append(Rule(Text(module or "outside of modules", style="bold"), align="left", style="dim"))
-        parts += step_text(step)
+        parts += step_text(step, "returned" if e.complete else "broken off")
     if hidden > 0:
         parts.append(Text(f"... and {hidden} more steps", style="dim"))
-    parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
-    parts.append(leaves_table(e.leaves[:limit]))
+    if e.leaves:
+        parts.append(Rule(Text("leaves", style="bold"), align="left", style="dim"))
+        parts.append(leaves_table(e.leaves[:limit]))
     if len(e.leaves) > limit:
         parts.append(Text(f"... and {len(e.leaves) - limit} more leaves", style="dim"))
     return Group(*parts)
@@ -116,8 +119,9 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
 def heading(e: Explanation) -> Text:
     place = e.place
     kept = sum(s.bytes for s in e.steps)
-    text = Text.assemble((f"Backward pass {e.number}", "bold"), f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, "
-                         f"{memory(kept)} kept for it")  # fmt: skip
+    name = f"Backward pass {e.number}" + ("" if e.complete else ", broken off")
+    counts = f": {plural(len(e.steps), 'step')}, {plural(len(e.leaves), 'leaf')}, {memory(kept)} kept for it"
+    text = Text.assemble((name, "bold"), counts)
     if place is not None:
         text.append(f"\nfrom {short_path(place[0])}:{place[1]}", style="dim")
     return text
@@ -134,8 +138,8 @@ def finding_text(f: Finding) -> Table:
     return grid
 
 
-def step_text(step: Step) -> Iterator[RenderableType]:
-    """One step: the operation and its line, what arrives, and for each input the rule and what goes out."""
+def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
+    """One step: the operation and its line, what arrives, and for each input the rule and what goes out; ``beyond`` is where nobody follows."""
     line = f"{short_path(step.file)}:{step.line}" if step.line else ""
     head = Text.assemble((f"#{step.number:<3}", "dim"), (step.title, "bold"), f" → {step.name}" if step.name else "",
                          (f"  {line}  {step.code}", "dim"), no_wrap=True, overflow="ellipsis")  # fmt: skip
@@ -144,15 +148,15 @@ def step_text(step: Step) -> Iterator[RenderableType]:
     grid.add_column(width=2)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    several = len(step.upstream) > 1
+    several = len(step.upstream) - step.upstream.count(None) > 1
     for i, v in enumerate(step.upstream):
-        if v is not None or not several:
+        if v is not None or len(step.upstream) == 1:
             grid.add_row("", Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
     for d in step.downstream:
         name, separator, rule = d.rule.partition(" = ")
         if not separator:
             name, _, rule = d.rule.partition(": ")
-        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed"
+        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
         cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
         grid.add_row("", Text(f"{name} ="), cell)
     if step.hooks:
@@ -161,14 +165,17 @@ def step_text(step: Step) -> Iterator[RenderableType]:
 
 
 def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    grid.add_column("leaf", overflow="fold")
+    shared = any(len(leaf.uses) > 1 for leaf in leaves)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("leaf", overflow="fold", no_wrap=all(len(leaf.name) <= WIDTH // 2 for leaf in leaves))
     grid.add_column("shape", no_wrap=True)
-    grid.add_column("uses", justify="right")
+    if shared:
+        grid.add_column("uses", justify="right")
     grid.add_column("gradient of this pass", overflow="fold")
     grid.add_column("rms", justify="right", no_wrap=True)
     for leaf in leaves:
-        grid.add_row(leaf.name, size(leaf.shape), str(len(leaf.uses) or 1), brief(leaf.gradient), number(leaf.gradient.rms))
+        uses = [str(len(leaf.uses) or 1)] * shared
+        grid.add_row(leaf.name, size(leaf.shape), *uses, brief(leaf.gradient, shape=False), number(leaf.gradient.rms))
     return grid
 
 
@@ -271,11 +278,9 @@ def watch_text(w: Watch) -> RenderableType:
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("layer", "gradient", "median", "update", "update / value"):
         grid.add_column(name, justify="left" if name == "layer" else "right")
-    if w.records:
-        last = w.records[-1]
-        for layer, norm in last.gradients.items():
-            size_, update = last.values[layer], last.updates[layer]
-            usual = median(r.gradients[layer] for r in w.records)
-            grid.add_row(layer, number(norm), number(usual), number(update), number(update / size_) if size_ else "")
+    for layer, last in {layer: r for r in w.records for layer in r.gradients}.items():
+        norm, size_, update = last.gradients[layer], last.values[layer], last.updates[layer]
+        usual = median(r.gradients[layer] for r in w.records if layer in r.gradients)
+        grid.add_row(layer, number(norm), number(usual), number(update), number(update / size_) if size_ else "")
     head = Text(f"{w.steps} steps, {len(w.records)} of them recorded")
     return Group(head, grid, *[finding_text(f) for f in w.findings])

@@ -23,21 +23,31 @@ from ..coo import Coo
 from ..lift import Lifted
 from .record import Finding, plain
 
-BUDGET = 0.02  # the share of the time that recording may take; the step after it is slower, too, for what is lost from caches
+BUDGET = 0.01  # the share of the time that recording may take; hooks take as much, and so does what is lost from caches
 FACTOR = 100  # how much larger than usual a gradient is when it explodes
 USUAL = 10  # after so many records there is a "usual"
 ROW = 10  # so many records in a row make a finding out of what may happen once
 LARGE, TINY = 0.1, 1e-8  # updates that are a large part of the weights, and such as change nothing
+TELLING = 1e-4  # the part of the weights that gradients are, where they are not just those of a minimum
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The norms at one step of training, a layer each: of gradients, of updates (the change of the parameters), of parameters."""
+    """The norms at one step of an optimizer, for each layer it trains: of gradients, of updates (the change of parameters), of parameters."""
 
     step: int
     gradients: dict[str, float]
     updates: dict[str, float]
     values: dict[str, float]
+
+
+@dataclass(slots=True)
+class Trained:
+    """What one optimizer trains of the module, and the step at which that is to be recorded next."""
+
+    optimizer: Any
+    layers: dict[str, list[Any]]
+    due: int = 0
 
 
 class Watch:
@@ -59,12 +69,12 @@ class Watch:
         self._layers: dict[str, list[Any]] = {}
         for name, p in module.named_parameters():
             self._layers.setdefault(name.rpartition(".")[0] or type(module).__name__, []).append(p)
-        self._parameters = {id(p) for ps in self._layers.values() for p in ps}
-        self._ours: dict[int, bool] = {}
-        self._started = perf_counter()
-        self._spent = 0.0
+        self._trained: dict[int, Trained] = {}
+        self._cost = math.inf  # of a record, in seconds: the least so far, as the first one loads what it needs
+        self._last = 0, perf_counter()  # the newest step that was recorded, and when
         self._before: dict[int, np.ndarray] = {}  # the parameters before a step that is recorded
         self._gradients: dict[str, float] = {}
+        self._largest: dict[str, float] = {}
         self._bad: dict[tuple[str, str], int] = defaultdict(int)
         self._handle = register_optimizer_step_pre_hook(self._before_step)
         self._after: Any = None
@@ -84,20 +94,18 @@ class Watch:
     # --- recording ----------------------------------------------------------------------------------------------
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        ours = self._ours.get(id(optimizer))
-        if ours is None:
-            ours = self._ours[id(optimizer)] = any(id(p) in self._parameters for g in optimizer.param_groups for p in g["params"])
-        if not ours:
+        trained = self._trained.get(id(optimizer)) or self._meet(optimizer)
+        if not trained.layers:
             return
         self.steps += 1
-        now = perf_counter()
-        due = self._spent <= BUDGET * (now - self._started) or not self.records if self._every is None else (self.steps - 1) % self._every == 0
-        if not due:
+        if self.steps < trained.due:
             return
         from ..optim.optimizer import register_optimizer_step_post_hook
 
-        self._gradients = {name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None)) for name, ps in self._layers.items()}
-        for ps in self._layers.values():
+        now = perf_counter()
+        self._each = (now - self._last[1]) / (self.steps - self._last[0])
+        self._gradients = {name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None)) for name, ps in trained.layers.items()}
+        for ps in trained.layers.values():
             for p in ps:
                 room = self._before.get(id(p))
                 if room is None or room.shape != p._array.shape or room.dtype != p._array.dtype:
@@ -105,15 +113,23 @@ class Watch:
                 else:
                     room[...] = p._array
         self._after = register_optimizer_step_post_hook(self._after_step)
-        self._spent += perf_counter() - now
+        self._spent = perf_counter() - now
+
+    def _meet(self, optimizer: Any) -> Trained:
+        """Which layers an optimizer trains."""
+        those = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        layers = {name: [p for p in ps if id(p) in those] for name, ps in self._layers.items()}
+        trained = self._trained[id(optimizer)] = Trained(optimizer, {name: ps for name, ps in layers.items() if ps})
+        return trained
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._ours.get(id(optimizer)):
+        trained = self._trained.get(id(optimizer))
+        if trained is None or not trained.layers:
             return
         now = perf_counter()
         self._after.remove()
         self._after, updates, values = None, {}, {}
-        for name, ps in self._layers.items():
+        for name, ps in trained.layers.items():
             both = [squares(p._array, self._before[id(p)]) for p in ps]
             updates[name], values[name] = (math.sqrt(sum(part)) for part in zip(*both))
         record = Record(self.steps, self._gradients, updates, values)
@@ -123,24 +139,31 @@ class Watch:
             for kind in ("gradients", "updates"):
                 for name, norm in getattr(record, kind).items():
                     self._writer.add_scalar(f"{kind}/{name}", norm, record.step)
-        self._spent += perf_counter() - now
+        end = perf_counter()
+        self._cost = min(self._cost, self._spent + end - now)
+        self._last = self.steps, end
+        affordable = math.ceil(self._cost / (BUDGET * self._each)) if len(self.records) > 1 else 1
+        trained.due = self.steps + (self._every or affordable)
 
     def _check(self, record: Record) -> None:
         for name, norm in record.gradients.items():
             if not math.isfinite(norm):
                 self._found("nan", name, f"The gradient of `{name}` is not finite at step {record.step}.", "error")
                 continue
-            usual = [r.gradients[name] for r in self.records[-50:-1]]
-            if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0:
-                self._found("exploding", name, f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: "
-                            f"{norm / median(usual):.0f} times its median over the {len(usual)} records before.")  # fmt: skip
-            self._in_a_row("no-gradient", name, norm == 0, f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.")
+            usual, largest = [r.gradients[name] for r in self.records[-50:-1] if name in r.gradients], self._largest.get(name, 0.0)
+            self._largest[name] = max(norm, largest)
+            if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0 and norm > largest:
+                self._found("exploding", name, f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: {norm / median(usual):.0f} "
+                            f"times its median over the {len(usual)} records before, and more than ever.")  # fmt: skip
+            trains = any(p._fn is not None for p in self._layers[name])
+            self._in_a_row("no-gradient", name, norm == 0 and trains,
+                           f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.")  # fmt: skip
             size, update = record.values[name], record.updates[name]
             ratio = update / size if size else 0.0
             self._in_a_row("large-update", name, ratio > LARGE, f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
                            f"records up to step {record.step}; the last by {ratio:.0%}.")  # fmt: skip
-            self._in_a_row("stalled", name, norm > 0 and size > 0 and ratio < TINY, f"`{name}` has gradients, but {ROW} steps up to step "
-                           f"{record.step} changed it by less than {TINY:g} of its norm.")  # fmt: skip
+            self._in_a_row("stalled", name, norm > TELLING * size > 0 and ratio < TINY, f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
+                           f"up to step {record.step} changed it by less than {TINY:g} of its norm.")  # fmt: skip
 
     def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
         self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0

@@ -30,10 +30,11 @@ class Walk(Maker):
         functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive, engine.pulled_alone
         super().__init__("walk", [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__,
                                   "last_write", "last_reshape", "_pulls", "_keeps", *functions])  # fmt: skip
-        given = [self.given(i) for i in range(9)]
+        given = [self.given(i) for i in range(10)]
         self.current, self.g = (self.variable(self.own(v)) for v in given[:2])
-        self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing = given[2:]
+        self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing, self.tell = given[2:]
         self.edges, self.saved, self.pulls, self.next, self.next_g = (self.variable(self.nothing()) for _ in range(5))
+        self.handed = self.variable(self.nothing())  # while somebody observes, what this node gives
         self.alone = self.variable(False, I1)  # whether the node has one rule for all its edges, such as a custom Function's
 
     # --- small things -------------------------------------------------------------------------------------------
@@ -87,6 +88,7 @@ class Walk(Maker):
         self.pulls.set(pulls)
         self.unless(self.kind(edges).equals(self.object(tuple)), "leave")
         self.alone.set(pulls.equals(self.object(None)))
+        self.unless(self.unobserved() | self.alone.get().equals(0), "leave")
 
         def check_all() -> None:
             self.unless(self.kind(pulls).equals(self.object(tuple)), "leave")
@@ -95,10 +97,9 @@ class Walk(Maker):
         self.choose(self.alone.get(), lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"), check_all)
         self.edges.set(self.own(edges))
 
-    def take_saved(self) -> None:
-        """What the node saved, which it then lets go, unless it is to be retained."""
-        saved = self.own(self.of_node("_saved"))
-        self.saved.set(saved)
+    def let_go(self) -> None:
+        """The node lets go what it saved, unless it is to be retained."""
+        saved = self.saved.get()
         with self.when(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.drop(keeps)
@@ -115,10 +116,11 @@ class Walk(Maker):
             with self.when(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
                 self.unless(self.there(r), "failed")
-                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r)))
+                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i))
 
     def run_rules(self) -> None:
-        self.take_saved()
+        self.saved.set(self.own(self.of_node("_saved")))
+        self.choose(self.unobserved(), self.let_go, self.expect_results)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.when(e.differs(self.object(None))):
@@ -127,24 +129,57 @@ class Walk(Maker):
                 self.store(self.saved.get(), self.at(room, 1, PTR))
                 r = self.api("PyObject_Vectorcall", self.item(self.pulls.get(), i), room, self.constant(2, I64), self.nothing())
                 self.unless(self.there(r), "in_rule")
-                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r)))
+                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i))
+        with self.when(self.there(self.handed.get())):
+            self.tell_observers()
+            self.let_go()
+
+    # --- those who observe --------------------------------------------------------------------------------------
+
+    def unobserved(self) -> Value:
+        return self.tell.equals(self.object(None))
+
+    def expect_results(self) -> None:
+        count = self.field(self.edges.get(), LENGTH, I64)
+        self.handed.set(self.api("PyTuple_New", count))
+        with self.loop(0, count) as i:
+            self.api("PyTuple_SetItem", self.handed.get(), i, self.own(self.object(None)), returns=I32)
+
+    def note(self, r: Any, i: Value) -> None:
+        """Note what is handed on along an edge."""
+        with self.when(self.there(self.handed.get())):
+            self.api("PyTuple_SetItem", self.handed.get(), i, self.own(r.get()), returns=I32)
+
+    def tell_observers(self) -> None:
+        came, room = self.api("PyTuple_New", self.constant(1, I64)), self.room(3, PTR)
+        self.api("PyTuple_SetItem", came, self.constant(0, I64), self.own(self.g.get()), returns=I32)
+        for i, value in enumerate((self.current.get(), came, self.handed.get())):
+            self.store(value, self.at(room, i, PTR))
+        done = self.api("PyObject_Vectorcall", self.tell, room, self.constant(3, I64), self.nothing())
+        self.drop(came)
+        self.unless(self.there(done), "failed")
+        self.drop(done)
 
     # --- results ------------------------------------------------------------------------------------------------
 
-    def send(self, e: Value, r: Any) -> None:
+    def send(self, e: Value, r: Any, i: Value) -> None:
         """Let a result arrive where an edge leads."""
         kind = self.kind(e)
         with self.when(self.kind(r.get()).differs(self.object(np.ndarray))):
             self.replaced(r, self.engine.value_of, e)
         is_node, is_leaf = (self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1) for c in (self.node_class, self.tensor_class))
-        self.choose(is_node, lambda: self.to_node(e, r), lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r), lambda: self.elsewhere(e, r)))
+        self.choose(is_node, lambda: self.to_node(e, r, i),
+                    lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)))  # fmt: skip
 
-    def elsewhere(self, e: Value, r: Any) -> None:
+    def elsewhere(self, e: Value, r: Any, i: Value) -> None:
         self.deliver_next()
+        with self.when(self.there(self.handed.get())):
+            self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+            self.note(r, i)
         self.replaced(r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed)
         self.drop(r.get())
 
-    def to_leaf(self, e: Value, r: Any) -> None:
+    def to_leaf(self, e: Value, r: Any, position: Value) -> None:
         x = self.slot(e, self.tensor_class, "_array")
 
         def here() -> None:
@@ -152,11 +187,13 @@ class Walk(Maker):
                               lambda i: self.load(self.at(self.field(x, native.SHAPE), i, I64), I64))  # fmt: skip
             with self.when(same.equals(0)):
                 self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+            self.note(r, position)
             before = self.api("PyDict_GetItem", self.waiting, e)
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
-                with self.when(r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER)) | self.alone.get()):
+                shared = r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER)) | self.alone.get()
+                with self.when(shared | self.there(self.handed.get())):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
@@ -168,9 +205,9 @@ class Walk(Maker):
             self.drop(number)
             self.drop(r.get())
 
-        self.choose(self.kind(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r))
+        self.choose(self.kind(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
 
-    def to_node(self, e: Value, r: Any) -> None:
+    def to_node(self, e: Value, r: Any, position: Value) -> None:
         shape = self.slot(e, self.node_class, "_shape")
         same = self.variable(False, I1)
         with self.when(self.kind(shape).equals(self.object(tuple))):
@@ -178,6 +215,7 @@ class Walk(Maker):
                                 lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64)))  # fmt: skip
         with self.when(same.get().equals(0)):
             self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+        self.note(r, position)
 
         def add() -> None:
             self.replaced(r, self.engine.plus, before=[self.next_g.get()])
@@ -211,11 +249,11 @@ class Walk(Maker):
 
     def written(self) -> Value:
         """The function's end: (node, gradient) where Python is to go on, or None."""
-        everything = self.edges, self.saved, self.pulls, self.next, self.next_g
+        everything = self.edges, self.saved, self.pulls, self.handed, self.next, self.next_g
         self.lines += ["br label %again", "again:"]
         self.check_usual()
         self.choose(self.alone.get(), self.run_one_rule, self.run_rules)
-        self.forget(self.current, self.g, self.edges, self.saved, self.pulls)
+        self.forget(self.current, self.g, self.edges, self.saved, self.pulls, self.handed)
         self.unless(self.there(self.next.get()), "done")
         for variable, following in ((self.current, self.next), (self.g, self.next_g)):
             variable.set(following.get())
@@ -234,10 +272,11 @@ class Walk(Maker):
 
 
 def walk(engine: ModuleType, tensor_class: type) -> Callable:
-    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing)`` for :func:`pullback.autograd.engine.run`.
+    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, tell)`` for :func:`pullback.autograd.engine.run`.
 
     The function runs the node and those after it. It returns the first that is not usual, with its gradient, or None if
-    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``.
+    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``. Unless ``tell`` is None,
+    it is called for each node as observers are.
     """
     f = Walk(engine, tensor_class)
     return native.as_function("walk", f.address(f.written()))

@@ -73,8 +73,8 @@ def packed(e: Explanation) -> dict[str, Any]:
                [[u.step, number(u.gradient)] for u in leaf.uses]] for leaf in e.leaves]  # fmt: skip
     roots = [{"name": r.name, "step": r.step, "seed": number(r.seed), "given": r.given} for r in e.roots]
     file, line = e.place or (None, None)
-    return {"pass": e.number, "file": file, "line": line, "roots": roots, "steps": steps, "leaves": leaves, "findings": plain(e.findings),
-            "numbers": rows, "texts": list(texts), "sources": sources(e), "seeds": plain(seeds(e))}  # fmt: skip
+    return {"pass": e.number, "complete": e.complete, "file": file, "line": line, "roots": roots, "steps": steps, "leaves": leaves,
+            "findings": plain(e.findings), "numbers": rows, "texts": list(texts), "sources": sources(e), "seeds": plain(seeds(e))}  # fmt: skip
 
 
 def rounded(x: Any) -> Any:

@@ -21,6 +21,8 @@ const leaves = explanation.leaves.map(([name, shape, dtype, gradient, before, us
   name: texts[name], shape, dtype: texts[dtype], gradient: numbersAt(gradient), before, uses: uses.map(([step, gradient]) => ({ step, gradient: numbersAt(gradient) })),
 }));
 for (const root of roots) root.seed = numbersAt(root.seed);
+const modulesAt = new Map(); // the modules of the steps of each line
+for (const s of steps) modulesAt.set(`${s.file}:${s.line}`, (modulesAt.get(`${s.file}:${s.line}`) || new Set()).add(s.module));
 const MOST = 80; // items that a group may hold; beyond, they are put in runs
 const START = steps.length > 500 ? 45 : 90; // items to show at first, at most: of a large graph fewer, to open quickly
 

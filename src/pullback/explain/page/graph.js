@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const picture = document.getElementById("picture");
+const HEAD = 8; // the length of an arrowhead
 let drawn = { nodes: new Map(), edges: [], width: 1, height: 1 };
 let view = { x: 0, y: 0, scale: 1 };
 
@@ -18,7 +19,8 @@ const clip = (text, most) => (text.length > most ? text.slice(0, most - 1) + "�
 function labels(item) {
   if (item.kind === "step") {
     const s = item.step;
-    return [`${s.number}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`, clip(s.line ? `${s.line}  ${s.code}` : sizeText(s.shape), 26)];
+    const own = s.line && modulesAt.get(`${s.file}:${s.line}`).size === 1; // else it is the call of a module, and says little
+    return [`${s.number}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`, clip(own ? `${s.line}  ${s.code}` : sizeText(Array.isArray(s.shape[0]) ? s.shape[0] : s.shape), 26)];
   }
   if (item.kind === "leaf") return [clip(nameIn(item), 26), sizeText(item.leaf.shape)];
   if (item.kind === "output") return [item.root.name || "output", "seed " + clip(brief(item.root.seed), 20)];
@@ -79,8 +81,9 @@ function draw() {
 function paint(g, shown, clusters, edges) {
   picture.replaceChildren();
   const defs = element("defs", {}, picture);
-  for (const kind of ["data", "gradient"]) {
-    const m = element("marker", { id: "arrow-" + kind, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", orient: "auto" }, defs);
+  for (const [kind, size] of [["data", HEAD], ["gradient", HEAD + 4]]) { // what is wider than a line can be
+    const m = element("marker", { id: "arrow-" + kind, viewBox: "0 0 10 10", refX: 0.5, refY: 5, markerWidth: HEAD, markerHeight: size, markerUnits: "userSpaceOnUse",
+      orient: "auto", preserveAspectRatio: "none" }, defs);
     element("path", { d: "M0 0L10 5L0 10z" }, m);
   }
   const world = element("g", { id: "world" }, picture);
@@ -97,10 +100,10 @@ function paint(g, shown, clusters, edges) {
   drawn = { nodes: new Map(), edges: [], width: g.graph().width || 1, height: g.graph().height || 1 };
   for (const e of edges) {
     const points = g.edge(e.from, e.to).points;
-    element("path", { class: "edge data", d: curve(shift(points, -4)), "marker-end": "url(#arrow-data)" }, world);
+    element("path", { class: "edge data", d: curve(cut(shift(points, -4))), "marker-end": "url(#arrow-data)" }, world);
     const norm = Math.sqrt(e.square);
     const width = norm > 0 && Number.isFinite(norm) ? 1.6 + (high > low ? (5.4 * (Math.log10(norm) - low)) / (high - low) : 2) : 1.6;
-    const path = element("path", { d: curve(shift(points, 5).reverse()), "stroke-width": width.toFixed(2), "marker-end": "url(#arrow-gradient)",
+    const path = element("path", { d: curve(cut(shift(points, 5).reverse())), "stroke-width": width.toFixed(2), "marker-end": "url(#arrow-gradient)",
       class: "edge gradient" + (norm === 0 && !e.bad ? " zero" : "") + (e.bad ? " bad" : "") }, world);
     element("title", {}, path, `gradient norm ${numberText(norm)}${e.bad ? ", with nan or inf" : ""}`);
     drawn.edges.push({ ...e, path });
@@ -124,6 +127,12 @@ function paintNode(n, item, world) {
 
 function shift(points, by) {
   return points.map((p) => ({ x: p.x + by, y: p.y }));
+}
+
+// Where the arrowhead begins that ends at the last point.
+function cut(points) {
+  const p = points[points.length - 2], q = points[points.length - 1], k = HEAD / Math.max(HEAD, Math.hypot(q.x - p.x, q.y - p.y));
+  return [...points.slice(0, -1), { x: q.x + (p.x - q.x) * k, y: q.y + (p.y - q.y) * k }];
 }
 
 function curve(points) {

@@ -165,7 +165,7 @@ window.addEventListener("resize", fit);
 window.addEventListener("beforeprint", () => { go(steps.length, true); fit(); });
 
 const place = explanation.file ? `, from ${fileName(explanation.file)}:${explanation.line}` : "";
-$("title").textContent = `Backward pass ${explanation.pass}: ${steps.length} step${steps.length === 1 ? "" : "s"}, ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}${place}`;
+$("title").textContent = `Backward pass ${explanation.pass}${explanation.complete ? "" : ", broken off"}: ${steps.length} step${steps.length === 1 ? "" : "s"}, ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}${place}`;
 $("slider").max = steps.length;
 buildCode();
 buildFindings();

@@ -64,11 +64,12 @@ function showStep(n) {
   const where = [s.module ? s.module + (s.call > 1 ? ` (call ${s.call})` : "") : null, s.line ? `${fileName(s.file)}:${s.line}` : null,
     `${sizeText(s.shape)} ${s.dtype[0]}`].filter(Boolean).join(" · ");
   panel.append(make("p", { class: "where" }, where));
+  const several = s.upstream.filter((v) => v).length > 1;
   s.upstream.forEach((v, i) => {
-    if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, s.upstream.length > 1 ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
+    if (v || s.upstream.length === 1) panel.append(make("p", { class: "formula upstream" }, several ? `upstream gradient g${i}` : "upstream gradient g"), numbers(v));
   });
   for (const d of s.downstream) {
-    const to = d.leaf !== null ? make("button", { class: "link", onclick: () => chosen(items.get("l:" + d.leaf)) }, d.leaf) : d.step !== null ? stepLink(d.step) : "nobody";
+    const to = d.leaf !== null ? make("button", { class: "link", onclick: () => chosen(items.get("l:" + d.leaf)) }, d.leaf) : d.step !== null ? stepLink(d.step) : !d.gradient ? "nobody" : explanation.complete ? "whoever asked for it" : "nobody, as an error broke the pass off";
     panel.append(formulaLine(d.rule), make("p", { class: "where" }, "handed to ", to), numbers(d.gradient));
   }
   if (s.kept.length) {
@@ -123,7 +124,8 @@ function showLine(n) {
   if (!line) return;
   line.classList.add("current");
   const panel = document.getElementById("code"), at = line.offsetTop - panel.offsetTop;
-  if (at < panel.scrollTop + 20 || at > panel.scrollTop + panel.clientHeight - 40) panel.scrollTop = at - panel.clientHeight / 2;
+  const above = Math.floor(panel.clientHeight / 2 / line.offsetHeight) * line.offsetHeight; // whole lines
+  if (at < panel.scrollTop + 20 || at > panel.scrollTop + panel.clientHeight - 40) panel.scrollTop = at - above;
 }
 
 // --- what belongs to the whole pass

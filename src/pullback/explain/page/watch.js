@@ -32,9 +32,11 @@ for (const f of data.findings) {
   li.textContent = f.text;
   document.getElementById("findings").append(li);
 }
-const table = document.createElement("table"), last = records[records.length - 1];
+const table = document.createElement("table");
 table.innerHTML = "<tr><th scope=col>layer<th scope=col>gradient<th scope=col>update<th scope=col>parameters</tr>";
-if (last) for (const l of layers) {
+for (const l of layers) {
+  const last = records.findLast((r) => l in r.gradients);
+  if (!last) continue;
   const row = table.insertRow();
   for (const text of [l, last.gradients[l], last.updates[l], last.values[l]]) row.insertCell().textContent = typeof text === "number" ? text.toPrecision(4) : text;
 }

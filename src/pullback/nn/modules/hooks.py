@@ -7,6 +7,7 @@ below. What backward hooks hang on is in :mod:`.backward_hooks`.
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 import weakref
 from collections import OrderedDict
@@ -31,7 +32,11 @@ _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_backward_pre_hooks: Hooks = OrderedDict()
 _global_backward_hooks: Hooks = OrderedDict()
+_GLOBAL = _global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks
 _global_is_full_backward_hook: bool | None = None  # the kind in _global_backward_hooks; None before any
+
+# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module, result)``; of one that fails the result is None.
+watchers: list[Any] = []
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
@@ -247,6 +252,18 @@ class Hookable:
         ):
             (full if kind else other).extend(hooks.values())
         return full, other
+
+    def _call_watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        told, result = tuple(watchers), None
+        for watcher in told:
+            watcher.enter(self, sys._getframe(2))
+        try:
+            own = self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks
+            result = self._call_with_hooks(args, kwargs) if any(own) or any(_GLOBAL) else self.forward(*args, **kwargs)
+            return result
+        finally:
+            for watcher in told:
+                watcher.leave(self, result)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result: Any = None

@@ -35,6 +35,7 @@ from .hooks import (
     register_module_full_backward_pre_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
+    watchers,
 )
 from .members import Members
 from .state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
@@ -122,6 +123,8 @@ class Module(Hookable, Stateful):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if watchers:
+            return self._call_watched(args, kwargs)
         if (
             self._forward_hooks
             or self._forward_pre_hooks
