@@ -58,8 +58,8 @@ class Op:
         self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
         self.kind, self.to = kind, to
         self.rules: dict[str, Callable] = {}
-        self.fused: list[Callable] | None = None  # the rules as kernels, once asked for,
-        self.onto: list[Callable | None] = []  # and as such that add to a gradient which is there already
+        self.fused: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
+        self.onto: tuple[Callable | None, ...] = ()  # and as such that add to a gradient which is there already
         self.halves: Callable | None = None  # the operation as a kernel of half precision, likewise
         linear, _, added = linear.partition(",")  # arguments it is linear in, one by one; terms that are merely added
         self.linear, self.added = tuple(linear.split()), tuple(added.split())

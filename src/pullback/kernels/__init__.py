@@ -165,20 +165,22 @@ def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
     return op.halves(*values)
 
 
-def fused(op: Any) -> list[Callable]:
+def fused(op: Any) -> tuple[Callable, ...]:
     """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be one."""
     if op.fused is None:
-        op.fused, op.onto = list(op.pulls), [None] * len(op.pulls)
+        pulls = list(op.pulls)
+        onto: list[Callable | None] = [None] * len(pulls)
         if op.kind == "elementwise" or op.name in ALSO_POINTWISE:
             for k, p in enumerate(op.tensors):
                 rule = op.rules.get(op.params[p])
                 if rule is not None:
                     name, adding = f"{op.name}_{op.params[p]}", _adding(rule)
-                    op.fused[k] = _fused(op, rule, beside(name, [rule], rule))
-                    op.onto[k] = _fused(op, rule, beside(name + "_onto", [adding], adding))
+                    pulls[k] = _fused(op, rule, beside(name, [rule], rule))
+                    onto[k] = _fused(op, rule, beside(name + "_onto", [adding], adding))
         elif op.name == "linear":
             for k, p in enumerate(op.tensors[:2]):
-                op.fused[k] = _fused(op, op.rules[op.params[p]], (_of_input, _of_weight)[k])
+                pulls[k] = _fused(op, op.rules[op.params[p]], (_of_input, _of_weight)[k])
+        op.onto, op.fused = tuple(onto), tuple(pulls)
     return op.fused
 
 
