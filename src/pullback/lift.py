@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from . import conjugates
 from .autograd import modes
 from .autograd.graph import Node, clock, made_here
 from .device import CPU, Layout, device, strided
@@ -384,8 +385,15 @@ def writable(x: Tensor, value: Any) -> None:
     if base is None or not isinstance(base._array, np.ndarray):
         x._array = level.raised(x._array)
     else:
-        x._array = level.raised_view(base, x._array)
+        x._array = _raised_view(level, base, x._array)
         level.track(base)
+
+
+def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
+    if conjugates.turned(base._array, view):
+        raise RuntimeError("writing in place into a tensor from outside of a transform through its conjugate is not possible: "
+                           "write the conjugate into the tensor")  # fmt: skip
+    return level.raised_view(base, view)
 
 
 def with_room(target: Any, value: Any) -> Any:
@@ -405,7 +413,7 @@ def lifted_as(base: Any, view: Any) -> Any:
     if not isinstance(base, Lifted):
         return view
     if not isinstance(view, Lifted):
-        return base.level.raised_view(held(base), view)
+        return _raised_view(base.level, held(base), view)
     for part in base.parts:
         setattr(view, part, lifted_as(getattr(base, part), getattr(view, part)))
     return view

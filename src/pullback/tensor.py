@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtypes, storage
+from . import conjugates, dtypes, storage
 from .autograd import graph, modes
 from .autograd.graph import LEAF, Node, Output, leaf_hooks
 from .complaint import noted
@@ -507,11 +507,23 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
-        return self._array if isinstance(self._array, np.ndarray) else self._array.numpy()
+        if not isinstance(self._array, np.ndarray):
+            return self._array.numpy()
+        if force and conjugates.mirror_of(self._array) is not None:
+            return self._array.copy()
+        self._refuse_conjugate()
+        return self._array
+
+    def _refuse_conjugate(self) -> None:
+        """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
+        if conjugates.mirror_of(self._array) is not None:
+            bit, name = ("conjugate", "conj") if self._array.dtype.kind == "c" else ("negative", "neg")
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if modes.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        self._refuse_conjugate()
         return np.array(self._array, dtype=dtype, copy=copy)
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
@@ -522,6 +534,8 @@ class Tensor:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if conjugates.mirror_of(self._array) is not None:
+            raise BufferError("Can't export tensors with the conjugate bit set")
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from .gradients import (
     accumulating,
     as_array,
     as_tensor,
+    depending,
     fit,
     fit_all,
     fitted,
@@ -168,6 +169,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if r is None:
                 continue
             if create:
+                if r._fn is None and node._op is not None and node.name().startswith(node._op.piecewise):
+                    r = depending(r, e)
                 a = r._array
                 if a.__class__ is not ndarray:
                     r = lift.left(r, number_of(e))

@@ -132,7 +132,7 @@ def _hardsigmoid(input: Tensor) -> Tensor:
     return np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
-_hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, 0, g / 6))
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, choosing.depending(0, input), g / 6))
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:

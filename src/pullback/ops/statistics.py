@@ -18,7 +18,8 @@ from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import clamp, where
-from .complex import complex, conj, imag, is_complex, real
+from .complex import complex, imag, is_complex, real
+from .complex import conjugate as conj
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
