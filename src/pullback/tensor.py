@@ -117,6 +117,9 @@ class Tensor:
             if cls._array is Tensor._array:
                 PLAIN.add(cls)
         else:
+            from .overrides import watch
+
+            watch()
             modes.overridden = True
 
     @classmethod

@@ -131,6 +131,48 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
     assert [tuple(r.shape) for r in results] == [(), (3,), (), (3,), (2, 3), (2, 3)]
 
 
+def test_functions_are_intercepted_whole(torch: Any) -> None:
+    """Public functions made of others show themselves, not their parts: to modes and to classes, also out of modules."""
+    seen: list[str] = []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    F, layer, loss = torch.nn.functional, torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
+    x, target = torch.arange(6.0).view(2, 3), torch.tensor([0, 2])
+
+    def program(x: Any) -> Any:
+        results = [F.cross_entropy(x, target), F.layer_norm(x, (3,)), torch.cov(x), x.reshape(3, 2), torch.where(x > 1, x, 0.0)]
+        results += [torch.outer(x[0], x[0]), torch.linalg.norm(x), torch.special.entr(x), torch.fft.rfft(x), layer(x), loss(x, target)]
+        results += [x.chunk(2)[0], torch.atleast_1d(x)]
+        return [r.tolist() for r in (*results, x.sum())], results
+
+    names = ["cross_entropy", "layer_norm", "cov", "reshape", "gt", "where", "__getitem__", "__getitem__", "outer", "linalg_norm", "special_entr",
+             "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "sum"]  # fmt: skip
+    expected = program(x)[0]
+    with Watch():
+        values = program(x)[0]
+    assert [name for name in seen if name != "tolist"] == names and values == expected
+    seen.clear()
+    values, results = program(x.as_subclass(Named))
+    assert [name for name in seen if name not in ("tolist", "dim")] == names and values == expected
+    assert {type(r) for r in results} == {Named}
+    seen.clear()
+    with Watch():
+        y = torch.ones(2, requires_grad=True)
+        (torch.cat([y, torch.zeros_like(y)]) * 2).sum().backward()
+        y.detach()[0] = 3
+    assert seen == ["ones", "zeros_like", "cat", "mul", "sum", "backward", "detach", "__setitem__"]
+
+
 def test_what_grad_returns_can_be_written_into() -> None:
     """Its tensors do not share memory with each other, nor an element with another; a view of the seed is no copy, as in PyTorch."""
     x = pullback.arange(6.0).reshape(2, 3).requires_grad_()
