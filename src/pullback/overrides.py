@@ -18,7 +18,8 @@ from .dtypes import OF_NUMPY
 from .tensor import Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
-SPACES = {"": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}  # and how names begin that programs see
+# Modules of functions that programs see, and how their names begin.
+SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
 UNSEEN = frozenset("""broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state
                       """.split())  # fmt: skip
 
@@ -199,8 +200,8 @@ def _seen(fn: Callable, name: str) -> Callable:
     return call
 
 
-def _of_operations(fn: Callable) -> bool:
-    return fn.__module__.startswith(f"{__package__}.ops.")
+def _works_on_tensors(fn: Callable) -> bool:
+    return fn.__module__.startswith((f"{__package__}.ops.", f"{__package__}.autograd.entry"))
 
 
 @functools.cache
@@ -212,7 +213,7 @@ def watch() -> None:
         for name, fn in list(vars(space).items()):
             whole = prefix + name
             public = isinstance(fn, FunctionType) and (not name.startswith("_") or name == "__setitem__") and name not in UNSEEN
-            if public and (space is Tensor or _of_operations(fn)) and not (hasattr(fn, "op") and fn.__name__ == whole):
+            if public and (space is Tensor or _works_on_tensors(fn)) and not (hasattr(fn, "op") and fn.__name__ == whole):
                 key = fn, whole
                 if key not in found:
                     found[key] = _seen(fn, whole)

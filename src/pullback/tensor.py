@@ -319,10 +319,14 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             wanted = self.__dict__.get("_grad_dtype", self.dtype)
             if wanted is not None and value.dtype is not wanted:
-                raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
-                                   + (f"dtype '{self.dtype}'. The gradient must match the tensor's dtype." if wanted is self.dtype else
-                                      f"grad_dtype '{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-                                      "dtype)."))  # fmt: skip
+                from .ops.convert import C_NAMES
+
+                given = C_NAMES.get(value.dtype.name, value.dtype.name)
+                raise RuntimeError(f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
+                                   f"'{dtypes.type_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                                   "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+                                   "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+                                   "systems that assume they match.")  # fmt: skip
             if value._array.shape != self._array.shape:
                 raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                                    "Please ensure that the gradient and the tensor are the same size")  # fmt: skip

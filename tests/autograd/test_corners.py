@@ -57,13 +57,37 @@ def test_gradients_of_another_type(torch: Any) -> None:
     assert x.grad.dtype is torch.float64
     with pytest.raises(RuntimeError, match="there is already a gradient with dtype 'double'"):
         x.grad_dtype = torch.float16
-    with pytest.raises(RuntimeError, match="to a tensor with grad_dtype 'Double'|grad_dtype"):
+    with pytest.raises(RuntimeError, match="with dtype 'float' to a tensor with grad_dtype 'Double'"):
         x.grad = torch.ones(2)
     x.grad = None
     x.grad_dtype = None
     x.grad = torch.ones(2, dtype=torch.float16)
     with pytest.raises(RuntimeError, match="grad_dtype can only be accessed on leaf tensors"):
         (x * 2).grad_dtype  # noqa: B018
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("wanted", ["float32", "float16", "float64", None])
+def test_leaves_take_in_gradients_of_the_type_they_ask_for(torch: Any, wanted: str | None) -> None:
+    """Directly: what a Function gives in another type is not rounded to the leaf's own."""
+
+    class Wide(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.to(torch.float64) / 3
+
+    x = torch.ones(2, requires_grad=True)
+    x.grad_dtype = None if wanted is None else getattr(torch, wanted)
+    for create in (False, True):
+        x.grad = None
+        Wide.apply(x).sum().backward(create_graph=create)
+        assert x.grad.dtype is (torch.float64 if wanted is None else getattr(torch, wanted))
+        assert x.grad.tolist() == torch.full((2,), 1 / 3, dtype=x.grad.dtype).tolist()
+    x.grad = None
 
 
 def test_sequence_numbers_can_be_renamed(torch: Any) -> None:
@@ -170,7 +194,9 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
         y = torch.ones(2, requires_grad=True)
         (torch.cat([y, torch.zeros_like(y)]) * 2).sum().backward()
         y.detach()[0] = 3
-    assert seen == ["ones", "zeros_like", "cat", "mul", "sum", "backward", "detach", "__setitem__"]
+        torch.autograd.grad(y.exp(), y, torch.ones(2))
+        torch.autograd.backward(y.exp(), torch.ones(2))
+    assert seen == ["ones", "zeros_like", "cat", "mul", "sum", "backward", "detach", "__setitem__", "exp", "ones", "grad", "exp", "ones", "backward"]
 
 
 def test_what_grad_returns_can_be_written_into() -> None:

@@ -109,7 +109,7 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     r = lift.left(r, number_of(e)) if create else value_of(r, e)
     a = r._array if create else r
     if e._seq == 0:
-        shape, dtype = e._array.shape, e._array.dtype
+        shape, dtype = e._array.shape, taken_as(e, a.dtype)
     else:
         shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
     if e._seq == 0 and node._seq < storage.last_reshape:
@@ -117,6 +117,14 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     if a.shape == shape and a.dtype == dtype:
         return r
     return fit(r, shape, dtype, create, node)
+
+
+def taken_as(leaf: Any, given: np.dtype) -> np.dtype:
+    """The type in which a leaf takes in a gradient of the type that was given."""
+    if not graph.grad_dtypes:
+        return leaf._array.dtype
+    wanted = leaf.__dict__.get("_grad_dtype", leaf.dtype)
+    return given if wanted is None else wanted.numpy
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
