@@ -45,7 +45,9 @@ def mirror_of(array: np.ndarray) -> Mirror | None:
 
 
 def mirrored(array: np.ndarray) -> np.ndarray:
-    """The conjugate of a complex array, so that writes into either are carried over."""
+    """The conjugate of an array, so that writes into either are carried over; the array itself if it is real."""
+    if array.dtype.kind != "c":
+        return array
     if mirror_of(array) is not None:
         return shown(array)
     reach = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) if array.size else 0

@@ -544,17 +544,19 @@ def by_example(fn: Callable) -> Callable:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        level = topmost([a._array for a in args if isinstance(a, Tensor)]) if modes.special else None
-        if level is None or not level.batches:
+        given, n = (*args, *kwargs.values()), len(args)
+        batched = batches_in([a._array for a in given if isinstance(a, Tensor)]) if modes.special else []
+        if not batched:
             return fn(*args, **kwargs)
+        level = max([value.level for value in batched], key=lambda level: level.start)
         several: list[Any] = []
 
         def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
-            out = fn(*saved, **kwargs)
+            out = fn(*saved[:n], **dict(zip(kwargs, saved[n:])))
             several.append(out)
             return list(out) if isinstance(out, tuple) else [out]
 
-        results = level.pull(run, None, (), args, ())
+        results = level.pull(run, None, (), given, ())
         out = several[0]
         if not isinstance(out, tuple):
             return results[0]

@@ -185,8 +185,8 @@ def overridable(fn: Callable) -> Callable:
     return call
 
 
-def _seen(fn: Callable, name: str) -> Callable:
-    """A function made of operations, as modes and overriding classes see it: whole."""
+def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
+    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as ``space.own_name``."""
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -197,6 +197,10 @@ def _seen(fn: Callable, name: str) -> Callable:
         return fn(*args, **kwargs)
 
     call.public, call.__name__ = call, name  # type: ignore[attr-defined]
+    if space is Tensor:
+        call.__module__, call.__qualname__ = Tensor.__module__, f"Tensor.{own_name}"
+    else:
+        call.__module__, call.__qualname__ = space.__name__, own_name
     return call
 
 
@@ -216,7 +220,7 @@ def watch() -> None:
             if public and (space is Tensor or _works_on_tensors(fn)) and not (hasattr(fn, "op") and fn.__name__ == whole):
                 key = fn, whole
                 if key not in found:
-                    found[key] = _seen(fn, whole)
+                    found[key] = _seen(fn, whole, space, name)
                     if hasattr(fn, "public"):
                         fn.public = found[key]
                 setattr(space, name, found[key])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,7 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
     values, results = program(x.as_subclass(Named))
     assert [name for name in seen if name not in ("tolist", "dim")] == names and values == expected
     assert {type(r) for r in results} == {Named}
+    assert all(pickle.loads(pickle.dumps(f)) is f for f in (F.gelu, F.cross_entropy, torch.outer, torch.special.entr))
     seen.clear()
     with Watch():
         y = torch.ones(2, requires_grad=True)

@@ -223,6 +223,35 @@ def test_what_examples_share_they_share_afterwards() -> None:
         pullback.vmap(grad(lambda x, w: (x * w).sum(), 1), in_dims=(0, None), out_dims=None)(tensor(5, 4), w)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("of_bags", [False, True])
+def test_bags_of_rows_with_keywords(mode: str, of_bags: bool) -> None:
+    """Functions that run for each example in turn take keywords apart, too, and keep apart what all examples share."""
+    at, options = pullback.tensor([[1, 2, 4], [5, 4, 1]]), {"mode": mode}
+    if not of_bags:
+        at, options = at.reshape(-1), {"offsets": pullback.tensor([0, 4]), **options}
+
+    def f(table: Any, weights: Any) -> Any:
+        more = {"per_sample_weights": weights.reshape(at.shape)} if mode == "sum" else {}
+        return (F.embedding_bag(at, table * weights.sum(), **options, **more) ** 2).sum()
+
+    tables, weights = tensor(3, 6, 2), tensor(3, 6)
+    compare(f, (tables, weights), ())
+    compare(f, (tables,), (weights[0],))
+    compare(lambda weights, table: f(table, weights), (weights,), (tables[0],))
+    forward = lambda table: jvp(lambda t: f(t, weights[0]), (table,), (tables[1],))[1]
+    np.testing.assert_allclose(pullback.vmap(forward)(tables), [forward(t) for t in tables])
+
+
+def test_losses_and_statistics_that_look_at_values() -> None:
+    targets, steps, sizes = pullback.tensor([[1, 2]]), pullback.tensor([5]), pullback.tensor([2])
+    scores = tensor(3, 5, 1, 4).log_softmax(-1)
+    compare(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores,), ())
+    compare(lambda x, w: (pullback.cov(x, aweights=w) ** 2).sum(), (tensor(3, 2, 4), tensor(3, 4).abs()), ())
+    loss, slope = jvp(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores[0],), (scores[1],))
+    np.testing.assert_allclose(slope, (grad(lambda x: F.ctc_loss(x, targets, steps, sizes))(scores[0]) * scores[1]).sum())
+
+
 def test_saved_values_that_were_overwritten_are_noticed() -> None:
     def f(x: Any) -> Any:
         y = x.exp()

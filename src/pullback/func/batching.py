@@ -81,7 +81,13 @@ def along_dims(*names: str) -> Callable[..., Any]:
 rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "argsort", "sort", "topk", "kthvalue",
      "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
      "std", "var_mean", "std_mean", "unbind")(along_dims("dim"))  # fmt: skip
-rule("flip")(along_dims("dims"))
+
+
+@rule("flip")
+def flip(op: Any, size: int, batched: list[Any], x: Any, dims: Any) -> Any:
+    return op.call(x, shifted(dims, len(x.shape) - 1))
+
+
 rule("transpose")(along_dims("dim0", "dim1"))
 rule("diagonal")(along_dims("dim1", "dim2"))
 rule("unfold")(along_dims("dimension"))

@@ -406,7 +406,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     at, last = np.arange(batch), 2 * sizes
     ends_with_class = where(outcome.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
     losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
-    losses = where(outcome.wrap(losses._array > -NEVER / 2), 0.0 if zero_infinity else math.inf, losses)
+    losses = where(losses > -NEVER / 2, 0.0 if zero_infinity else math.inf, losses)
     if reduction == MEAN:
         return mean(losses / outcome.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
     return sum(losses) if reduction == SUM else losses if batched else losses[0]

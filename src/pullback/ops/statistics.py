@@ -237,7 +237,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and bottom(weight._array, True) == 0:
+        if n and (np.asarray(bottom(weight._array, True)) == 0).any():
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
