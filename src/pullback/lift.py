@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -539,15 +540,26 @@ def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> An
     return sampled_by(parameters, draw)
 
 
-def by_example(fn: Callable) -> Callable:
-    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn."""
+def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
+    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn.
+
+    Args:
+        of: the names of the arguments at which it looks, if not at all: where the examples share these, one run serves all.
+    """
+    if fn is None:
+        return functools.partial(by_example, of=of)
+    names = list(inspect.signature(fn).parameters)
+    looked_at = [(name, names.index(name)) for name in of.split()]
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        given, n = (*args, *kwargs.values()), len(args)
-        batched = batches_in([a._array for a in given if isinstance(a, Tensor)]) if modes.special else []
-        if not batched:
+        if not modes.special:
             return fn(*args, **kwargs)
+        given, n = (*args, *kwargs.values()), len(args)
+        looks = [args[i] if i < n else kwargs.get(name) for name, i in looked_at] if looked_at else given
+        if not batches_in([a._array for a in looks if isinstance(a, Tensor)]):
+            return fn(*args, **kwargs)
+        batched = batches_in([a._array for a in given if isinstance(a, Tensor)])
         level = max([value.level for value in batched], key=lambda level: level.start)
         several: list[Any] = []
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import FLOATING
-from ..lift import derived
+from ..lift import by_example, derived
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
@@ -40,6 +40,7 @@ def _scores_shape(input: Tensor) -> tuple[list[int], int]:
     return sizes, sizes[-1] if sizes else 1
 
 
+@by_example(of="target")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
@@ -97,6 +98,7 @@ def _of_behind(g: Any, wanted: Any, input: Any, at: list[Any], p: int, margin: f
 _behind.op.piecewise = ("",)
 
 
+@by_example(of="target")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.
