@@ -10,6 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from sys import modules
 from types import FunctionType
 from typing import Any
 
@@ -224,6 +225,11 @@ def watch() -> None:
                     if hasattr(fn, "public"):
                         fn.public = found[key]
                 setattr(space, name, found[key])
+    for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:
+        for layer in [c for c in vars(module).values() if isinstance(c, type) and "function" in vars(c)]:  # they hold it themselves
+            fn = vars(layer)["function"]
+            if (fn, fn.__name__) in found:
+                layer.function = found[fn, fn.__name__]  # type: ignore[attr-defined]
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

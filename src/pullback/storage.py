@@ -24,6 +24,7 @@ import numpy as np
 from .autograd import modes
 from .autograd.graph import FREED, LEAF, Node, Output, clock, line_of, user_frame
 from .complaint import noted
+from .dtypes import FLOATING, OF_NUMPY
 
 # How a view came to be, which decides whether it may be written into: ``Tensor._view`` is (base, clock, kind).
 ORDINARY, NO_GRAD, IN_INFERENCE, ONE_OF_SEVERAL, FROM_FUNCTION, INFERENCE = range(6)
@@ -200,10 +201,10 @@ def refuse_inference(args: Any, node: Any) -> None:
 
 
 def mark(result: Any, e: Any, *args: Any) -> None:
-    """Mark a tensor that was just made from ``args`` where nothing is recorded; ``e`` is an edge of one of them, or None."""
+    """Mark a tensor that was just made from ``args`` where nothing is recorded, if it could have a gradient; ``e`` is an edge of one, or None."""
     if modes._local.inference:
         result._view = INFERENCE_TENSOR
-    elif e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args]):
+    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args])) and OF_NUMPY[result._array.dtype].category >= FLOATING:
         result._hooks = INSIDE
 
 

@@ -171,17 +171,17 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
             seen.append(func.__name__)
             return super().__torch_function__(func, types, args, kwargs or {})
 
-    F, layer, loss = torch.nn.functional, torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
+    F, layer, loss, pool = torch.nn.functional, torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss(), torch.nn.AvgPool2d((1, 2))
     x, target = torch.arange(6.0).view(2, 3), torch.tensor([0, 2])
 
     def program(x: Any) -> Any:
         results = [F.cross_entropy(x, target), F.layer_norm(x, (3,)), torch.cov(x), x.reshape(3, 2), torch.where(x > 1, x, 0.0)]
         results += [torch.outer(x[0], x[0]), torch.linalg.norm(x), torch.special.entr(x), torch.fft.rfft(x), layer(x), loss(x, target)]
-        results += [x.chunk(2)[0], torch.atleast_1d(x)]
+        results += [x.chunk(2)[0], torch.atleast_1d(x), pool(x.view(1, 2, 3))]
         return [r.tolist() for r in (*results, x.sum())], results
 
     names = ["cross_entropy", "layer_norm", "cov", "reshape", "gt", "where", "__getitem__", "__getitem__", "outer", "linalg_norm", "special_entr",
-             "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "sum"]  # fmt: skip
+             "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "view", "avg_pool2d", "sum"]  # fmt: skip
     expected = program(x)[0]
     with Watch():
         values = program(x)[0]
