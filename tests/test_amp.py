@@ -267,7 +267,7 @@ def test_function_modes():
     outer, inner = [], []
     with Names(outer), Names(inner):
         _ = torch.ones(2) * 2 + 1
-    assert outer == inner == ["mul", "add"]
+    assert outer == inner == ["ones", "mul", "add"]
     with Names(outer), torch._C.DisableTorchFunction():
         _ = torch.ones(2) * 2
-    assert outer == ["mul", "add"]
+    assert outer == ["ones", "mul", "add"]

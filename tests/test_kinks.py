@@ -45,6 +45,54 @@ def test_a_row_of_the_page(row: list[str]) -> None:
     check(pullback, *row[:3])
 
 
+PIECEWISE = {
+    "max_pool1d(x, 2)": (1, 2, 8), "max_pool2d(x, 2)": (1, 1, 4, 4), "max_pool3d(x, 2)": (1, 1, 2, 4, 4), "adaptive_max_pool1d(x, 2)": (1, 2, 8),
+    "adaptive_max_pool2d(x, 2)": (1, 1, 4, 4), "avg_pool1d(x, 2)": (1, 2, 8), "avg_pool2d(x, 2)": (1, 1, 4, 4), "avg_pool3d(x, 2)": (1, 1, 2, 4, 4),
+    "adaptive_avg_pool2d(x, 2)": (1, 1, 4, 4), "nll_loss(x, torch.tensor([0, 2]))": (2, 3), "nll_loss(x, torch.tensor([[0, 1], [1, 1]]))": (2, 2, 2),
+    "pad(x, (1, 1), 'reflect')": (1, 2, 4), "pad(x, (1, 1), 'replicate')": (1, 2, 4),
+}  # fmt: skip
+MARGINS = {  # PyTorch has none
+    "multi_margin_loss(x, torch.tensor([0, 2]))": (2, 3), "multilabel_margin_loss(x, torch.tensor([[0, -1, 1]] * 2))": (2, 3),
+}
+
+
+def check_flat(torch: Any, function: str, shape: tuple[int, ...]) -> None:
+    """A gradient that is the same all around depends on the input, with derivative 0."""
+    x = torch.arange(1.0, 1 + math.prod(shape)).sin().view(shape).requires_grad_()
+    (g,) = torch.autograd.grad(eval(function, {"x": x, "torch": torch, **vars(torch.nn.functional)}).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x, retain_graph=True)[0].count_nonzero() == 0
+    assert torch.equal(torch.autograd.grad((g * g * x).sum(), x)[0], g * g)
+
+
+@pytest.mark.parametrize("function", {**PIECEWISE, **MARGINS})
+def test_second_derivatives_of_piecewise_linear_functions_are_zero(function: str) -> None:
+    check_flat(pullback, function, {**PIECEWISE, **MARGINS}[function])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("function", PIECEWISE)
+def test_second_derivatives_of_piecewise_linear_functions_are_zero_in_pytorch(function: str) -> None:
+    check_flat(pytest.importorskip("torch"), function, PIECEWISE[function])
+
+
+def second_derivatives(torch: Any, function: str) -> list[float]:
+    """Of a loss by its input, where pieces meet and beside that."""
+    x = torch.tensor([-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5], requires_grad=True)
+    (g,) = torch.autograd.grad(getattr(torch.nn.functional, function)(x, torch.zeros(7), reduction="sum"), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), x)[0].tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("function", ["huber_loss", "smooth_l1_loss"])
+def test_second_derivatives_where_quadratic_and_linear_pieces_meet(function: str) -> None:
+    assert second_derivatives(pullback, function) == [0, 0, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("function", ["huber_loss", "smooth_l1_loss"])
+def test_second_derivatives_where_quadratic_and_linear_pieces_meet_in_pytorch(function: str) -> None:
+    assert second_derivatives(pytest.importorskip("torch"), function) == [0, 0, 1, 1, 1, 0, 0]
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} at {row[1]}")
 @pytest.mark.filterwarnings("ignore")

@@ -193,3 +193,10 @@ def test_without_the_package(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match="torch.onnx.export needs the package 'onnx'") as error:
         torch.onnx.export(nn.Linear(1, 1), torch.ones(1, 1), "x.onnx")
     assert "pip install onnx" in error.value.__notes__[0]
+
+
+def test_after_a_class_that_intervenes_was_declared() -> None:
+    class Mode(torch.overrides.TorchFunctionMode):
+        pass
+
+    check(nn.Sequential(nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(2)), torch.randn(1, 2, 8, 8))

@@ -214,7 +214,7 @@ def on_values(op: Any, x: Coo, *options: Any) -> Coo:
     return x.holding(op.call(held(x.value), *options)._array)
 
 
-@rule("neg", "conj", "cast", "clone")
+@rule("neg", "conj", "conj_physical", "cast", "clone")
 def linear(op: Any, x: Coo, *options: Any) -> Coo:
     return on_values(op, x, *options)
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from . import conjugates
 from .autograd import modes
 from .autograd.graph import Node, clock
 from .device import CPU, Layout, device, strided
@@ -384,8 +386,15 @@ def writable(x: Tensor, value: Any) -> None:
     if base is None or not isinstance(base._array, np.ndarray):
         x._array = level.raised(x._array)
     else:
-        x._array = level.raised_view(base, x._array)
+        x._array = _raised_view(level, base, x._array)
         level.track(base)
+
+
+def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
+    if conjugates.turned(base._array, view):
+        raise RuntimeError("writing in place into a tensor from outside of a transform through its conjugate is not possible: "
+                           "write the conjugate into the tensor")  # fmt: skip
+    return level.raised_view(base, view)
 
 
 def with_room(target: Any, value: Any) -> Any:
@@ -405,7 +414,7 @@ def lifted_as(base: Any, view: Any) -> Any:
     if not isinstance(base, Lifted):
         return view
     if not isinstance(view, Lifted):
-        return base.level.raised_view(held(base), view)
+        return _raised_view(base.level, held(base), view)
     for part in base.parts:
         setattr(view, part, lifted_as(getattr(base, part), getattr(view, part)))
     return view
@@ -531,22 +540,35 @@ def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> An
     return sampled_by(parameters, draw)
 
 
-def by_example(fn: Callable) -> Callable:
-    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn."""
+def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
+    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn.
+
+    Args:
+        of: the names of the arguments at which it looks, if not at all: where the examples share these, one run serves all.
+    """
+    if fn is None:
+        return functools.partial(by_example, of=of)
+    names = list(inspect.signature(fn).parameters)
+    looked_at = [(name, names.index(name)) for name in of.split()]
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        level = topmost([a._array for a in args if isinstance(a, Tensor)]) if modes.special else None
-        if level is None or not level.batches:
+        if not modes.special:
             return fn(*args, **kwargs)
+        given, n = (*args, *kwargs.values()), len(args)
+        looks = [args[i] if i < n else kwargs.get(name) for name, i in looked_at] if looked_at else given
+        if not batches_in([a._array for a in looks if isinstance(a, Tensor)]):
+            return fn(*args, **kwargs)
+        batched = batches_in([a._array for a in given if isinstance(a, Tensor)])
+        level = max([value.level for value in batched], key=lambda level: level.start)
         several: list[Any] = []
 
         def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
-            out = fn(*saved, **kwargs)
+            out = fn(*saved[:n], **dict(zip(kwargs, saved[n:])))
             several.append(out)
             return list(out) if isinstance(out, tuple) else [out]
 
-        results = level.pull(run, None, (), args, ())
+        results = level.pull(run, None, (), given, ())
         out = several[0]
         if not isinstance(out, tuple):
             return results[0]

@@ -83,6 +83,7 @@ class Op:
         self.outputs = tuple(outputs.split())
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
+        self.piecewise: tuple[str, ...] = ()  # how the names of nodes begin whose gradient, recorded, depends on the input with derivative 0
         self.node_name: Any = node or camel(self.name) + "Backward0"
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
@@ -258,7 +259,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        from .ops.complex import conj
+        from .ops.complex import conjugate as conj
 
         g = tuple(conj(v) for v in g) if g.__class__ is tuple else conj(g)
         if pulls is None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from sys import modules
+from types import FunctionType
 from typing import Any
 
 from .autograd import modes
@@ -16,6 +19,10 @@ from .dtypes import OF_NUMPY
 from .tensor import Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
+# Modules of functions that programs see, and how their names begin.
+SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
+UNSEEN = frozenset("""broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state
+                      """.split())  # fmt: skip
 
 # Operations that stand behind a function of the same name and the same first arguments, for which overriding classes look
 PUBLIC = frozenset("add conj div imag log_softmax matmul max min pow real softmax sub where".split())
@@ -32,7 +39,7 @@ _local = _PerThread()
 class TorchFunctionMode:
     """Intervenes in every operation inside its block; a subclass says how.
 
-    What operations are made of, and functions that make tensors, are not operations.
+    It sees public functions whole, not the operations that they are made of.
 
     >>> import pullback as torch
     >>> class Names(torch.overrides.TorchFunctionMode):
@@ -40,8 +47,13 @@ class TorchFunctionMode:
     ...         print(func.__name__)
     ...         return func(*args, **(kwargs or {}))
     >>> with Names(): _ = torch.ones(2) * 2
+    ones
     mul
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        watch()
 
     def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -104,6 +116,8 @@ def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     from . import ops
 
     name = fn.__name__
+    if hasattr(fn, "public"):
+        return fn, args, kwargs
     if name in PUBLIC:
         import pullback
 
@@ -168,8 +182,54 @@ def overridable(fn: Callable) -> Callable:
         result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
         return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
 
-    call.public = call  # type: ignore[attr-defined]  # or what autocasting puts around it
+    call.public = call  # type: ignore[attr-defined]  # or what is put around it later
     return call
+
+
+def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
+    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as ``space.own_name``."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _local.modes or modes._local.overrides and overriding((*args, *kwargs.values())):
+            result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+            if result is not NOT_OVERRIDDEN:
+                return result
+        return fn(*args, **kwargs)
+
+    call.public, call.__name__ = call, name  # type: ignore[attr-defined]
+    if space is Tensor:
+        call.__module__, call.__qualname__ = Tensor.__module__, f"Tensor.{own_name}"
+    else:
+        call.__module__, call.__qualname__ = space.__name__, own_name
+    return call
+
+
+def _works_on_tensors(fn: Callable) -> bool:
+    return fn.__module__.startswith((f"{__package__}.ops.", f"{__package__}.autograd.entry"))
+
+
+@functools.cache
+def watch() -> None:
+    """Let all public functions be seen, once: when the first class that intervenes is declared. Others need not pay for it."""
+    found: dict[Any, Any] = {}
+    spaces = [(import_module(f"{__package__}{space}"), prefix) for space, prefix in SPACES.items()]
+    for space, prefix in (*spaces, (Tensor, "")):
+        for name, fn in list(vars(space).items()):
+            whole = prefix + name
+            public = isinstance(fn, FunctionType) and (not name.startswith("_") or name == "__setitem__") and name not in UNSEEN
+            if public and (space is Tensor or _works_on_tensors(fn)) and not (hasattr(fn, "op") and fn.__name__ == whole):
+                key = fn, whole
+                if key not in found:
+                    found[key] = _seen(fn, whole, space, name)
+                    if hasattr(fn, "public"):
+                        fn.public = found[key]
+                setattr(space, name, found[key])
+    for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:
+        for layer in [c for c in vars(module).values() if isinstance(c, type) and "function" in vars(c)]:  # they hold it themselves
+            fn = vars(layer)["function"]
+            if (fn, fn.__name__) in found:
+                layer.function = found[fn, fn.__name__]  # type: ignore[attr-defined]
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 from .autograd import modes
 from .autograd.graph import FREED, LEAF, Node, Output, clock, line_of, user_frame
 from .complaint import noted
+from .dtypes import FLOATING, OF_NUMPY
 
 # How a view came to be, which decides whether it may be written into: ``Tensor._view`` is (base, clock, kind).
 ORDINARY, NO_GRAD, IN_INFERENCE, ONE_OF_SEVERAL, FROM_FUNCTION, INFERENCE = range(6)
@@ -45,10 +46,12 @@ class Write:
 
     Attributes:
         size: how many bytes the memory is said to have, if ``UntypedStorage.resize_`` said so.
+        echoes: of memory that conjugates share, see :mod:`pullback.conjugates`: its mirrors; of a mirror: that.
     """
 
-    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size")
+    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "echoes")
     size: int | None
+    echoes: Any
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
@@ -57,7 +60,7 @@ class Write:
         self.count = self.seq = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
-        self.size = None
+        self.size = self.echoes = None
         self.lasti = 0
 
     @property
@@ -84,11 +87,19 @@ def written(*arrays: np.ndarray | Write) -> None:
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     last_write = clock()
     for array in arrays:
-        write = array if isinstance(array, Write) else counter(array)
-        write.count += 1
-        write.seq = last_write
-        write.recent.append(last_write)
-        write.code, write.lasti = code, lasti
+        record = array if isinstance(array, Write) else counter(array)
+        for write in (record,) if record.echoes is None else (record, *carry_over(record)):
+            write.count += 1
+            write.seq = last_write
+            write.recent.append(last_write)
+            write.code, write.lasti = code, lasti
+
+
+def carry_over(write: Write) -> list[Write]:
+    """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what changed."""
+    from . import conjugates
+
+    return conjugates.carry_over(write)
 
 
 def wrote(x: Any) -> None:
@@ -98,6 +109,8 @@ def wrote(x: Any) -> None:
         written(x._array)
         if "_counter" in noted:
             noted["_counter"].count += 1
+    elif echoes_of(owner_of(x._array)) is not None:
+        carry_over(counter(x._array))
 
 
 def look_at(x: Any, array: Any) -> None:
@@ -119,6 +132,19 @@ def counter(array: np.ndarray) -> Write:
     if write is None:
         write = _writes[id(owner)] = Write(owner)
     return write
+
+
+def echoes_of(owner: np.ndarray) -> Any:
+    """What is known of conjugates that share this memory; see :class:`Write`."""
+    write = _writes.get(id(owner))
+    return None if write is None else write.echoes
+
+
+def root_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory, or, for the conjugate of a tensor, that which owns the tensor's."""
+    owner = owner_of(array)
+    shown = getattr(echoes_of(owner), "shown", None)
+    return owner if shown is None else owner_of(shown)
 
 
 def size_of(owner: np.ndarray) -> int:
@@ -175,10 +201,10 @@ def refuse_inference(args: Any, node: Any) -> None:
 
 
 def mark(result: Any, e: Any, *args: Any) -> None:
-    """Mark a tensor that was just made from ``args`` where nothing is recorded; ``e`` is an edge of one of them, or None."""
+    """Mark a tensor that was just made from ``args`` where nothing is recorded, if it could have a gradient; ``e`` is an edge of one, or None."""
     if modes._local.inference:
         result._view = INFERENCE_TENSOR
-    elif e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args]):
+    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args])) and OF_NUMPY[result._array.dtype].category >= FLOATING:
         result._hooks = INSIDE
 
 
@@ -338,8 +364,8 @@ def adopt(x: Any, result: Any) -> Any:
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
-        owner = owner_of(target)
-        holds = lambda s: hasattr(s, "strides") and hasattr(s, "flags") and owner_of(s) is owner  # noqa: E731
+        owner = root_of(target)
+        holds = lambda s: hasattr(s, "strides") and hasattr(s, "flags") and root_of(s) is owner  # noqa: E731
         e._saved = tuple(target if s is source and shared else s.copy() if holds(s) else s for s in e._saved)
     if before_write and isinstance(e, Node) and e._packs:
         for s in e._saved:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtypes, storage
+from . import conjugates, dtypes, storage
 from .autograd import graph, modes
 from .autograd.graph import LEAF, Node, Output, leaf_hooks
 from .complaint import noted
@@ -118,6 +118,9 @@ class Tensor:
             if cls._array is Tensor._array:
                 PLAIN.add(cls)
         else:
+            from .overrides import watch
+
+            watch()
             modes.overridden = True
 
     @classmethod
@@ -317,10 +320,14 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             wanted = self.__dict__.get("_grad_dtype", self.dtype)
             if wanted is not None and value.dtype is not wanted:
-                raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
-                                   + (f"dtype '{self.dtype}'. The gradient must match the tensor's dtype." if wanted is self.dtype else
-                                      f"grad_dtype '{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-                                      "dtype)."))  # fmt: skip
+                from .ops.convert import C_NAMES
+
+                given = C_NAMES.get(value.dtype.name, value.dtype.name)
+                raise RuntimeError(f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
+                                   f"'{dtypes.type_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                                   "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+                                   "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+                                   "systems that assume they match.")  # fmt: skip
             if value._array.shape != self._array.shape:
                 raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                                    "Please ensure that the gradient and the tensor are the same size")  # fmt: skip
@@ -514,11 +521,23 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
             raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
-        return self._array if isinstance(self._array, np.ndarray) else self._array.numpy()
+        if not isinstance(self._array, np.ndarray):
+            return self._array.numpy()
+        if force and conjugates.mirror_of(self._array) is not None:
+            return self._array.copy()
+        self._refuse_conjugate()
+        return self._array
+
+    def _refuse_conjugate(self) -> None:
+        """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
+        if conjugates.mirror_of(self._array) is not None:
+            bit, name = ("conjugate", "conj") if self._array.dtype.kind == "c" else ("negative", "neg")
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if modes.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        self._refuse_conjugate()
         return np.array(self._array, dtype=dtype, copy=copy)
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
@@ -529,6 +548,8 @@ class Tensor:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if conjugates.mirror_of(self._array) is not None:
+            raise BufferError("Can't export tensors with the conjugate bit set")
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:

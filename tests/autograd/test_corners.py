@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,41 @@ def test_gradients_of_another_type(torch: Any) -> None:
     assert x.grad.dtype is torch.float64
     with pytest.raises(RuntimeError, match="there is already a gradient with dtype 'double'"):
         x.grad_dtype = torch.float16
-    with pytest.raises(RuntimeError, match="to a tensor with grad_dtype 'Double'|grad_dtype"):
+    with pytest.raises(RuntimeError, match="with dtype 'float' to a tensor with grad_dtype 'Double'"):
         x.grad = torch.ones(2)
     x.grad = None
     x.grad_dtype = None
     x.grad = torch.ones(2, dtype=torch.float16)
     with pytest.raises(RuntimeError, match="grad_dtype can only be accessed on leaf tensors"):
         (x * 2).grad_dtype  # noqa: B018
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("wanted", ["float32", "float16", "float64", None])
+def test_leaves_take_in_gradients_of_the_type_they_ask_for(torch: Any, wanted: str | None) -> None:
+    """Directly: what a Function gives in another type is not rounded to the leaf's own."""
+
+    class Wide(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.to(torch.float64) / 3
+
+    x = torch.ones(2, requires_grad=True)
+    x.grad_dtype = None if wanted is None else getattr(torch, wanted)
+    for create in (False, True):
+        x.grad = None
+        torch.set_warn_always(True)  # the warning that comes once in a process stays for who looks at it
+        try:
+            Wide.apply(x).sum().backward(create_graph=create)
+        finally:
+            torch.set_warn_always(False)
+        assert x.grad.dtype is (torch.float64 if wanted is None else getattr(torch, wanted))
+        assert x.grad.tolist() == torch.full((2,), 1 / 3, dtype=x.grad.dtype).tolist()
+    x.grad = None
 
 
 def test_sequence_numbers_can_be_renamed(torch: Any) -> None:
@@ -129,6 +158,51 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
         results = x.sum(), x.sum(0), torch.max(x), x[0], x.to(torch.float64), x.exp_()
     assert seen == ["sum", "sum", "max", "__getitem__", "to", "exp_"]
     assert [tuple(r.shape) for r in results] == [(), (3,), (), (3,), (2, 3), (2, 3)]
+
+
+def test_functions_are_intercepted_whole(torch: Any) -> None:
+    """Public functions made of others show themselves, not their parts: to modes and to classes, also out of modules."""
+    seen: list[str] = []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    F, layer, loss, pool = torch.nn.functional, torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss(), torch.nn.AvgPool2d((1, 2))
+    x, target = torch.arange(6.0).view(2, 3), torch.tensor([0, 2])
+
+    def program(x: Any) -> Any:
+        results = [F.cross_entropy(x, target), F.layer_norm(x, (3,)), torch.cov(x), x.reshape(3, 2), torch.where(x > 1, x, 0.0)]
+        results += [torch.outer(x[0], x[0]), torch.linalg.norm(x), torch.special.entr(x), torch.fft.rfft(x), layer(x), loss(x, target)]
+        results += [x.chunk(2)[0], torch.atleast_1d(x), pool(x.view(1, 2, 3))]
+        return [r.tolist() for r in (*results, x.sum())], results
+
+    names = ["cross_entropy", "layer_norm", "cov", "reshape", "gt", "where", "__getitem__", "__getitem__", "outer", "linalg_norm", "special_entr",
+             "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "view", "avg_pool2d", "sum"]  # fmt: skip
+    expected = program(x)[0]
+    with Watch():
+        values = program(x)[0]
+    assert [name for name in seen if name != "tolist"] == names and values == expected
+    seen.clear()
+    values, results = program(x.as_subclass(Named))
+    assert [name for name in seen if name not in ("tolist", "dim")] == names and values == expected
+    assert {type(r) for r in results} == {Named}
+    assert all(pickle.loads(pickle.dumps(f)) is f for f in (F.gelu, F.cross_entropy, torch.outer, torch.special.entr))
+    seen.clear()
+    with Watch():
+        y = torch.ones(2, requires_grad=True)
+        (torch.cat([y, torch.zeros_like(y)]) * 2).sum().backward()
+        y.detach()[0] = 3
+        torch.autograd.grad(y.exp(), y, torch.ones(2))
+        torch.autograd.backward(y.exp(), torch.ones(2))
+    assert seen == ["ones", "zeros_like", "cat", "mul", "sum", "backward", "detach", "__setitem__", "exp", "ones", "grad", "exp", "ones", "backward"]
 
 
 def test_what_grad_returns_can_be_written_into() -> None:

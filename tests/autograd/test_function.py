@@ -414,6 +414,9 @@ def test_constants_and_outputs_on_ctx_are_welcome(torch: Any) -> None:
     (h,) = torch.autograd.grad(g.sum(), x)
     e2 = 7.38905609893
     assert g.tolist() == pytest.approx([0, 3 * e2]) and h.tolist() == pytest.approx([0, 9 * e2])
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):  # or wherever operations are dispatched
+        (g,) = torch.autograd.grad(f.apply(x).sum(), x, create_graph=True)
+        assert torch.autograd.grad(g.sum(), x)[0].tolist() == pytest.approx([0, 9 * e2])
 
 
 # --- life ------------------------------------------------------------------------------------------------------

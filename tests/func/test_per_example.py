@@ -258,6 +258,59 @@ def test_what_examples_share_they_share_afterwards() -> None:
         pullback.vmap(grad(lambda x, w: (x * w).sum(), 1), in_dims=(0, None), out_dims=None)(tensor(5, 4), w)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("of_bags", [False, True])
+def test_bags_of_rows_with_keywords(mode: str, of_bags: bool) -> None:
+    """Functions that run for each example in turn take keywords apart, too, and keep apart what all examples share."""
+    at, options = pullback.tensor([[1, 2, 4], [5, 4, 1]]), {"mode": mode}
+    if not of_bags:
+        at, options = at.reshape(-1), {"offsets": pullback.tensor([0, 4]), **options}
+
+    def f(table: Any, weights: Any) -> Any:
+        more = {"per_sample_weights": weights.reshape(at.shape)} if mode == "sum" else {}
+        return (F.embedding_bag(at, table * weights.sum(), **options, **more) ** 2).sum()
+
+    tables, weights = tensor(3, 6, 2), tensor(3, 6)
+    compare(f, (tables, weights), ())
+    compare(f, (tables,), (weights[0],))
+    compare(lambda weights, table: f(table, weights), (weights,), (tables[0],))
+    forward = lambda table: jvp(lambda t: f(t, weights[0]), (table,), (tables[1],))[1]
+    np.testing.assert_allclose(pullback.vmap(forward)(tables), [forward(t) for t in tables])
+
+
+PICKED: dict[str, Callable] = {
+    "index_select": lambda x, i: pullback.index_select(x, 1, i[0]), "take": lambda x, i: pullback.take(x, i),
+    "take_along_dim": lambda x, i: pullback.take_along_dim(x, i, 1), "index_add": lambda x, i: x.index_add(1, i[0], x[:, :2].sin()),
+    "index_copy": lambda x, i: x.index_copy(1, i[0], x[:, :2] * 2), "index_fill": lambda x, i: x.index_fill(1, i[0], 2.0),
+    "put": lambda x, i: x.put(i, x[:, :2].exp()), "index_reduce": lambda x, i: x.index_reduce(1, i[0], x[:, :2] ** 2, "prod"),
+    "in place": lambda x, i: (x * (1 + i.sum() * 0)).sin().index_add_(1, i[0], x[:, :2]).put_(i, x[:, 1:3]),
+    "scatter": lambda x, i: x.sum().scatter_add(0, i[0, 0] * 0, x[0, 1]), "isin": lambda x, i: x[:, :2] * pullback.isin(i, i[0]),
+    "searchsorted": lambda x, i: x * pullback.searchsorted(x.detach().sort(1)[0], x.detach() * 0.5),
+    "bucketize": lambda x, i: x * pullback.bucketize(x, pullback.tensor([-0.5, 0.5])), "margins": lambda x, i: F.multi_margin_loss(x, i[0]),
+    "several margins": lambda x, i: F.multilabel_margin_loss(x, pullback.cat([i, i * 0 - 1], 1)),
+    "unravel_index": lambda x, i: x[pullback.unravel_index(i, (2, 4))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_indices_and_targets_of_each_example(name: str) -> None:
+    f, x = PICKED[name], tensor(3, 2, 4)
+    i = pullback.tensor([[[0, 1], [2, 3]], [[3, 0], [1, 2]], [[1, 2], [0, 3]]])
+    for g in (f, grad(lambda x, i: (f(x, i) ** 2).sum()), lambda x, i: jvp(lambda x: f(x, i), (x,), (x.cos(),))[1]):
+        for own, shared in (((x, i), (0, 0)), ((x[0], i), (None, 0))):
+            parts = [g(own[0] if shared[0] is None else own[0][k], i[k]) for k in range(3)]
+            np.testing.assert_allclose(pullback.vmap(g, in_dims=shared)(*own), [p.numpy() for p in parts], rtol=1e-9)
+
+
+def test_losses_and_statistics_that_look_at_values() -> None:
+    targets, steps, sizes = pullback.tensor([[1, 2]]), pullback.tensor([5]), pullback.tensor([2])
+    scores = tensor(3, 5, 1, 4).log_softmax(-1)
+    compare(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores,), ())
+    compare(lambda x, w: (pullback.cov(x, aweights=w) ** 2).sum(), (tensor(3, 2, 4), tensor(3, 4).abs()), ())
+    loss, slope = jvp(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores[0],), (scores[1],))
+    np.testing.assert_allclose(slope, (grad(lambda x: F.ctc_loss(x, targets, steps, sizes))(scores[0]) * scores[1]).sum())
+
+
 def test_saved_values_that_were_overwritten_are_noticed() -> None:
     def f(x: Any) -> Any:
         y = x.exp()

@@ -31,6 +31,7 @@ sample("repeat_interleave", (2, 3), np.array([0, 3]), 0)
 
 sample("flip", (2, 3, 4), [0, -1], complex=True)
 sample("flip", (), [0])
+sample("flip", (2, 3), [])
 sample("fliplr", (2, 3))
 sample("flipud", (3,))
 sample("roll", (2, 3), 2, complex=True)

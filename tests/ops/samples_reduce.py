@@ -31,6 +31,8 @@ sample("prod", (0,))
 sample("logsumexp", shape, 1, complex=True)
 sample("logsumexp", shape, dim=[0, 2], keepdim=True)
 sample("logsumexp", (), 0)
+sample("logsumexp", (3, 3), 1)
+sample("logsumexp", shape, [0, -1])
 sample("logsumexp", (0, 3), 0)
 for p in (0.5, 1, 1.5, 2, 3, 4, -1, float("inf"), -float("inf")):
     sample("norm", (3, 4), p, low=0.3, distinct=True, complex=p not in (float("inf"), -float("inf")))

@@ -94,7 +94,8 @@ def test_bounds_that_are_tensors_get_the_rest_of_the_gradient() -> None:
     assert grads == [[0, 1, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]]
 
 
-@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hardtanh", "threshold", "prelu", "softshrink", "hardshrink"])
+@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hardtanh", "threshold", "prelu", "softshrink", "hardshrink",
+                                  "hardsigmoid"])
 def test_piecewise_linear_functions_have_a_second_derivative_of_zero(name: str) -> None:
     """As in PyTorch, differentiating their gradient gives zeros rather than an error."""
     x = leaf(-1.0, 0.0, 2.0)

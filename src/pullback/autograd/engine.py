@@ -24,6 +24,7 @@ from .gradients import (
     accumulating,
     as_array,
     as_tensor,
+    depending,
     fit,
     fit_all,
     fitted,
@@ -31,6 +32,7 @@ from .gradients import (
     materialized,
     number_of,
     plus,
+    taken_as,
     value_of,
     with_history,
     without_zero_times_inf,  # fmt: skip
@@ -172,6 +174,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if r is None:
                 continue
             if create:
+                if r._fn is None and node._op is not None and node.name().startswith(node._op.piecewise):
+                    r = depending(r, e)
                 a = r._array
                 if a.__class__ is not ndarray:
                     r = lift.left(r, number_of(e))
@@ -198,7 +202,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 if a.shape != x.shape or a.dtype is not x.dtype or node._seq < storage.last_reshape:
                     if node._seq < storage.last_reshape:
                         errors.check_shape_kept(node, e)
-                    r = fit(r, x.shape, x.dtype, create, node)
+                    r = fit(r, x.shape, taken_as(e, a.dtype), create, node)
                 if e in leaves:
                     leaves[e] = plus(leaves[e], r)
                     borrowed.discard(id(e))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import lift, ops, storage
+from .. import lift, ops, slowly, storage
 from ..outcome import wrap
 from . import errors, graph, modes
 from .graph import Node, Output
@@ -109,7 +109,7 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     r = lift.left(r, number_of(e)) if create else value_of(r, e)
     a = r._array if create else r
     if e._seq == 0:
-        shape, dtype = e._array.shape, e._array.dtype
+        shape, dtype = e._array.shape, taken_as(e, a.dtype)
     else:
         shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
     if e._seq == 0 and node._seq < storage.last_reshape:
@@ -117,6 +117,14 @@ def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
     if a.shape == shape and a.dtype == dtype:
         return r
     return fit(r, shape, dtype, create, node)
+
+
+def taken_as(leaf: Any, given: np.dtype) -> np.dtype:
+    """The type in which a leaf takes in a gradient of the type that was given."""
+    if not graph.grad_dtypes:
+        return leaf._array.dtype
+    wanted = leaf.__dict__.get("_grad_dtype", leaf.dtype)
+    return given if wanted is None else wanted.numpy
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -162,6 +170,13 @@ def restored(array: Any, e: Any) -> Any:
 
         t._fn = identity_node(e, array)
     return t
+
+
+def depending(g: Any, e: Any) -> Any:
+    """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second derivatives expect."""
+    result, op = wrap(g._array), ops.compare.overwritten.op
+    slowly.record(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
+    return result
 
 
 def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:

@@ -196,10 +196,13 @@ def told(node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = 
         in_rows: which saved arrays have that dimension already; by default none.
     """
     names = node._op.saved_names
-    given = dict(zip(names, saved)).get("input_shape")
-    ndim = len(node._shape if given is None else given)
+    in_rows = in_rows or [False] * len(names)
+    ndim = len(node._shape)  # of what dimensions are counted in: the result, unless the input is known
+    for name, value, done in zip(names, saved, in_rows):
+        if name in ("input", "input_shape"):
+            ndim = len(getattr(value, "shape", value)) - done
     heard: list[Any] = []
-    for name, value, done in zip(names, saved, in_rows or [False] * len(names)):
+    for name, value, done in zip(names, saved, in_rows):
         if name == "tensors_shape":
             if (0,) in value:  # perhaps passed over
                 return None

@@ -287,9 +287,9 @@ class MutationContext:
         return wrap(handle.array)
 
     def before_write(self, array: ndarray) -> None:
-        owner = storage.owner_of(array)
+        owner = storage.root_of(array)
         for handle in list(self.tid_to_weakhandle.values()):
-            if handle not in self.cloned and storage.owner_of(handle.array) is owner:
+            if handle not in self.cloned and storage.root_of(handle.array) is owner:
                 handle.array = handle.array.copy()
                 self.cloned[handle] = wrap(handle.array)
 

@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
+from .. import conjugates, storage
 from ..autograd import modes
 from ..autograd.graph import line_of, user_frame
 from ..lift import Level, Lifted, held
 from ..ops import part
+from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.write import copied, filled
 from ..tensor import Tensor
 from .ir import Input, Instruction, Program, Ref
@@ -360,11 +361,12 @@ class Trace(Level):
             owners = {id(storage.owner_of(v)) for v in given if isinstance(v, ndarray)}
             arrays = [a.copy("K") if id(storage.owner_of(a)) in owners else a for a in arrays]
         outs = tuple([self.program.new(a) for a in arrays])
-        self.write_down(op, args, outs)
+        written = conjugated.op if op is conjugate_view.op else op  # values share no memory
+        self.write_down(written, args, outs)
         parent = None
         if op.kind == "view":
             parent = values[0] if isinstance(values[0], Traced) else self.known(values[0])
-        results = [Traced(self, a, n, parent, (op, args[1:], i, len(outs))) for i, (a, n) in enumerate(zip(arrays, outs))]
+        results = [Traced(self, a, n, parent, (written, args[1:], i, len(outs))) for i, (a, n) in enumerate(zip(arrays, outs))]
         return results if several else results[0]
 
     def takes_whole(self, node: Any, g: Any, saved: tuple[Any, ...]) -> bool:
@@ -429,12 +431,25 @@ class Trace(Level):
         if x is bottom:
             bottom._number = number
         else:
-            where = part.window(bottom.value, x.value)
-            out = self.program.new(bottom.value)
-            self.write_down(part.write.op, (Ref(bottom.number), Ref(number), where, "CopySlices"), (out,))
-            bottom._number = out
+            before, turned = bottom, conjugates.turned(bottom.value, x.value)
+            if turned:
+                before = self.same(bottom.value, conjugated.op, before)
+            pairs = bottom.value.dtype.kind == "c" != x.value.dtype.kind
+            if pairs:
+                before = self.same(view_as_real.op.impl(bottom.value), view_as_real.op, before)
+            where = part.window(before.value, x.value)
+            after = self.same(before.value, part.write.op, before, Ref(number), where, "CopySlices")
+            if pairs:
+                after = self.same(bottom.value, paired.op, after)
+            bottom._number = (self.same(bottom.value, conjugated.op, after) if turned else after).number
         bottom.writes += 1
         x.value[...] = value.value
+
+    def same(self, value: ndarray, op: Any, x: Traced, *options: Any) -> Traced:
+        """Write down an operation on ``x``, whose result is said to lie where ``value`` does."""
+        out = self.program.new(value)
+        self.write_down(op, (Ref(x.number), *options), (out,))
+        return Traced(self, value, out)
 
     def remember(self, array: ndarray) -> None:
         """Keep the contents of memory that is about to be written into, to put it back should the run fail."""

@@ -81,7 +81,13 @@ def along_dims(*names: str) -> Callable[..., Any]:
 rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "argsort", "sort", "topk", "kthvalue",
      "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
      "std", "var_mean", "std_mean", "unbind")(along_dims("dim"))  # fmt: skip
-rule("flip")(along_dims("dims"))
+
+
+@rule("flip")
+def flip(op: Any, size: int, batched: list[Any], x: Any, dims: Any) -> Any:
+    return op.call(x, shifted(dims, len(x.shape) - 1))
+
+
 rule("transpose")(along_dims("dim0", "dim1"))
 rule("diagonal")(along_dims("dim1", "dim2"))
 rule("unfold")(along_dims("dimension"))
@@ -186,10 +192,10 @@ def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, 
     return op.call(x, sizes, shifted(dim, len(x.shape) - 1), name)
 
 
-@rule("real", "imag", "view_as_real", "view_as_complex", "clone", "cast", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal", "signbit",
-      "bitwise_not", "logical_not", "round", "between", "threshold", "nan_to_num", "tril", "triu", "paired", "keep", "linalg_det", "cofactors",
-      "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd",
-      "linalg_svdvals", "linalg_matrix_exp", "linalg_qr", "linalg_pinv")  # fmt: skip
+@rule("conj", "real", "imag", "view_as_real", "view_as_complex", "clone", "cast", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal",
+      "signbit", "bitwise_not", "logical_not", "round", "between", "threshold", "nan_to_num", "tril", "triu", "paired", "keep", "linalg_det",
+      "cofactors", "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals",
+      "linalg_svd", "linalg_svdvals", "linalg_matrix_exp", "linalg_qr", "linalg_pinv")  # fmt: skip
 def alike(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
     """Operations that treat each element, or each matrix in the last two dimensions, alike."""
     return op.call(x, *options) if not any(batched[1:]) else NotImplemented

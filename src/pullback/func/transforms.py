@@ -151,6 +151,17 @@ def _chosen(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, .
     return positive
 
 
+def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
+    """Refuse a Jacobian of complex numbers, which would have two parts.
+
+    Raises:
+        RuntimeError: naming the first.
+    """
+    for i, x in enumerate(tensors):
+        if isinstance(x, Tensor) and x._array.dtype.kind == "c":
+            raise RuntimeError(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
+
+
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of ``func``, whose output is one element, and its value.
 
@@ -507,7 +518,10 @@ def _jacrev(func: Callable, argnums: int | tuple[int, ...], has_aux: bool = Fals
                 given[i] = p
             return func(*given, **kwargs)
 
-        inputs, _, outputs, out_spec, aux = _recorded(of_chosen, [args[i] for i in chosen], has_aux)
+        picked = [args[i] for i in chosen]
+        check_real("jacrev", "inputs", tree_flatten(picked)[0])
+        inputs, _, outputs, out_spec, aux = _recorded(of_chosen, picked, has_aux)
+        check_real("jacrev", "outputs", outputs)
         with modes.enable_grad():
             by_input = _rows(outputs, inputs, chunk_size, usual)
         if by_input is None:
@@ -563,6 +577,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         chosen = _chosen(argnums, args)
         primals = tuple(args[i] for i in chosen)
         flat, in_spec = tree_flatten(primals)
+        check_real("jacfwd", "inputs", flat)
 
         def of_chosen(*picked: Any) -> Any:
             given = list(args)
@@ -576,6 +591,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         out_dims: Any = (0, None) if has_aux else (0,)
         pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
         flat_out, out_spec = tree_flatten(pushed[0])
+        check_real("jacfwd", "outputs", flat_out)
         columns = []
         for y in flat_out:  # [inputs, *output] to [*output, *each input]
             moved = y.movedim(0, -1)

@@ -308,7 +308,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 # Operations whose NumPy form is not one to follow.
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "abs": _FUNCTIONS["abs"], "between": between, "conj": lambda x: x, "erf": _FUNCTIONS["erf"], "erfc": _FUNCTIONS["erfc"],
+    "abs": _FUNCTIONS["abs"], "between": between, "conj_physical": lambda x: x, "erf": _FUNCTIONS["erf"], "erfc": _FUNCTIONS["erfc"],
     "isfinite": UFUNCS[np.isfinite], "isinf": UFUNCS[np.isinf], "isnan": UFUNCS[np.isnan], "keep": keep,
     "ndtr": _FUNCTIONS["ndtr"], "pow": power, "relu": relu, "rsqrt": _FUNCTIONS["rsqrt"], "sgn": sign,
     "sigmoid": _FUNCTIONS["sigmoid"], "sign": sign, "where": where,

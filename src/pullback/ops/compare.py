@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes, op, outcome, slowly, writing
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
-from ..lift import bottom, unbatched
+from ..lift import bottom, by_example, unbatched
 from ..strides import laid_by
 from ..tensor import PLAIN, Tensor
 
@@ -473,6 +473,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input._array.shape == other._array.shape and bool(bottom(eq(input, other)._array).all())
 
 
+@by_example
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
 ) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, writing
+from .. import conjugates, dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .angles import cos, sin
@@ -39,81 +39,101 @@ def is_complex(input: Tensor) -> bool:
 # --- conjugates ---------------------------------------------------------------------------------------------
 
 
-@op.elementwise(name="conj", holomorphic=False, method=False)
-def conjugate(input: Tensor) -> Tensor:
+@op.elementwise(name="conj_physical", holomorphic=False, method=False)
+def conjugated(input: Tensor) -> Tensor:
     return np.conjugate(input)
 
 
-conjugate.vjp(input=lambda g: conj(g))
+conjugated.vjp(input=lambda g: conjugate(g))
+
+
+def conjugate(input: Any) -> Any:
+    """The conjugate as rules need it: new, and what they were given where that is real."""
+    return conjugated(input) if is_complex(input) else input
+
+
+@op.view(name="conj", method=False)
+def conjugate_view(input: Tensor) -> Tensor:
+    return conjugates.mirrored(input)
+
+
+conjugate_view.vjp(input=lambda g: conjugate(g))
 
 
 @op.composite
 def conj(input: Tensor) -> Tensor:
-    """Complex conjugate; the tensor itself where it is real.
-
-    The result is a new tensor (PyTorch's is a view that conjugates when used).
+    """Complex conjugate, a view: writing into either changes the other. The tensor itself where it is real.
 
     >>> import pullback as torch
-    >>> torch.conj(torch.tensor([1 + 2j]))
+    >>> x = torch.tensor([1 + 2j])
+    >>> y = torch.conj(x); y
     tensor([1.-2.j])
+    >>> _ = y.mul_(1j); x
+    tensor([2.-1.j])
     """
-    return conjugate(input) if is_complex(input) else input
+    return conjugate_view(input) if is_complex(input) else input
 
 
 @op.composite(inplace=True)
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
-    """Complex conjugate; the tensor itself where it is real.
+    """Complex conjugate, a new tensor; the tensor itself where it is real.
 
     >>> import pullback as torch
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    result = conj(input)
+    result = conjugate(input)
     return result if out is None else writing.write_out(out, result)
 
 
 @op.composite
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are always carried out here.
+    """A copy of what :func:`conj` gave, which shares no memory; any other tensor itself.
 
     >>> import pullback as torch
-    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
-    tensor([1.-2.j])
+    >>> x = torch.tensor([1 + 2j])
+    >>> torch.resolve_conj(x) is x, torch.resolve_conj(x.conj()).is_conj()
+    (True, False)
     """
-    return input
+    return input.clone() if is_conj(input) else input
 
 
 @op.composite
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: signs are always carried out here.
+    """A copy of the imaginary part of what :func:`conj` gave, which shares no memory; any other tensor itself.
 
     >>> import pullback as torch
-    >>> torch.resolve_neg(torch.tensor([1.0]))
-    tensor([1.])
+    >>> torch.resolve_neg(torch.tensor([1 + 2j]).conj().imag)
+    tensor([-2.])
     """
-    return input
+    return input.clone() if is_neg(input) else input
 
 
 @op.composite
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation waits to be carried out: never.
+    """Whether this is a view of a tensor that shows its conjugate.
 
     >>> import pullback as torch
-    >>> torch.is_conj(torch.tensor([1j]).conj())
-    False
+    >>> x = torch.tensor([1 + 2j])
+    >>> x.conj().is_conj(), x.conj().conj().is_conj(), (1 * x.conj()).is_conj()
+    (True, False, False)
     """
-    return False
+    return is_complex(input) and _in_mirror(input)
 
 
 @op.composite
 def is_neg(input: Tensor) -> bool:
-    """Whether a change of sign waits to be carried out: never.
+    """Whether this is a view of a tensor that shows its imaginary part with the other sign.
 
     >>> import pullback as torch
-    >>> torch.is_neg(torch.tensor([1.0]))
-    False
+    >>> torch.tensor([1j]).conj().imag.is_neg()
+    True
     """
-    return False
+    return not is_complex(input) and _in_mirror(input)
+
+
+def _in_mirror(x: Tensor) -> bool:
+    return conjugates.mirror_of(x._array) is not None
 
 
 # --- parts --------------------------------------------------------------------------------------------------
@@ -121,7 +141,7 @@ def is_neg(input: Tensor) -> bool:
 
 @op.view(name="real", method=False)
 def real_part(input: Tensor) -> Tensor:
-    return input.real
+    return conjugates.shown(input).real  # a conjugate has the same
 
 
 real_part.vjp(input=lambda g: g)
@@ -208,7 +228,7 @@ def _turning(g: Any, input: Any, out: Any) -> Any:
     if not is_complex(input):
         return flat(g)
     nowhere = input == 0
-    return where(nowhere, 0, g - out * real(conj(out) * g)) / abs(where(nowhere, 1, input))
+    return where(nowhere, 0, g - out * real(conjugate(out) * g)) / abs(where(nowhere, 1, input))
 
 
 sgn.vjp(input=_turning)
@@ -298,6 +318,10 @@ def view_as_real(input: Tensor) -> Tensor:
     """
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if conjugates.mirror_of(input) is not None:
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
+                           "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+                           "original.")  # fmt: skip
     return input[..., None].view(input.real.dtype)
 
 

@@ -155,6 +155,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
 
 
 _nll.vjp(input=lambda g, input_shape, target, shares: _at_target(-(g * shares), target, input_shape))
+_nll.op.piecewise = ("",)
 
 
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out logsum", node=_class_node, method=False)
@@ -406,7 +407,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     at, last = np.arange(batch), 2 * sizes
     ends_with_class = where(outcome.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
     losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
-    losses = where(outcome.wrap(losses._array > -NEVER / 2), 0.0 if zero_infinity else math.inf, losses)
+    losses = where(losses > -NEVER / 2, 0.0 if zero_infinity else math.inf, losses)
     if reduction == MEAN:
         return mean(losses / outcome.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
     return sum(losses) if reduction == SUM else losses if batched else losses[0]

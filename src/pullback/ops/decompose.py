@@ -18,7 +18,8 @@ from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
 from .choosing import where
-from .complex import conj, is_complex, real
+from .complex import conjugate as conj
+from .complex import is_complex, real
 from .convert import cast
 from .cut import diagonal
 from .join import cat, tril, triu

@@ -19,7 +19,8 @@ from ..return_types import named
 from ..tensor import Tensor
 from . import half
 from .choosing import where
-from .complex import conj, imag, is_complex
+from .complex import conjugate as conj
+from .complex import imag, is_complex
 from .cut import diagonal
 from .join import cat, diag_embed
 from .matmul import matmul

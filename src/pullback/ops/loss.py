@@ -25,7 +25,7 @@ from . import half
 from .activation import hardtanh, logsigmoid
 from .choosing import clamp, clamp_min, where
 from .complex import abs
-from .pointwise import exp, log, sigmoid
+from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
@@ -214,9 +214,14 @@ def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tenso
     return _reduced(_huber_of_each(input, target, delta), reduction)
 
 
+def _huber_slope(apart: Any, delta: float) -> Any:
+    """Where the pieces meet, the second derivative is that of the straight one."""
+    return where(abs(apart) < delta, apart, delta * sign(apart)) if isinstance(apart, Tensor) else clamp(apart, -delta, delta)
+
+
 _huber.vjp(
-    input=lambda g, input, target, delta, reduction: clamp(input - target, -delta, delta) * share(g, input, reduction),
-    target=lambda g, input, target, delta, reduction: clamp(target - input, -delta, delta) * share(g, input, reduction),
+    input=lambda g, input, target, delta, reduction: _huber_slope(input - target, delta) * share(g, input, reduction),
+    target=lambda g, input, target, delta, reduction: _huber_slope(target - input, delta) * share(g, input, reduction),
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import FLOATING
-from ..lift import derived
+from ..lift import by_example, derived
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
@@ -40,6 +40,7 @@ def _scores_shape(input: Tensor) -> tuple[list[int], int]:
     return sizes, sizes[-1] if sizes else 1
 
 
+@by_example(of="target")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
@@ -94,6 +95,10 @@ def _of_behind(g: Any, wanted: Any, input: Any, at: list[Any], p: int, margin: f
     return (put_at(each, -sum(each, 1), at),)
 
 
+_behind.op.piecewise = ("",)
+
+
+@by_example(of="target")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.
@@ -139,6 +144,9 @@ def _of_all_behind(g: Any, wanted: Any, input: Any, at: list[Any], pairs: Any) -
     close = unsqueeze(take_at(input, at), 2) - unsqueeze(input, 1) < 1
     each = where(pairs & close, unsqueeze(unsqueeze(g, 1), 2), 0) / input.shape[1]
     return (sum(each, 1) - sum_at(sum(each, 2), at, tuple(input.shape)),)
+
+
+_all_behind.op.piecewise = ("",)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,

@@ -27,7 +27,7 @@ from ..storage import edge_of_saved
 from ..tensor import PLAIN, Tensor
 from . import half
 from .choosing import where
-from .complex import conj
+from .complex import conjugate as conj
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",

@@ -21,7 +21,7 @@ from ..complaint import noted
 from ..dtypes import FLOATING, OF_NUMPY, type_name
 from ..lift import bottom
 from ..tensor import Tensor
-from .complex import conj
+from .complex import conjugate as conj
 from .reduce import all as every
 from .reduce import any as some
 

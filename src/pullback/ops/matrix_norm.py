@@ -12,7 +12,7 @@ from ..complaint import noted
 from ..dtypes import as_dtype, promote_types
 from ..tensor import Tensor
 from .choosing import where
-from .complex import conj
+from .complex import conjugate as conj
 from .convert import cast
 from .cut import diagonal
 from .extreme import amax, amin

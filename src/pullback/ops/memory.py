@@ -210,7 +210,7 @@ class TypedStorage(UntypedStorage):
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory of this tensor, which other tensors may share."""
-    return UntypedStorage(storage.owner_of(input._array))
+    return UntypedStorage(storage.root_of(input._array))
 
 
 def typed_storage(self: Tensor) -> TypedStorage:
@@ -220,7 +220,7 @@ def typed_storage(self: Tensor) -> TypedStorage:
     >>> len(torch.zeros(5)[:2].storage())
     5
     """
-    return TypedStorage(storage.owner_of(self._array), self._array.dtype)
+    return TypedStorage(storage.root_of(self._array), self._array.dtype)
 
 
 op.offer(typed_storage, "storage")
@@ -272,7 +272,7 @@ def data_ptr(input: Tensor) -> int:
 def storage_offset(input: Tensor) -> int:
     """Where the first element lies in the memory, counted in elements."""
     array = input._array
-    return (address(array) - address(storage.owner_of(array))) // array.itemsize
+    return (address(array) - address(storage.root_of(array))) // array.itemsize
 
 
 def _of_dim(values: tuple[int, ...], dim: Any) -> Any:

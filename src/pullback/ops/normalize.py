@@ -24,7 +24,8 @@ from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
 from .choosing import clamp, where
-from .complex import conj, is_complex, real
+from .complex import conjugate as conj
+from .complex import is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
 from .norm import of_norm, vector_norm

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, kernels, op, outcome, writing
 from ..complaint import noted
-from ..lift import derived
+from ..lift import by_example, derived, primal
 from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
@@ -250,6 +250,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 @op.composite(method=False)
+@by_example
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -280,7 +281,7 @@ def searchsorted(
         raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
         raise RuntimeError(f"{name}side and right can't be set to opposites, got side of left while right was True")
-    edges, values = sorted_sequence._array, input._array if isinstance(input, Tensor) else np.asarray(input)
+    edges, values = primal(sorted_sequence._array), primal(input._array) if isinstance(input, Tensor) else np.asarray(input)
     if not edges.ndim:
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
     if edges.ndim > 1 and not values.ndim:
@@ -333,6 +334,7 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
 
 
 @op.composite(method=False)
+@by_example
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
     """Which bucket between the sorted 1-d ``boundaries`` each element falls into, by :func:`searchsorted`.
 

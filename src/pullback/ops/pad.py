@@ -88,6 +88,7 @@ def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: 
 
 _bordered.vjp(input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode))
 _unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
+_bordered.op.piecewise = ("Refl", "Repl")
 
 MODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, slowly
+from .. import conjugates, op, slowly
 from ..device import CPU
 from ..outcome import wrap
 from ..tensor import Tensor
@@ -231,11 +231,12 @@ def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
 
 
 def address(array: Any) -> int:
+    """Where the first element lies in memory; of a conjugate that shares it, in that of the tensor."""
     while not isinstance(array, np.ndarray):  # lifted: the first example's, the primal's
         if array.device is not CPU:
             return 0
         array = array.value
-    return array.__array_interface__["data"][0]
+    return conjugates.address(array)
 
 
 def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> np.ndarray:
@@ -255,6 +256,8 @@ def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...],
 
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
     """The node of a view of ``base``, whose present history ends in ``edge``."""
+    if conjugates.turned(base, view):
+        edge = conjugate_of(edge, base)
     if base.dtype.kind != view.dtype.kind:
         other = wrap(base)
         other._fn = edge
@@ -268,12 +271,28 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
 
 def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     """The node of ``base`` after its window ``view`` was overwritten by what ``edge`` leads to."""
-    seen = base if base._array.dtype.kind == view.dtype.kind else in_kind_of(view, base)
+    turned = conjugates.turned(base._array, view)
+    before = base
+    if turned:
+        before = wrap(base._array)
+        before._fn = conjugate_of(base._fn, base._array)
+    seen = before if base._array.dtype.kind == view.dtype.kind else in_kind_of(view, before)
     array = seen._array
     result = wrap(array)
     name = "CopySlices"
     slowly.record(write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2)
-    return (result if seen is base else in_kind_of(base._array, result))._fn
+    fn = (result if seen is before else in_kind_of(base._array, result))._fn
+    return conjugate_of(fn, base._array) if turned else fn
+
+
+def conjugate_of(edge: Any, array: np.ndarray) -> Any:
+    """The edge to the conjugate of ``array``, to which ``edge`` leads."""
+    from .complex import conjugate_view
+
+    result = wrap(array)
+    if edge is not None:
+        slowly.record(conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
+    return result._fn
 
 
 def in_kind_of(array: np.ndarray, x: Tensor) -> Tensor:

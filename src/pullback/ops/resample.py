@@ -172,6 +172,7 @@ def resample(input: Tensor, lines: tuple[Line, ...], before: Any, after: Any, na
 
 resample.vjp(input=lambda g, lines, before, after, name:
              resample(g, tuple([line.transposed for line in lines]), after, before, name))  # fmt: skip
+resample.op.piecewise = ("AvgPool", "AdaptiveAvgPool")
 
 
 # --- interpolation ----------------------------------------------------------------------------------------------

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import op, outcome, writing
+from ..autograd import modes
 from ..dtypes import type_name
-from ..lift import bottom, derived
+from ..lift import batches_in, bottom, by_example, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
 from .index import index_array, put_at, take_at, write_at
@@ -34,21 +35,34 @@ __all__ = [
 WHOLE = slice(None)
 
 
-def in_both_forms(fn: Callable) -> Callable:
-    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or ``write_at``."""
-    name = fn.__name__
+def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
+    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or ``write_at``.
+
+    Args:
+        of: the index, if examples of a batch that have one of their own are served in turn.
+    """
+    if fn is None:
+        return partial(in_both_forms, of=of)
+    name, signature = fn.__name__, inspect.signature(fn)
+
+    def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return fn(put_at, input, *args, **kwargs)
+
+    written.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    put = by_example(written, of=of) if of else written
 
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        result = fn(put_at, input, *args, **kwargs)
+        result = put(input, *args, **kwargs)
         return result if out is None else writing.write_out(out, result)
 
     @wraps(fn)
     def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if of and modes.special and batches_in([a._array for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]):
+            return writing.assign(input, name + "_", put(input, *args, **kwargs))
         return fn(write_at, input, *args, **kwargs)
 
-    signature = inspect.signature(fn)
-    out_of_place.__signature__ = in_place.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    out_of_place.__signature__ = in_place.__signature__ = written.__signature__  # type: ignore[attr-defined]
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor and returns it."
     op.offer(out_of_place, name)
@@ -101,6 +115,7 @@ def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exceptio
 
 
 @op.composite
+@by_example(of="index")
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
     """Slices across ``dim``, in the order of ``index`` (1-d, int32 or int64), which may repeat them.
 
@@ -119,7 +134,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     return result if out is None else writing.write_out(out, result)
 
 
-@in_both_forms
+@in_both_forms(of="index")
 def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``input`` with ``alpha`` times the slices of ``source`` added to its slices ``index`` across ``dim``.
 
@@ -141,7 +156,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     return put(input, source if alpha == 1 else source * alpha, at, True, "IndexAddBackward0")
 
 
-@in_both_forms
+@in_both_forms(of="index")
 def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``input`` with its slices ``index`` across ``dim`` replaced by those of ``source``.
 
@@ -165,7 +180,7 @@ def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
     return derived(lambda a: np.where(a < 0, a + size, a) if np.minimum.reduce(a, None, initial=0) < 0 else a, array)
 
 
-@in_both_forms
+@in_both_forms(of="index")
 def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with its slices ``index`` across ``dim`` filled with a number or a 0-d tensor.
 
@@ -282,6 +297,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
 
 
 @op.composite
+@by_example(of="indices")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
     """:func:`gather` with input and indices broadcast apart from ``dim``; without ``dim``, of the flattened input.
 
@@ -323,7 +339,9 @@ def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.nda
     array, d = _elements(x, dim, index, "scatter", "self", src)
     if src is not None and src._array.dtype != x._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    return (array if array.ndim else array.reshape(1), d) if array.size else (np.zeros((0,) * (x._array.ndim or 1), np.int64), 0)
+    if not array.size:
+        return np.zeros((0,) * (x._array.ndim or 1), np.int64), 0
+    return array if array.ndim else reshape(outcome.wrap(array), (1,))._array, d
 
 
 def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -395,6 +413,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
 
 @op.composite(inplace=True)
+@by_example(of="index")
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True,
                  out: Any = None) -> Tensor:  # fmt: skip
     """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with what is there.
@@ -439,6 +458,7 @@ def _flat(shape: tuple[int, ...], index: Any, name: str) -> list[Any]:
 
 
 @op.composite
+@by_example(of="index")
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     """Elements of the flattened input, in the shape of ``index``.
 
@@ -450,7 +470,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else writing.write_out(out, result)
 
 
-@in_both_forms
+@in_both_forms(of="index")
 def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with elements of its flattened self replaced by those of ``source``, or these added there.
 
@@ -469,6 +489,7 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     return put(input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
 
 
+@by_example
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat indices into that shape as an index for each dimension.
 

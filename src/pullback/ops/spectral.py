@@ -18,7 +18,8 @@ from ..dtypes import OF_NUMPY
 from ..return_types import named
 from ..tensor import Tensor
 from .choosing import where
-from .complex import conj, imag, is_complex, real
+from .complex import conjugate as conj
+from .complex import imag, is_complex, real
 from .cut import diagonal
 from .decompose import qr_of_one
 from .join import diag_embed

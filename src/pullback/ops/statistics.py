@@ -18,7 +18,8 @@ from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import clamp, where
-from .complex import complex, conj, imag, is_complex, real
+from .complex import complex, imag, is_complex, real
+from .complex import conjugate as conj
 from .cut import diagonal
 from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
@@ -236,7 +237,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and bottom(weight._array, True) == 0:
+        if n and (np.asarray(bottom(weight._array, True)) == 0).any():
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, op, outcome
+from .. import complaint, conjugates, op, outcome
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, as_dtype, type_name
 from ..lift import is_lifted
@@ -177,6 +177,9 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     target, source, a = as_dtype(dtype), x.dtype, x._array
     if target is source:
         return same_memory(x, a.shape)
+    if conjugates.mirror_of(a) is not None:
+        what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
     if target.itemsize != source.itemsize:
         if a.ndim == 0:
