@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -225,3 +227,39 @@ def test_what_grad_returns_can_be_written_into() -> None:
     assert np.shares_memory(pullback.autograd.grad(x.t(), x, seed)[0].numpy(), seed.numpy())
     (g,) = pullback.autograd.grad(x.t() * 2, x, seed)  # a view of memory of the backward pass's own is no copy
     assert g.numpy().base is not None
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+@pytest.mark.parametrize("values", [[1.0, 3.0, 3.0, 2.0], [2.0] * 5, [1.0, math.nan, 3.0, math.nan], [3.0, 1.0, 1.0, 1.0, 5.0]])
+def test_what_ties_for_the_result_of_a_full_reduction_shares_its_gradient(torch: Any, name: str, values: list[float]) -> None:
+    """NaN included: all that are NaN share it where NaN is the result."""
+    x = torch.tensor(values, requires_grad=True)
+    y = getattr(x, name)()
+    y.backward(torch.tensor(6.0))
+    ties = [v == y.item() or v != v and y.isnan().item() for v in values]
+    assert x.grad.tolist() == pytest.approx([6 / sum(ties) if tie else 0.0 for tie in ties])
+
+
+REAL_INTO_COMPLEX = {
+    "mul": lambda _, x, z: x * z,
+    "div": lambda _, x, z: z / x,
+    "add": lambda _, x, z: x + z,
+    "pow": lambda _, x, z: x**z,
+    "complex": lambda torch, x, z: torch.complex(x, 2 * x) if not x.is_complex() else x + 2j * x,
+    "to": lambda _, x, z: x.to(z.dtype).exp(),
+    "fft": lambda torch, x, z: torch.fft.fft(x),
+    "cat": lambda torch, x, z: torch.cat([x, z]),
+}
+
+
+@pytest.mark.parametrize("function", REAL_INTO_COMPLEX.values(), ids=REAL_INTO_COMPLEX)
+def test_the_gradient_of_a_real_input_to_a_complex_operation_is_real(torch: Any, function: Callable) -> None:
+    """It is the real part of what a complex input gets."""
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    as_complex = x.detach().to(torch.complex128).requires_grad_()
+    z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
+    for leaf in (x, as_complex):
+        y = function(torch, leaf, z)
+        y.backward(torch.full_like(y, 2 + 1j))
+    assert x.grad.dtype is torch.float64
+    assert torch.allclose(x.grad, as_complex.grad.real)
