@@ -41,7 +41,7 @@ from .calling import elementwise_call, general_call, view_call
 from .complaint import noted
 from .return_types import named
 from .tensor import Tensor
-from .writing import assign, inplace_call
+from .writing import assign, fits, inplace_call
 
 ndarray, asarray = np.ndarray, np.asarray
 EMPTY = object()  # the default of parameters without one
@@ -299,8 +299,12 @@ def _kind(kind: str) -> Callable:
 elementwise, general, view = _kind("elementwise"), _kind("general"), _kind("view")
 
 
-def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool = False) -> Any:
-    """A plain function made of operations: nothing is recorded for it, only for its parts."""
+def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool | str = False) -> Any:
+    """A plain function made of operations: nothing is recorded for it, only for its parts.
+
+    Args:
+        inplace: also make ``x.fn_()``; "out" where the function, given ``out=``, writes there when all else is done.
+    """
     if fn is None:
         return lambda fn: composite(fn, method=method, inplace=inplace)
     if method:
@@ -309,6 +313,8 @@ def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool =
         name = fn.__name__ + "_"
 
         def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            if inplace == "out" and fits(input, (*args, *kwargs.values())):
+                return fn(input, *args, **kwargs, out=input)
             return assign(input, name, fn(input, *args, **kwargs))
 
         call.__name__ = call.__qualname__ = name

@@ -16,7 +16,7 @@ from .dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from .outcome import wrap
 from .strides import laid_by
 from .tensor import PLAIN, Tensor
-from .writing import write_out
+from .writing import computed_into, write_out
 
 if TYPE_CHECKING:
     from .op import Op
@@ -75,6 +75,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> A
     for i in op.tensors if value is None else ():
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+    if out is not None and not half and not (recording and modes.is_grad_enabled()) and computed_into(out, op, values, compute):
+        return out
     if modes.special and modes._local.packing and recording and not half and d.category >= FLOATING:
         pack_inputs(op, args, edges, values)
     try:

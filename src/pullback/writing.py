@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from . import dtypes, storage
 from .autograd import modes
 from .complaint import noted
-from .dtypes import OF_NUMPY, type_name
-from .tensor import Tensor
+from .dtypes import FLOAT32, FLOAT64, OF_NUMPY, type_name
+from .tensor import PLAIN, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .op import Op
+
+LARGE = 1 << 14  # elements, from which on a copy costs more than to find out that none is needed
 
 
 def inplace_call(op: Op) -> Callable:
@@ -27,11 +32,63 @@ def inplace_call(op: Op) -> Callable:
             result = dispatch(call, (input, *args), kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
+        if op.impl.__class__ is np.ufunc and fits(input, (*args, *kwargs.values())):
+            return op.call(input, *args, **kwargs, out=input)
         return assign(input, op.name + "_", op.call(input, *args, **kwargs))
 
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__doc__ = f"In-place version of :func:`{op.name}`: writes the result into this tensor and returns it."
     return call
+
+
+def fits(x: Any, operands: Sequence[Any]) -> bool:
+    """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape stay.
+
+    Args:
+        operands: what else the function is given.
+    """
+    a = x._array
+    if a.__class__ is not np.ndarray or a.size < LARGE or modes.intercepted or modes.overridden:
+        return False
+    for t in (x, *operands):
+        kind = t.__class__
+        if kind in PLAIN:
+            if modes.is_grad_enabled() and storage.edge_of(t) is not None or t._array.dtype != a.dtype or t._array.__class__ is not np.ndarray:
+                return False
+            if t._array.shape != a.shape and broadcast(t._array.shape, a.shape) != a.shape:
+                return False
+        elif kind is not float and kind is not int:
+            return False
+    return True
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """What shapes broadcast to; None if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
+    """Let NumPy compute a function of floats right into ``out``, if that is large and is to hold just the result; whether it did.
+
+    Args:
+        values: the operands, of type ``d``; nothing is recorded.
+    """
+    kind = out.__class__
+    if op.impl.__class__ is not np.ufunc or kind not in PLAIN or modes.special or d not in (FLOAT32, FLOAT64):
+        return False
+    a = out._array
+    if a.__class__ is not np.ndarray or a.size < LARGE or a.dtype != d or out._fn is not None and modes.is_grad_enabled():
+        return False
+    if modes._local.made is not None or broadcast(*[v.shape for v in values]) != a.shape:
+        return False
+    storage.check_writable(out)
+    storage.refuse_repeats(a)
+    op.impl(*values, out=a)
+    storage.wrote(out)
+    return True
 
 
 def assign(x: Tensor, name: str, result: Tensor) -> Tensor:

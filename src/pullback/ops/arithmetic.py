@@ -39,7 +39,7 @@ def minus(input: Tensor, other: Tensor) -> Tensor:
 minus.vjp(input=lambda g: g, other=lambda g: -g)
 
 
-@op.composite(inplace=True)
+@op.composite(inplace="out")
 def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``, element by element.
 
@@ -54,7 +54,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     return plus(input, other if alpha == 1 else other * alpha, out=out)
 
 
-@op.composite(inplace=True)
+@op.composite(inplace="out")
 def sub(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """``input - alpha * other``, element by element.
 
@@ -104,7 +104,7 @@ def over(input: Tensor, other: Tensor) -> Tensor:
 over.vjp(input=lambda g, other: g / other, other=lambda g, input, other: -g * ((input / other) / other))
 
 
-@op.composite(inplace=True)
+@op.composite(inplace="out")
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """Quotient, element by element.
 
@@ -375,8 +375,12 @@ def _reverse(binary: Any) -> Any:
     return lambda self, other: binary.op.operator(other, self)
 
 
-def _inplace(name: str, operator: Any) -> Any:
+def _inplace(binary: Any) -> Any:
+    name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
+
     def assign(self: Tensor, other: Any) -> Tensor:
+        if direct and writing.fits(self, (other,)):
+            return binary(self, other, out=self)
         result = operator(self, other)
         return result if result is NotImplemented else writing.assign(self, name, result)
 
@@ -390,5 +394,5 @@ for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floo
     _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
-    setattr(Tensor, f"__i{_name}__", _inplace(_fn.op.name + "_", _fn.op.operator))
+    setattr(Tensor, f"__i{_name}__", _inplace(_fn))
 reciprocal  # noqa: B018
