@@ -7,3 +7,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 pytest.register_assert_rewrite("recorded")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A function that classes which intervene see whole shows its examples twice: at home, and where programs find it.
+
+    There the line is not known, and names that the examples use, such as ``float``, are types of tensors.
+    """
+    items[:] = [i for i in items if not isinstance(i, pytest.DoctestItem) or i.dtest.lineno is not None or i.name.endswith("__call__")]

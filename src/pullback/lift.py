@@ -472,7 +472,7 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
 
 def primal(value: Any) -> Any:
     """A value as rules may look at it: without tangents, but still one for each example of a batch."""
-    while hasattr(value, "tangent"):
+    while isinstance(value, Lifted) and "tangent" in value.parts:
         value = value.value
     return value
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from .autograd import modes
 from .dtypes import OF_NUMPY
-from .tensor import Tensor, _disabled
+from .tensor import PLAIN, Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
+CONSTANTS = {int, float, bool, complex, str, type(None)}
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
 UNSEEN = frozenset("""broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state
@@ -191,7 +192,15 @@ def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _local.modes or modes._local.overrides and overriding((*args, *kwargs.values())):
+        asked = bool(_local.modes)
+        if not asked and modes._local.overrides:
+            for a in args:  # most are neither subclasses nor lists, in which there may be some
+                kind = a.__class__
+                if kind not in PLAIN and kind not in CONSTANTS:
+                    asked = True
+                    break
+            asked = (asked or bool(kwargs)) and bool(overriding((*args, *kwargs.values())))
+        if asked:
             result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
             if result is not NOT_OVERRIDDEN:
                 return result
