@@ -48,7 +48,7 @@ def fits(x: Any, operands: Sequence[Any]) -> bool:
         operands: what else the function is given.
     """
     a = x._array
-    if a.__class__ is not np.ndarray or a.size < LARGE or modes.intercepted or modes.overridden:
+    if a.__class__ is not np.ndarray or a.size < LARGE or modes.intercepted:
         return False
     for t in (x, *operands):
         kind = t.__class__
