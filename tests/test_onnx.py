@@ -195,6 +195,7 @@ def test_without_the_package(monkeypatch):
     assert "pip install onnx" in error.value.__notes__[0]
 
 
+@needs_onnx
 def test_after_a_class_that_intervenes_was_declared() -> None:
     class Mode(torch.overrides.TorchFunctionMode):
         pass
