@@ -374,17 +374,17 @@ def test_the_gradient_of_as_strided_scatter_is_that_of_what_remains() -> None:
 
 def test_one_array_may_index_several_dimensions() -> None:
     values = np.arange(2 * 3 * 4 * 4, dtype=np.float64).reshape(2, 3, 4, 4)
-    x, at, i = torch.from_numpy(values).requires_grad_(), torch.tensor([0, 1, 1, 0]), np.array([0, 1, 1, 0])
+    x, at, i = pullback.from_numpy(values).requires_grad_(), pullback.tensor([0, 1, 1, 0]), np.array([0, 1, 1, 0])
     whole = slice(None)
     for key, expected in (((at, at), (i, i)), ((at, at, whole), (i, i, whole)), ((whole, at, at), (whole, i, i)), ((at, at, at, at), (i,) * 4),
                           ((at, whole, at), (i, whole, i)), ((..., at, at), (..., i, i)), ((whole, whole, at), (whole, whole, i))):  # fmt: skip
         taken = x[key]
         np.testing.assert_array_equal(taken.detach().numpy(), values[expected])
-        (g,) = torch.autograd.grad(taken.sum(), x)
+        (g,) = pullback.autograd.grad(taken.sum(), x)
         counts = np.zeros_like(values)
         np.add.at(counts, expected, 1)
         np.testing.assert_array_equal(g.numpy(), counts)
-        y = torch.from_numpy(values.copy())
+        y = pullback.from_numpy(values.copy())
         y[key] = -1
         want = values.copy()
         want[expected] = -1

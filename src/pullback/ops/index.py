@@ -46,11 +46,11 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
         input = input.reshape(1)
     try:
         if last.dtype.kind == "i" and input.flags.c_contiguous:  # ndarray.take is several times as fast
-            for d, i in enumerate(at):
+            for i in at[:-1]:
                 if i.__class__ is not slice:
                     break
-            if d == len(at) - 1:
-                return input.take(last, d)
+            else:
+                return input.take(last, len(at) - 1)
             if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
                 return input.reshape(-1).take(Rows(at, input.shape).flat)
         return row_major(input[tuple(at)])  # NumPy may put the dimensions of indices outermost
