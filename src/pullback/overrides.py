@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from sys import modules
 from types import FunctionType
@@ -99,9 +99,14 @@ def _within(args: Iterable[Any]) -> Iterator[Any]:
             yield a
 
 
-def overriding(args: Iterable[Any]) -> list[Any]:
+def overriding(args: Sequence[Any]) -> list[Any]:
     """The arguments whose classes override operations, subclasses before their parents."""
     found: list[Any] = []
+    for a in args:  # most are neither subclasses nor lists, in which there may be some
+        if a.__class__ not in PLAIN and a.__class__ not in CONSTANTS:
+            break
+    else:
+        return found
     for a in _within(args):
         hook = getattr(type(a), "__torch_function__", None)
         if hook is None or a.__class__ is Tensor or getattr(hook, "__func__", None) is _disabled:
@@ -192,15 +197,7 @@ def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        asked = bool(_local.modes)
-        if not asked and modes._local.overrides:
-            for a in args:  # most are neither subclasses nor lists, in which there may be some
-                kind = a.__class__
-                if kind not in PLAIN and kind not in CONSTANTS:
-                    asked = True
-                    break
-            asked = (asked or bool(kwargs)) and bool(overriding((*args, *kwargs.values())))
-        if asked:
+        if _local.modes or modes._local.overrides and overriding((*args, *kwargs.values())):
             result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
             if result is not NOT_OVERRIDDEN:
                 return result
@@ -260,7 +257,7 @@ def _as(cls: type, result: Any) -> Any:
 
 def has_torch_function(args: Iterable[Any]) -> bool:
     """Whether any of the arguments overrides operations."""
-    return bool(modes.special and overriding(args))
+    return bool(modes.special and overriding(tuple(args)))
 
 
 def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -74,15 +74,7 @@ def test_gradients_of_another_type(torch: Any) -> None:
 def test_leaves_take_in_gradients_of_the_type_they_ask_for(torch: Any, wanted: str | None) -> None:
     """Directly: what a Function gives in another type is not rounded to the leaf's own."""
 
-    class Wide(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g.to(torch.float64) / 3
-
+    Wide = made(torch, lambda ctx, x: x * 2, lambda ctx, g: g.to(torch.float64) / 3)
     x = torch.ones(2, requires_grad=True)
     x.grad_dtype = None if wanted is None else getattr(torch, wanted)
     for create in (False, True):
@@ -115,12 +107,17 @@ def test_saved_under_pytorchs_names(torch: Any) -> None:
     assert indices[0] is None and indices[1].tolist() == [0, 1]
 
 
+def made(torch: Any, forward: Any, backward: Any) -> Any:
+    """A custom Function."""
+    return type("Custom", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
 def custom(torch: Any, backward: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         ctx.set_materialize_grads(False)
         return x * 2, x * 3
 
-    return type("Custom", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return made(torch, forward, backward)
 
 
 @pytest.mark.filterwarnings("ignore:Backwards compatibility")
@@ -147,7 +144,8 @@ def test_gradcheck_tries_undefined_gradients(torch: Any) -> None:
         check(one, (x,))
 
 
-def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
+def watching(torch: Any) -> tuple[list[str], Any]:
+    """The names of the functions that a mode sees, and the mode."""
     seen: list[str] = []
 
     class Watch(torch.overrides.TorchFunctionMode):
@@ -155,8 +153,14 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
             seen.append(func.__name__)
             return func(*args, **(kwargs or {}))
 
+    return seen, Watch()
+
+
+def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
+    seen, mode = watching(torch)
+
     x = torch.ones(2, 3)
-    with Watch():
+    with mode:
         results = x.sum(), x.sum(0), torch.max(x), x[0], x.to(torch.float64), x.exp_()
     assert seen == ["sum", "sum", "max", "__getitem__", "to", "exp_"]
     assert [tuple(r.shape) for r in results] == [(), (3,), (), (3,), (2, 3), (2, 3)]
@@ -164,12 +168,7 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
 
 def test_functions_are_intercepted_whole(torch: Any) -> None:
     """Public functions made of others show themselves, not their parts: to modes and to classes, also out of modules."""
-    seen: list[str] = []
-
-    class Watch(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            seen.append(func.__name__)
-            return func(*args, **(kwargs or {}))
+    seen, mode = watching(torch)
 
     class Named(torch.Tensor):
         @classmethod
@@ -189,7 +188,7 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
     names = ["cross_entropy", "layer_norm", "cov", "reshape", "gt", "where", "__getitem__", "__getitem__", "outer", "linalg_norm", "special_entr",
              "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "view", "avg_pool2d", "sum"]  # fmt: skip
     expected = program(x)[0]
-    with Watch():
+    with mode:
         values = program(x)[0]
     assert [name for name in seen if name != "tolist"] == names and values == expected
     seen.clear()
@@ -198,7 +197,7 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
     assert {type(r) for r in results} == {Named}
     assert all(pickle.loads(pickle.dumps(f)) is f for f in (F.gelu, F.cross_entropy, torch.outer, torch.special.entr))
     seen.clear()
-    with Watch():
+    with mode:
         y = torch.ones(2, requires_grad=True)
         (torch.cat([y, torch.zeros_like(y)]) * 2).sum().backward()
         y.detach()[0] = 3

@@ -174,7 +174,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if r is None:
                 continue
             if create:
-                if r._fn is None and node._op is not None and node.name().startswith(node._op.piecewise):
+                if r._fn is None and node._op is not None and node._op.piecewise and node.name().startswith(node._op.piecewise):
                     r = depending(r, e)
                 a = r._array
                 if a.__class__ is not ndarray:

@@ -42,6 +42,19 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
 declare i32 @sched_yield()
 
+define internal void @breathe.$$(i64 %count) #0 {
+entry:
+  PAUSE
+  %some = and i64 %count, 511
+  %long = icmp eq i64 %some, 0
+  br i1 %long, label %yield, label %out
+yield:
+  %y = call i32 @sched_yield()
+  br label %out
+out:
+  ret void
+}
+
 define internal void @work.$$() #0 {
 entry:
   br label %draw
@@ -75,20 +88,13 @@ idle:
   %seen = phi i64 [ 0, %entry ], [ %now, %go ], [ %now, %skip ]
   br label %spin
 spin:
-  %count = phi i64 [ 0, %idle ], [ %more, %still ]
+  %count = phi i64 [ 0, %idle ], [ %more, %again ]
   %g = load atomic i64, ptr @generation.$$ acquire, align 8
   %called = icmp ne i64 %g, %seen
   br i1 %called, label %check, label %again
 again:
-  PAUSE
   %more = add i64 %count, 1
-  %some0 = and i64 %more, 511
-  %long0 = icmp eq i64 %some0, 0
-  br i1 %long0, label %polite, label %still
-polite:
-  %y0 = call i32 @sched_yield()
-  br label %still
-still:
+  call void @breathe.$$(i64 %more)
   %on = icmp ult i64 %more, SPINS
   br i1 %on, label %spin, label %sleep
 sleep:
@@ -160,20 +166,13 @@ run:
   call void @work.$$()
   br label %join
 join:
-  %count = phi i64 [ 0, %run ], [ %more, %next ]
+  %count = phi i64 [ 0, %run ], [ %more, %hold ]
   %d = load atomic i64, ptr @finished.$$ acquire, align 8
   %done = icmp eq i64 %d, %chunks
   br i1 %done, label %out, label %hold
 hold:
-  PAUSE
   %more = add i64 %count, 1
-  %some = and i64 %more, 511
-  %long = icmp eq i64 %some, 0
-  br i1 %long, label %yield, label %next
-yield:
-  %y = call i32 @sched_yield()
-  br label %next
-next:
+  call void @breathe.$$(i64 %more)
   br label %join
 out:
   store atomic i64 0, ptr @busy.$$ release, align 8
