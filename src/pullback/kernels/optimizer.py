@@ -54,7 +54,8 @@ def _fit(arrays: Sequence[np.ndarray]) -> bool:
 def step(optimizer: Any, pack: Any, options: dict[str, Any], coefficients: tuple[Any, ...], shrink: float | None) -> bool | None:
     """Update the parameters of a pack; None if some array does not suit, or the formula can't be traced."""
     names, state = list(pack.names), optimizer.state
-    jobs = [(p._array, p._grad._array, *[state[p][name]._array for name in names]) for p in pack.params]
+    homes = {id(shared): home for shared, home in pack.shared}
+    jobs = [(p._array, p._grad._array, *[homes.get(id(a), a) for a in [state[p][name]._array for name in names]]) for p in pack.params]
     if not all(map(_fit, jobs)):
         return None
     fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}
