@@ -15,7 +15,7 @@ import numpy as np
 
 from . import kernels, layers, lift, outcome, storage
 from .autograd import modes
-from .autograd.graph import LEAF, Output, clock
+from .autograd.graph import LEAF, Node, Output, clock
 from .complaint import explained
 from .dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from .slowly import elementwise_slow, finished, general_slow, several, with_others
@@ -31,6 +31,15 @@ OPTIONS = {float, int, bool, str, type(None)}
 ARRAYS = {ndarray, float, int, type(None)}  # what rules hand to operations in the place of tensors
 
 
+def as_it_is(op: Op, call: Callable) -> Callable:
+    return call
+
+
+# What makes machine code of the usual call of an operation, from its call here, once that pays.
+machine: Callable[[Op, Callable], Callable] = as_it_is
+machine_of_views = machine
+
+
 def elementwise_call(op: Op) -> Callable:
     if len(op.params) == 2:
         op.operator = binary_call(op, operator=True)
@@ -44,19 +53,22 @@ def unary_call(op: Op) -> Callable:
     keep_x = keep_out = False
 
     def call(input: Any, *, out: Any = None) -> Any:
+        return perform(input) if out is None else elementwise_slow(op, (input,), out)
+
+    def in_python(input: Any) -> Any:
         c = input.__class__
         if c is not Tensor:
             if c is ndarray:
                 return asarray(impl(input))
             if c not in PLAIN:
-                return elementwise_slow(op, (input,), out)
+                return elementwise_slow(op, (input,), None)
         usual = True
         try:
             x = input._array
             d = x.dtype
-            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special:
+            if not (d is FLOAT32 or d is FLOAT64) or modes.special:
                 usual = False
-                return elementwise_slow(op, (input,), out)
+                return elementwise_slow(op, (input,), None)
             e = input._fn
             if input._view is not None:
                 e = storage.edge_of_saved(input)
@@ -66,7 +78,7 @@ def unary_call(op: Op) -> Callable:
         except Exception:
             if not usual:
                 raise
-            return elementwise_slow(op, (input,), out)  # whatever it was, the slow way says it better
+            return elementwise_slow(op, (input,), None)  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
             value = asarray(value)
         if e is None or modes.silent and not modes.is_grad_enabled():
@@ -74,11 +86,14 @@ def unary_call(op: Op) -> Callable:
             if modes.silent and modes._local.made is not None:
                 storage.mark(result, e, input)
             return result
-        return outcome.recorded(value, Node, (e,), (x if keep_x else None, value if keep_out else None), getframe(1))
+        return outcome.recorded(value, Node, (e,), (x if keep_x else None, value if keep_out else None), getframe(2))
+
+    perform = in_python
 
     def lay_out() -> None:
-        nonlocal keep_x, keep_out
-        keep_x, keep_out = (users != 0 for _, _, users in op.getters)
+        nonlocal keep_x, keep_out, perform
+        keep_x, keep_out = [users != 0 for _, _, users in op.getters] or (False, False)
+        perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
     op.layout = (*op.params, "out")
@@ -92,6 +107,9 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        return perform(input, other) if out is None else elementwise_slow(op, (input, other), out, operator)
+
+    def in_python(input: Any, other: Any) -> Any:
         usual = True
         try:
             c = other.__class__
@@ -105,15 +123,15 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 d = x.dtype
                 if y.dtype is not d or c is not Tensor and c not in PLAIN:
                     usual = False
-                    return elementwise_slow(op, (input, other), out, operator)
+                    return elementwise_slow(op, (input, other), None, operator)
                 if other._view is not None:
                     f = storage.edge_of_saved(other)
                 elif f is LEAF:
                     f = other
             c = input.__class__
-            if not (d is FLOAT32 or d is FLOAT64) or out is not None or modes.special or c is not Tensor and c not in PLAIN:
+            if not (d is FLOAT32 or d is FLOAT64) or modes.special or c is not Tensor and c not in PLAIN:
                 usual = False
-                return elementwise_slow(op, (input, other), out, operator)
+                return elementwise_slow(op, (input, other), None, operator)
             e = input._fn
             if input._view is not None:
                 e = storage.edge_of_saved(input)
@@ -123,7 +141,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
         except Exception:
             if not usual:
                 raise
-            return elementwise_slow(op, (input, other), out, operator)
+            return elementwise_slow(op, (input, other), None, operator)
         if value.__class__ is not ndarray:
             value = asarray(value)
         elif value.ndim > 1 and value.strides != x.strides and y.__class__ is ndarray:
@@ -135,11 +153,14 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
             return result
         needs = 1 if f is None else 2 if e is None else 3
         saved = x if need_x & needs else None, y if need_y & needs else None, value if need_out & needs else None
-        return outcome.recorded(value, ScalarNode if y is other else Node, (e, f), saved, getframe(1))
+        return outcome.recorded(value, ScalarNode if y is other else Node, (e, f), saved, getframe(2))
+
+    perform = in_python
 
     def lay_out() -> None:
-        nonlocal need_x, need_y, need_out
-        need_x, need_y, need_out = (users for _, _, users in op.getters)
+        nonlocal need_x, need_y, need_out, perform
+        need_x, need_y, need_out = [users for _, _, users in op.getters] or (0, 0, 0)
+        perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
     op.layout = (*op.params, "out")
@@ -165,24 +186,21 @@ def general_call(op: Op) -> Callable:
     inference, differentiable, first = storage.INFERENCE_TENSOR, op.differentiable or (0,), (*tensors, 0)[0]
     keeping: dict[int, tuple[list[int], Callable]] = {}
 
-    def call_one(*args: Any, **kwargs: Any) -> Any:
+    def call_one(*args: Any) -> Any:
         """Of one tensor and options."""
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
         input = args[0]
         c = input.__class__
         if c is not Tensor:
             if c is ndarray:
                 return asarray(impl(*args)) if named is None else impl(*args)
             if c not in PLAIN:
-                return slow(op, args, out)
-        if modes.special or out is not None:
-            return slow(op, args, out)
+                return slow(op, args, None)
+        if modes.special:
+            return slow(op, args, None)
         e = input._fn
         if input._view is not None:
             if input._view is inference:
-                return slow(op, args, out)
+                return slow(op, args, None)
             e = storage.edge_of(input)
         elif e is LEAF:
             e = input
@@ -190,10 +208,10 @@ def general_call(op: Op) -> Callable:
         if elementwise:
             d = x.dtype
             if not (d is FLOAT32 or d is FLOAT64):
-                return slow(op, args, out)
+                return slow(op, args, None)
             for option in args[1:]:
                 if option.__class__ not in OPTIONS:
-                    return slow(op, args, out)
+                    return slow(op, args, None)
         values = (x, *args[1:])
         try:
             value = impl(*values)
@@ -201,20 +219,17 @@ def general_call(op: Op) -> Callable:
             raise explained(op, [v for v in values if v.__class__ is ndarray], error) from None
         return completed(args, values, (e,), 0 if e is None else 1, value, Node)
 
-    def call_listed(*args: Any, **kwargs: Any) -> Any:
+    def call_listed(*args: Any) -> Any:
         """Of a list of tensors and options."""
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
-        if modes.special or out is not None or args[0].__class__ is not list and args[0].__class__ is not tuple:
-            return slow(op, args, out)
+        if modes.special or args[0].__class__ is not list and args[0].__class__ is not tuple:
+            return slow(op, args, None)
         arrays: list[Any] = []
         edges: list[Any] = []
         wanted = 0
         for x in args[0]:
             c = x.__class__
             if c is not Tensor and c not in PLAIN or x._view is inference:
-                return slow(op, args, out)
+                return slow(op, args, None)
             e = x._fn
             if x._view is not None:
                 e = storage.edge_of(x)
@@ -225,7 +240,7 @@ def general_call(op: Op) -> Callable:
             arrays.append(x._array)
             edges.append(e)
         if not arrays:
-            return slow(op, args, out)
+            return slow(op, args, None)
         values = [arrays, *args[1:]]
         try:
             value = impl(*values)
@@ -233,19 +248,16 @@ def general_call(op: Op) -> Callable:
             raise explained(op, [], error) from None
         return completed(args, values, tuple(edges), wanted, value, Node)
 
-    def call_several(*args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
-        if args[first].__class__ is not Tensor and out is None and not modes.intercepted:
+    def call_several(*args: Any) -> Any:
+        if args[first].__class__ is not Tensor and not modes.intercepted:
             kinds = {args[i].__class__ for i in tensors}
             if ndarray in kinds and kinds <= ARRAYS:
                 return asarray(impl(*args)) if named is None else impl(*args)
-        if modes.special or out is not None:
-            return slow(op, args, out)
+        if modes.special:
+            return slow(op, args, None)
         for i in masks:
             if args[i].__class__ is not ndarray:
-                return slow(op, args, out)
+                return slow(op, args, None)
         values, edges, wanted, bit, node, d = list(args), [], 0, 1, Node, None
         for i in tensors:
             x, e = args[i], None
@@ -254,7 +266,7 @@ def general_call(op: Op) -> Callable:
                 e = x._fn
                 if x._view is not None:
                     if x._view is inference:
-                        return slow(op, args, out)
+                        return slow(op, args, None)
                     e = storage.edge_of(x)
                 elif e is LEAF:
                     e = x
@@ -265,17 +277,17 @@ def general_call(op: Op) -> Callable:
                     if d is None:
                         d = x.dtype
                         if not (d is FLOAT32 or d is FLOAT64) or x.__class__ is not ndarray:
-                            return slow(op, args, out)
+                            return slow(op, args, None)
                     elif x.dtype is not d:
-                        return slow(op, args, out)
+                        return slow(op, args, None)
             elif not (x is None and i in optional or (i or elementwise) and (c is float or c is int)):
-                return slow(op, args, out)
+                return slow(op, args, None)
             else:
                 node = ScalarNode
             edges.append(e)
             bit += bit
         if elementwise and d is None:
-            return slow(op, args, out)
+            return slow(op, args, None)
         try:
             value = impl(*values)
         except Exception as error:
@@ -310,7 +322,7 @@ def general_call(op: Op) -> Callable:
         for i in shaped:
             v = values[i]
             pool.append([a.shape for a in v] if v.__class__ is list else getattr(v, "shape", ()))
-        result = outcome.recorded(value, node, edges, kept(pool), getframe(2))
+        result = outcome.recorded(value, node, edges, kept(pool), getframe(3))
         if named is None:
             return result
         return with_others(op, result, arrays)
@@ -331,8 +343,28 @@ def general_call(op: Op) -> Callable:
         keeping[wanted] = shaped, kept
         return keeping[wanted]
 
-    op.after_layout.append(keeping.clear)
-    return call_listed if op.listed else call_one if tensors == (0,) else call_several
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != total:
+            args = op.bind(args, kwargs)
+        return perform(*args) if out is None else slow(op, args, out)
+
+    perform = in_python = call_listed if op.listed else call_one if tensors == (0,) else call_several
+
+    def lay_out() -> None:
+        nonlocal perform
+        keeping.clear()
+        perform = machine(op, in_python)
+
+    op.after_layout.append(lay_out)
+    return call
+
+
+def node_of(node: type[Node], dtype: np.dtype) -> type[Node] | None:
+    """The type of node of a result that is neither float32 nor float64; None if it has no gradient."""
+    if OF_NUMPY[dtype].category < FLOATING:
+        return None
+    return node._op.node_type(node.__name__, True) if dtype.kind == "c" else node
 
 
 def view_call(op: Op) -> Callable:
@@ -344,6 +376,9 @@ def view_call(op: Op) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != total:
             args = op.bind(args, kwargs)
+        return perform(*args)
+
+    def in_python(*args: Any) -> Any:
         input = args[0]
         c = input.__class__
         if c is ndarray:
@@ -369,7 +404,7 @@ def view_call(op: Op) -> Callable:
             e = input
         node = Node if Node is not None else op.node_type(node_name(*args), False)
         if value.__class__ is list:
-            made = outcome.recorded(value[0], node, (e,), (x.shape, *options), getframe(1))._fn
+            made = outcome.recorded(value[0], node, (e,), (x.shape, *options), getframe(2))._fn
             made._shape, made._dtype = [v.shape for v in value], [x.dtype] * len(value)
             view = (base, made._seq, storage.ONE_OF_SEVERAL)
             results = []
@@ -378,7 +413,7 @@ def view_call(op: Op) -> Callable:
                 result._fn, result._view = Output(made, i), view
                 results.append(result)
             return tuple(results)
-        result = outcome.recorded(value, node, (e,), (x.shape, *options), getframe(1))
+        result = outcome.recorded(value, node, (e,), (x.shape, *options), getframe(2))
         result._view = (base, result._fn._seq, kind)
         return result
 
@@ -418,11 +453,18 @@ def view_call(op: Op) -> Callable:
         else:
             node = Node if Node is not None else op.node_type(node_name(*args), False)
             make = outcome.recorded if not lifted else outcome.in_python
-            result = make(value, node, (e,), (x.shape, *options), getframe(1))
+            result = make(value, node, (e,), (x.shape, *options), getframe(2))
             result._view = (base, result._fn._seq, kind)
         if lifted:
             value.level.track(result)
         return result
 
+    perform = in_python
+
+    def lay_out() -> None:
+        nonlocal perform
+        perform = machine_of_views(op, in_python)
+
+    op.after_layout.append(lay_out)
     op.layout = (op.params[0] + "_shape", *op.params[1:])
     return call

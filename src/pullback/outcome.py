@@ -78,17 +78,19 @@ def _load() -> None:
     _count = -math.inf
     if not kernels.start():
         return
-    from . import storage
+    from . import calling, storage
     from .autograd import engine, gradients
     from .op import REGISTRY
     from .ops import reduce
 
     try:
-        from .kernels import objects, operators, walk
+        from .kernels import calls, objects, operators, walk
 
         recording = objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN, LEAF, modes, storage.mark
+        usual = storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *given
+        machines = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, *usual), calls.views(*usual)
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
@@ -98,6 +100,10 @@ def _load() -> None:
         return
     bare, recorded = functions
     engine.walk, engine.keep_usual, gradients.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
+    calling.machine, calling.machine_of_views = machines
+    for op in REGISTRY.values():
+        for lay_out in op.after_layout:
+            lay_out()
     REGISTRY["sum_all"].teach((spreading,))
     for name, method in methods.items():
         op, before = REGISTRY[operators.METHODS[name][0]], Tensor.__dict__[name]

@@ -159,6 +159,13 @@ def as_function(name: str, address: int) -> Callable:
     return _new_function(ctypes.addressof(definition), None, None)
 
 
+def bound(name: str, address: int) -> Callable[[Any], Callable]:
+    """What makes built-in functions from one address, each bound to an object that the function finds as its ``self``."""
+    definition = _Definition(name.encode(), address, FASTCALL, None)
+    keep(definition)
+    return lambda thing: _new_function(ctypes.addressof(definition), id(thing), None)
+
+
 def as_method(cls: type, name: str, address: int) -> Any:
     """A method of a class from the address of a function of the instance and one argument."""
     definition = _Definition(name.encode(), address, ONE_ARGUMENT, None)

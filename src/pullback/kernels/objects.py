@@ -45,7 +45,7 @@ class Maker(Function):
         i = next(i for i, o in enumerate(self.known) if o is known)
         return self.load(self.at(self.symbol("table.$$"), i, PTR), PTR)
 
-    def api(self, function: str, *args: Value, returns: Type = PTR) -> Value:
+    def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
         """Call a function of CPython's."""
         if function not in _provided:
             native.provide(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0)
@@ -93,12 +93,13 @@ class Maker(Function):
         """Fill a slot that is still empty, with a reference that becomes the instance's."""
         self.store(value, self.at(instance, offset(cls, name) // 8, PTR))
 
-    def bare(self, tensor_class: type, array: Value, fn: Value) -> Value:
-        """A tensor around an array; both references become the tensor's."""
+    def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
+        """A tensor around an array; the references become the tensor's."""
         tensor, none = self.new(self.object(tensor_class)), self.object(None)
         self.put(tensor, tensor_class, "_array", array)
         self.put(tensor, tensor_class, "_fn", fn)
-        for name in ("_view", "_grad", "_hooks"):
+        self.put(tensor, tensor_class, "_view", self.own(none) if view is None else view)
+        for name in ("_grad", "_hooks"):
             self.put(tensor, tensor_class, name, self.own(none))
         return tensor
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, slowly, writing
+from .. import calling, dtypes, op, outcome, slowly, writing
 from ..autograd import modes
 from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..lift import bottom, by_example, unbatched
@@ -43,6 +43,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
                 raise error(complaint) if " " in complaint else not_implemented(complaint, x)
             return forward(x, *others)
 
+        limited.of_floats = limited if "f" in kinds else forward  # type: ignore[attr-defined]  # without the look
         return limited
 
     return limit
@@ -81,15 +82,26 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                 pass
             return general(this, (input, other), out, operator)
 
+        def in_python(input: Any, other: Any) -> Any:
+            return asarray(impl(input, other)) if input.__class__ is ndarray else compare(input, other, None, False)
+
+        def operator(input: Any, other: Any) -> Any:
+            return compare(input, other, None, True)
+
         def call(input: Any, other: Any, *, out: Any = None) -> Any:
-            if input.__class__ is ndarray:
-                return asarray(impl(input, other))
-            return compare(input, other, out, False)
+            return perform(input, other) if out is None else compare(input, other, out, False)
+
+        perform, operate = in_python, operator
+
+        def lay_out() -> None:
+            nonlocal perform, operate
+            perform, operate = calling.machine(this, in_python), calling.machine(this, operator)
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
         call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
-        this.call, this.operator = call, lambda input, other: compare(input, other, None, True)
+        this.call, this.operator = call, lambda input, other: operate(input, other)
+        this.after_layout.append(lay_out)
         op.offer(call, name)
         op.offer(overwriting(name, call), name + "_")
         return call

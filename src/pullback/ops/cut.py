@@ -75,7 +75,7 @@ def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward
 
 
 @op.view(name="split", method=False, node=lambda input, sizes, dim, name: name)
-def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> Tensor:
+def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> list[Tensor]:
     """Consecutive pieces of those sizes along ``dim``."""
     out, start, before = [], 0, (slice(None),) * dim
     for n in sizes:
@@ -246,7 +246,7 @@ hsplit, vsplit, dsplit = _nd_split("hsplit", 1, 1), _nd_split("vsplit", 2, 0), _
 
 
 @op.view
-def unbind(input: Tensor, dim: int = 0) -> Tensor:
+def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     """All slices across ``dim``, which they lack, as a tuple.
 
     >>> import pullback as torch

@@ -1,0 +1,164 @@
+"""Calls of operations as machine code: the same as the calls in Python make, for every sample; and no reference more or less."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as torch
+from pullback import calling, kernels, outcome, storage
+from pullback.op import REGISTRY, Op
+
+from ..ops.samples import SAMPLES, Sample
+from ..ops.test_rules import call, outputs, tensors
+
+pytest.importorskip("llvmlite")
+
+from pullback.kernels import calls  # noqa: E402
+
+from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
+
+USUAL = storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *GIVEN
+CALLS, VIEWS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, *USUAL), calls.views(*USUAL)
+DRAWING = {"bernoulli", "dropout_mask", "normal", "rrelu", "feature_mask"}  # what gives something else each time
+
+
+def cell(op: Op) -> Any:
+    """What holds the function that the public one leaves to."""
+    return dict(zip(op.call.__code__.co_freevars, op.call.__closure__ or ())).get("perform")
+
+
+def in_python(op: Op) -> Callable:
+    for lay_out in op.after_layout:
+        known = dict(zip(lay_out.__code__.co_freevars, lay_out.__closure__ or ())) if inspect.isfunction(lay_out) else {}
+        if known.get("perform") is cell(op):
+            return known["in_python"].cell_contents
+    raise LookupError(op.name)
+
+
+def machine(op: Op, fallback: Callable | None = None) -> Callable:
+    return (VIEWS if op.kind == "view" else CALLS)(op, fallback or in_python(op))
+
+
+def described(result: Any) -> Any:
+    """All there is to a result."""
+    if isinstance(result, np.ndarray):
+        return result.tolist(), result.dtype, result.strides
+    if not isinstance(result, torch.Tensor):
+        return type(result), [described(r) for r in result] if isinstance(result, (tuple, list)) else result
+    node, array = result._fn, result._array
+    view = result._view and (result._view[0], result._view[1] - (node._seq if node is not None else 0), result._view[2])
+    kept = None if node is None or not hasattr(node, "_saved") else [described(s) if isinstance(s, np.ndarray) else s for s in node._saved or ()]
+    graph_of = None if kept is None else (type(node), [*map(id, node._edges)], kept, node._shape, node._dtype, node._hooks)
+    return type(result), described(array) if isinstance(array, np.ndarray) else None, view, result._grad, result._hooks, graph_of
+
+
+@contextlib.contextmanager
+def compared() -> Iterator[set[str]]:
+    """Let every call be made twice, and compared; gives the names of the operations whose machine code did it alone."""
+    cells, taken = [], set()
+    for op in REGISTRY.values():
+        if cell(op) is not None and op.name not in DRAWING:
+            left: list[int] = []
+
+            def fallback(*args: Any, op: Op = op, left: list[int] = left) -> Any:
+                left.append(1)
+                return in_python(op)(*args)
+
+            made = machine(op, fallback)
+
+            def twice(*args: Any, op: Op = op, left: list[int] = left, made: Callable = made) -> Any:
+                left.clear()
+                ours = made(*args)
+                if made is not fallback and not left:
+                    taken.add(op.name)
+                    left.append(1)
+                    assert str(described(ours)) == str(described(in_python(op)(*args))), op.name
+                return ours
+
+            cells.append((cell(op), cell(op).cell_contents))
+            cell(op).cell_contents = twice
+    try:
+        yield taken
+    finally:
+        for place, before in cells:
+            place.cell_contents = before
+
+
+@pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, inside_a_function])
+def test_the_same_as_in_python(where: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward, and in the rules, which call operations on arrays."""
+    monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
+    with compared() as taken:
+        for sample in SAMPLES:
+            for dtype in (np.float32, np.float64, *[np.complex128] * sample.complex):
+                with where(), np.errstate(all="ignore"):
+                    _run(sample, dtype)
+    assert {"exp", "maximum", "sum_dims", "softmax", "clone"} <= taken and len(taken) > 150
+    assert ({"transpose", "basic_part"} <= taken) == (where is contextlib.nullcontext)
+
+
+def _run(sample: Sample, dtype: Any) -> None:
+    torch.manual_seed(0)
+    args, leaves = tensors(sample, torch, dtype)
+    try:
+        results = [o for o in outputs(call(sample, torch, args)) if isinstance(o, torch.Tensor) and o.requires_grad]
+    except (RuntimeError, TypeError, NotImplementedError):  # what a type or a mode does not allow
+        return
+    if results and torch.is_grad_enabled():
+        torch.autograd.grad(results, leaves, [torch.ones_like(o) for o in results], allow_unused=True)
+
+
+def test_lines_of_the_users() -> None:
+    x, y = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
+    made = machine(REGISTRY["exp"]), machine(REGISTRY["maximum"]), machine(REGISTRY["transpose"])
+    line = sys._getframe().f_lineno + 1
+    for result in (made[0](x), made[1](x, y), made[2](x, 0, 1)):
+        assert result.grad_fn.location == (__file__, line)
+
+
+def test_errors_are_pythons_and_interruptions_go_through() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        machine(REGISTRY["transpose"])(x, 0, 5)
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        machine(REGISTRY["maximum"])(x, torch.ones(2, 2))
+
+    def interrupted(x: np.ndarray) -> np.ndarray:
+        raise KeyboardInterrupt
+
+    op = REGISTRY["exp"]
+    made = calls.usual(op, in_python(op), calling.node_of, 1 << 14, 1 << 16)
+    with pytest.raises(KeyboardInterrupt):
+        CALLS.__closure__[0].cell_contents(made._replace(compute=interrupted))(x)  # type: ignore[index, union-attr]
+
+
+def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome, "_count", -float("inf"))
+    x, y = torch.ones(3, 4, requires_grad=True), torch.ones(3, 4)
+    view, part, number = (x * 1).t(), (slice(0, 1), ...), 1234.5
+    names = "exp", "maximum", "sum_dims", "clone", "transpose", "basic_part"
+    unary, binary, total, copy, turned, look = (machine(REGISTRY[name]) for name in names)
+
+    def refused(call: Callable, *args: Any) -> None:
+        with contextlib.suppress(Exception):
+            call(*args)
+
+    makes = [
+        lambda: [unary(a) for a in (x, y, view, x._array)],
+        lambda: [binary(a, b) for a in (x, y, number) for b in (x, y, number) if a is not b],
+        lambda: [total(*REGISTRY["sum_dims"].bind((a, (0,), False), {})) for a in (x, y, x._array)] + [copy(x, torch.preserve_format)],
+        lambda: [turned(a, 0, 1) for a in (x, y, view, view._array)],
+        lambda: [look(a, part, "SliceBackward0") for a in (x, view)],
+        lambda: [refused(turned, x, 0, 7), refused(binary, x, torch.ones(2, 2)), refused(unary), refused(unary, "x")],
+    ]
+    watched = (x, y, view, x._array, view._array, view._view, part, number, x._array.dtype, type(unary(x)._fn), type(turned(x, 0, 1)._fn))
+    for make in makes:
+        assert held(make, *watched) == [0] * len(watched)
+        assert abs(held(make, None)[0]) < 50  # others count it, too
