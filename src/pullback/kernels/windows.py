@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .builder import F64, I64
+from .builder import F64, I64, Value
 from .kernel import TYPES, Kernel
 
 GRAIN = 4  # planes that are worth a thread's while
@@ -41,49 +41,58 @@ def _largest(d: np.dtype) -> Any:
     return k.done(GRAIN)
 
 
-def largest(flat: np.ndarray, numbers: np.ndarray) -> Any:
-    """The first maximum, or last NaN, of each window of planes ``(planes, elements)``, and its number.
+def largest(x: np.ndarray, planes: int, numbers: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The first maximum, or last NaN, of each window of so many planes, and its number.
 
     Args:
         numbers: of the windows' elements, ``(planes or 1, windows, elements)``.
+        shape: of the results.
     """
-    (n, each), (sets, windows, taps) = flat.shape, numbers.shape
-    if flat.dtype not in TYPES or not taps:
+    sets, windows, taps = numbers.shape
+    if x.dtype not in TYPES or not taps:
         return None
-    values, indices = np.empty((n, windows), flat.dtype), np.empty((n, windows), np.int64)
-    apart = windows * taps if sets > 1 else 0
-    _largest(flat.dtype)(n, each, windows, taps, apart, np.ascontiguousarray(flat), np.ascontiguousarray(numbers), values, indices)
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    each, apart = x.size // max(planes, 1), windows * taps if sets > 1 else 0
+    _largest(x.dtype)(planes, each, windows, taps, apart, np.ascontiguousarray(x), np.ascontiguousarray(numbers), values, indices)
     return values, indices
 
 
 @lru_cache(None)
 def _mapped(d: np.dtype) -> Any:
-    k = Kernel("mapped", TYPES[d], ["x", "starts", "columns", "weights", "out"], ["each", "rows"], ["before", "after"])
-    f, type, (each, rows, before, after, x, starts, columns, weights, out) = k.f, k.type, k.given.values()
+    arrays = ["x", "starts", "columns", "weights", "before", "after", "out"]
+    k = Kernel("mapped", TYPES[d], arrays, ["each", "rows", "befores", "afters"])
+    f, type, (each, rows, befores, afters, x, starts, columns, weights, before, after, out) = k.f, k.type, k.given.values()
+
+    def number(array: Value, i: Value) -> Value:
+        value = f.load(f.at(array, i, F64), F64)
+        return f.convert("fptrunc", value, type) if type != F64 else value
+
     with f.loop(f["from"], f["to"]) as plane:
         source, target = f.at(x, plane * each, type), f.at(out, plane * rows, type)
         with f.loop(0, rows) as row:
             total = f.variable(0.0, type)
             with f.loop(f.load(f.at(starts, row, I64), I64), f.load(f.at(starts, row + 1, I64), I64)) as entry:
-                value = f.load(f.at(source, f.load(f.at(columns, entry, I64), I64), type), type) / before
-                weight = f.load(f.at(weights, entry, F64), F64)
-                total.set(total.get() + value * (f.convert("fptrunc", weight, type) if type != F64 else weight))
-            f.store(total.get() / after, f.at(target, row, type))
+                column = f.load(f.at(columns, entry, I64), I64)
+                value = f.load(f.at(source, column, type), type) / number(before, column * befores)
+                total.set(total.get() + value * number(weights, entry))
+            f.store(total.get() / number(after, row * afters), f.at(target, row, type))
     return k.done(GRAIN)
 
 
-def mapped(x: np.ndarray, starts: np.ndarray, columns: np.ndarray, weights: np.ndarray, before: float, after: float) -> Any:
-    """A sparse linear map of planes ``(planes, elements)``: row r sums entries ``starts[r]`` up to ``starts[r + 1]``.
+def mapped(x: np.ndarray, planes: int, starts: np.ndarray, columns: np.ndarray, weights: np.ndarray, before: np.ndarray, after: np.ndarray,
+           shape: tuple[int, ...]) -> Any:  # fmt: skip
+    """A sparse linear map of so many planes: row r sums entries ``starts[r]`` up to ``starts[r + 1]``.
 
     Args:
         weights: of the entries, float64.
-        before, after: what elements, and sums, are divided by.
+        before, after: what elements, and sums, are divided by: a number each, or one for all, float64.
+        shape: of the result.
     """
     if x.dtype not in TYPES:
         return None
-    (n, each), rows = x.shape, len(starts) - 1
-    out = np.empty((n, rows), x.dtype)
-    return _mapped(x.dtype)(n, each, rows, before, after, np.ascontiguousarray(x), starts, columns, weights, out)
+    out = np.empty(shape, x.dtype)
+    sizes = x.size // planes, len(starts) - 1, before.ndim and 1, after.ndim and 1
+    return _mapped(x.dtype)(planes, *sizes, np.ascontiguousarray(x), starts, columns, weights, before, after, out)
 
 
 @lru_cache(None)

@@ -29,7 +29,7 @@ from .maxima import Scattered, Sliding, maxima, numbers_of, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
-from .resample import Line, adaptive_average, place, resample
+from .resample import Line, Lines, adaptive_average, place, resample
 from .scatter import gather
 from .view import reshape
 
@@ -72,8 +72,12 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
 
 def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
              ceil_mode: bool) -> Sliding:  # fmt: skip
-    options = [v if v.__class__ is int or v is None or isinstance(v, np.integer) else tuple(v) for v in (kernel_size, stride, padding, dilation)]
-    return _checked(name, input._array.shape, n, *options, bool(ceil_mode))
+    return _checked(name, input._array.shape, n, *_fixed(kernel_size, stride, padding, dilation), bool(ceil_mode))
+
+
+def _fixed(*options: Any) -> list[Any]:
+    """Numbers and None as they are, and lists as tuples."""
+    return [v if v.__class__ is int or v is None or isinstance(v, np.integer) else tuple(v) for v in options]
 
 
 @functools.lru_cache(256, typed=True)
@@ -214,12 +218,7 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
-    spatial = input._array.shape[-n:]
-    if all([o and i % o == 0 for i, o in zip(spatial, size)]):
-        kernel = tuple(i // o for i, o in zip(spatial, size))
-        shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
-    else:
-        shape = sharing(spatial, size)
+    shape = sharing(input._array.shape[-n:], size)
     return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
 
 
@@ -446,26 +445,28 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
     return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
 
 
-@functools.lru_cache(64)
-def _averages(shape: Sliding, count_include_pad: bool) -> tuple[tuple[Line, ...], Any]:
-    """The lines that sum windows, and how many elements these have."""
-    spatial, layout = shape
+@functools.lru_cache(64, typed=True)
+def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+              divisor: int | None) -> Lines:  # fmt: skip
+    """The means of windows, or their sums over ``divisor``."""
+    spatial, layout = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, 1, ceil_mode)
     lengths = []
     for i, k, o, s, p in zip(spatial, *layout[:4]):
         border = p if count_include_pad else 0
         start = np.arange(o) * s - p
         lengths.append(np.minimum(start + k, i + border) - np.maximum(start, -border))
-    count = functools.reduce(np.multiply.outer, lengths)
-    return tuple(map(_sums, spatial, *layout[:4])), int(count.flat[0]) if np.all(count == count.flat[0]) else count
+    count = functools.reduce(np.multiply.outer, lengths, np.ones(()))
+    if divisor is not None or np.all(count == count.flat[0]):
+        count = np.array(divisor or count.flat[0], float)
+    return Lines([*map(_sums, spatial, *layout[:4])], after=count)
 
 
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
-    lines, divisor = _averages(shape, bool(count_include_pad))
-    return resample(input, lines, 1, divisor_override or divisor, f"AvgPool{n}DBackward0")
+    options = *_fixed(kernel_size, stride, padding), bool(ceil_mode), bool(count_include_pad), divisor_override
+    return resample(input, _averages(n, input._array.shape, *options), f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)
