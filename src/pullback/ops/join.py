@@ -87,7 +87,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     arrays = _of_one_type(tensors)
     try:
         joined = row_major(_concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim))
-        return channels_innermost(joined) if all(map(are_images, arrays)) else joined
+        return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -546,7 +546,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     result = list(shape[:-1])
     for d in sorted((d1, d2)):
         result.insert(d, size)
-    return place(input, diagonal_window(result, offset, d1, d2), tuple(result), "DiagEmbedBackward0")
+    shape = tuple(result)
+    return place(input, diagonal_window(shape, offset, d1, d2), shape, "DiagEmbedBackward0")
 
 
 @op.composite
@@ -557,12 +558,13 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    if input.ndim == 1:
+    shape = input._array.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {len(shape)}D")
+    if len(shape) == 1:
         result = diag_embed(input, diagonal)
     else:
-        result = read(input, diagonal_window(input.shape, diagonal, 0, 1), "DiagonalBackward0_copy")
+        result = read(input, diagonal_window(shape, diagonal, 0, 1), "DiagonalBackward0_copy")
     return result if out is None else writing.write_out(out, result)
 
 

@@ -394,11 +394,23 @@ place.vjp(input=lambda g, index, size: pick(g, index, len(size)))
 # --- pixels for channels ----------------------------------------------------------------------------------------
 
 
-def _check_image(input: np.ndarray, name: str, factor: int, factor_name: str) -> None:
-    if input.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: str) -> None:
+    if len(shape) < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {factor_name}, but got {factor}")
+
+
+@functools.lru_cache(64)
+def _pixels_apart(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
+    """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape that has."""
+    _check_image(input, "pixel_shuffle", r, "upscale_factor")
+    *lead, c, h, w = input
+    if c % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+    k, lead = len(lead), [*lead, c // (r * r)]
+    return (*lead, r, r, h, w), (*range(k + 1), k + 3, k + 1, k + 4, k + 2), (*lead, h * r, w * r)
 
 
 @op.general(method=False)
@@ -415,15 +427,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[1., 2.],
              [3., 4.]]])
     """
-    r = upscale_factor
-    _check_image(input, "pixel_shuffle", r, "upscale_factor")
-    *lead, c, h, w = input.shape
-    if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
-    k = len(lead)
-    parts = input.reshape(*lead, c // (r * r), r, r, h, w).transpose(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return laid_as_images(input, parts.copy().reshape(*lead, c // (r * r), h * r, w * r), (4,))
+    parts, order, shape = _pixels_apart(input.shape, upscale_factor)
+    return laid_as_images(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 
 @op.general(method=False)
@@ -440,7 +445,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     tensor([1., 2., 3., 4.])
     """
     r = downscale_factor
-    _check_image(input, "pixel_unshuffle", r, "downscale_factor")
+    _check_image(input.shape, "pixel_unshuffle", r, "downscale_factor")
     *lead, c, h, w = input.shape
     for name, d, length in (("height", -2, h), ("width", -1, w)):
         if length % r:
