@@ -7,6 +7,7 @@ nothing to begin with: small pools, which :mod:`pullback.kernels.pool` would com
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -18,26 +19,30 @@ from .kernel import TYPES, Kernel
 GRAIN = 4  # planes that are worth a thread's while
 
 
+def _first_maximum(k: Kernel, x: Value, taps: Value, number_of: Callable[[Any], Value], to: Value) -> None:
+    """Store the first maximum, or last NaN, of a window of ``x``, and its number."""
+    f, type, first = k.f, k.type, number_of(0)
+    best, number = f.variable(f.load(f.at(x, first, type), type)), f.variable(first)
+    with f.loop(1, taps) as tap:
+        other = number_of(tap)
+        value, old = f.load(f.at(x, other, type), type), best.get()
+        # Greater, or NaN where the best is none; of several NaN the last.
+        larger = (value > old) | f.compare("uno", value, f.constant(0.0, type))
+        best.set(f.select(larger, value, old))
+        number.set(f.select(larger, other, number.get()))
+    f.store(best.get(), f.at(k["values"], to, type))
+    f.store(number.get(), f.at(k["indices"], to, I64))
+
+
 @lru_cache(None)
 def _largest(d: np.dtype) -> Any:
     k = Kernel("largest", TYPES[d], ["planes", "numbers", "values", "indices"], ["each", "windows", "taps", "apart"])
-    f, type, (each, windows, taps, apart, planes, numbers, values, indices) = k.f, k.type, k.given.values()
+    f, type, (each, windows, taps, apart, planes, numbers, _, _) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
         x, table = f.at(planes, plane * each, type), f.at(numbers, plane * apart, I64)
         with f.loop(0, windows) as window:
             row = f.at(table, window * taps, I64)
-            first = f.load(row, I64)
-            best, number = f.variable(f.load(f.at(x, first, type), type)), f.variable(first)
-            with f.loop(1, taps) as tap:
-                other = f.load(f.at(row, tap, I64), I64)
-                value, old = f.load(f.at(x, other, type), type), best.get()
-                # Greater, or NaN where the best is none; of several NaN the last.
-                larger = (value > old) | f.compare("uno", value, f.constant(0.0, type))
-                best.set(f.select(larger, value, old))
-                number.set(f.select(larger, other, number.get()))
-            to = plane * windows + window
-            f.store(best.get(), f.at(values, to, type))
-            f.store(number.get(), f.at(indices, to, I64))
+            _first_maximum(k, x, taps, lambda tap: f.load(f.at(row, tap, I64), I64), plane * windows + window)
     return k.done(GRAIN)
 
 
@@ -54,6 +59,44 @@ def largest(x: np.ndarray, planes: int, numbers: np.ndarray, shape: tuple[int, .
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
     each, apart = x.size // max(planes, 1), windows * taps if sets > 1 else 0
     _largest(x.dtype)(planes, each, windows, taps, apart, np.ascontiguousarray(x), np.ascontiguousarray(numbers), values, indices)
+    return values, indices
+
+
+@lru_cache(None)
+def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> Any:
+    k = Kernel("drawn", TYPES[d], ["planes", "samples", "steps", "sizes", "offsets", "values", "indices"], ["each", "windows", "taps"])
+    f, type, (each, windows, taps, planes, samples, steps, sizes, offsets, _, _) = k.f, k.type, k.given.values()
+    real = TYPES[of_samples]
+    with f.loop(f["from"], f["to"]) as plane:
+        x, drawn = f.at(planes, plane * each, type), f.at(samples, plane * n, real)
+        with f.loop(0, windows) as window:
+            rest, corner = window, f.constant(0, I64)
+            for dim in reversed(range(n)):
+                count, last, row, sample = (f.load(f.at(sizes, dim * 4 + i, I64), I64) for i in range(4))
+                step, u, at = f.load(f.at(steps, dim, real), real), f.load(f.at(drawn, sample, real), real), rest % count
+                moved, least = (f.convert("fptosi", v * step, I64) for v in (f.convert("sitofp", at, real) + u, u))
+                begins = moved - least
+                outside = f.compare("ugt", begins, last)  # whatever the samples are
+                corner = corner + f.select(f.compare("eq", at, count - 1) | outside, last, begins) * row
+                rest = rest // count
+            _first_maximum(k, x, taps, lambda tap: f.load(f.at(offsets, tap, I64), I64) + corner, plane * windows + window)
+    return k.done(GRAIN)
+
+
+def drawn(x: np.ndarray, samples: np.ndarray, steps: np.ndarray, sizes: np.ndarray, offsets: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The same of windows whose places depend on samples, ``(planes, dimensions)``.
+
+    Args:
+        steps, sizes: how far windows are apart along each dimension; how many they are, where the last begins, how far elements
+            are apart in the plane, and the number of the sample.
+        offsets: of a window's elements from its first.
+        shape: of the results.
+    """
+    if x.dtype not in TYPES or samples.dtype not in TYPES or not samples.size:
+        return None
+    (planes, n), values, indices = samples.shape, np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    counts = x.size // planes, values.size // planes, len(offsets)
+    _drawn(x.dtype, samples.dtype, n)(planes, *counts, np.ascontiguousarray(x), np.ascontiguousarray(samples), steps, sizes, offsets, values, indices)
     return values, indices
 
 

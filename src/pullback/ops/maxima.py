@@ -159,6 +159,46 @@ def _within(spatial: Ints, layout: Layout) -> Scattered | None:
     return Scattered(spatial, layout.size, numbers_of(spatial, elements))
 
 
+class Drawn(NamedTuple):
+    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each dimension.
+
+    Attributes:
+        kernel: the size of a window.
+        samples: what moves the windows of each plane, between 0 and 1, (planes, dimensions).
+    """
+
+    spatial: Ints
+    kernel: Ints
+    size: Ints
+    samples: np.ndarray
+
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spatial, kernel, size, samples = self
+        steps, sizes, taps = _spacing(spatial, kernel, size, samples.dtype)
+        shape = x.shape[: x.ndim - len(spatial)] + size
+        fast = kernels.run("windows", "drawn", x.size, x, samples, steps, sizes, taps, shape)
+        if fast is not None:
+            return fast
+        first = np.zeros((len(samples), 1), int)
+        for (count, last, row, sample), step in zip(sizes.tolist(), steps):
+            u = samples[:, sample, None]
+            start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
+            start[:, count - 1 :] = last
+            first = (first[:, :, None] + start[:, None] * row).reshape(len(first), first.shape[1] * count)
+        return Scattered(spatial, size, first[:, :, None] + taps).maxima(x)
+
+
+@functools.lru_cache(64)
+def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How far apart the windows are along each dimension; how many there are, where the last begins, how far elements are apart in
+    the plane, and which sample moves them; and the elements of a window, counted from its first."""
+    n = len(spatial)
+    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
+    sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
+    return np.array(steps, dtype), np.array(sizes), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+
+
 def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
     """Windows that share out the elements, of which neighbours may have some in common."""
     return (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)  # large tables are not kept

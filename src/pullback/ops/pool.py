@@ -8,7 +8,6 @@ what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +24,7 @@ from .activation import relu
 from .arithmetic import pow
 from .complex import abs
 from .correlate import Layout
-from .maxima import Scattered, Sliding, maxima, numbers_of, sharing
+from .maxima import Drawn, Sliding, maxima, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
@@ -77,7 +76,7 @@ def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, pa
 
 def _fixed(*options: Any) -> list[Any]:
     """Numbers and None as they are, and lists as tuples."""
-    return [v if v.__class__ is int or v is None or isinstance(v, np.integer) else tuple(v) for v in options]
+    return [v if v.__class__ is int or v is None or isinstance(v, (float, np.integer)) else tuple(v) for v in options]
 
 
 @functools.lru_cache(256, typed=True)
@@ -261,59 +260,44 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return _adaptive_max_pool(3, input, output_size, return_indices)
 
 
-@functools.lru_cache(64)
-def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[Any, ...]:
-    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2, of all dimensions one after the other:
-    the number of each in its own, how far these are apart, which sample moves them, and by how much a step moves them in the
-    plane; where the windows of each dimension end; and the elements of a window, counted from its first."""
-    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
-    sample = range(3) if len(spatial) == 3 else (1, 0)
-    strides = [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]
-    return (np.concatenate([np.arange(o) for o in size]).astype(dtype), np.repeat(np.array(steps, dtype), size), np.repeat(sample, size),
-            np.repeat(strides, size), list(itertools.accumulate(size)), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]))  # fmt: skip
-
-
-def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
-                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
-    name = f"fractional_max_pool{n}d"
+@functools.lru_cache(256)
+def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Ints, Ints, Ints]:
+    """The spatial sizes, those of a window, and how many windows there are."""
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    shape = input._array.shape
     spatial = _check_spatial(name, shape, n)
     kernel = _each(kernel_size, n, name, "kernel_size")
     if output_size is None:
-        ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+        ratios = output_ratio if isinstance(output_ratio, tuple) else (output_ratio,) * n
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = _each(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
+    return spatial, kernel, size
+
+
+def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
+                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
+    shape = input._array.shape
+    spatial, kernel, size = _fractions(f"fractional_max_pool{n}d", shape, n, *_fixed(kernel_size, output_size, output_ratio))
     batch, channels = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1]
     if samples is None:
         samples = rand(batch, channels, n, dtype=input.dtype)
     drawn = samples._array.shape
     if len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
         raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {drawn}")
-    samples = (samples if samples.dtype.itemsize > 2 else samples.float()).detach()
+    if samples._array.dtype.itemsize == 2:
+        samples = samples.float()
 
-    def numbers(at: np.ndarray) -> np.ndarray:
-        at = at[:batch].reshape(-1, n)
-        window, step, sample, strides, ends, taps = _spacing(spatial, kernel, size, at.dtype)
-        u = at.take(sample, 1)
-        start = ((window + u) * step).astype(int) - (u * step).astype(int)
-        for end, i, k in zip(ends, spatial, kernel):
-            start[:, end - 1] = i - k
-        start *= strides
-        first = start[:, : ends[0]]
-        for end, o in zip(ends[1:], size[1:]):
-            first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), first.shape[1] * o)
-        return first[:, :, None] + taps
+    def windows(at: np.ndarray) -> Drawn:
+        return Drawn(spatial, kernel, size, at[:batch].reshape(-1, n))
 
     if modes._local.trace is None:
-        windows = Scattered(spatial, size, numbers(samples.numpy()))
-        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
+        at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
+        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows(at), return_indices)
     planes = reshape(input, (batch * channels, *spatial))
-    at = derived(lambda x, samples: Scattered(spatial, size, numbers(samples)).maxima(x)[1], planes.detach()._array, samples._array)
+    at = derived(lambda x, samples: windows(samples).maxima(x)[1], planes.detach()._array, samples.detach()._array)
     chosen = reshape(outcome.wrap(at), (batch * channels, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (batch * channels, math.prod(spatial))), 1, chosen), shape)
