@@ -125,15 +125,16 @@ class Lines:
         return lines
 
     @functools.cached_property
-    def together(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The columns and weights of all entries in the order of the rows, after where in these the rows begin, and the last one ends."""
+    def together(self) -> tuple[np.ndarray, ...]:
+        """All entries in the order of the rows: where in these the rows begin, and the last one ends; columns, weights; the rows that have any."""
         rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
         for line in self.lines:
             rows = np.add.outer(rows * line.size[0], line.rows).ravel()
             columns = np.add.outer(columns * line.size[1], line.columns).ravel()
             weights = np.multiply.outer(weights, line.weights).ravel()
         order = rows.argsort(kind="stable")
-        return np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1)), columns[order], weights[order]
+        starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
+        return starts, columns[order], weights[order], np.flatnonzero(np.diff(starts))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         lead, d = x.shape[: -len(self.size)], x.dtype
@@ -145,13 +146,14 @@ class Lines:
                 x = line(x, i)
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
-        starts, columns, weights = self.together
-        out = kernels.run("windows", "mapped", x.size, x, planes, starts, columns, weights, self.before, self.after, shape)
+        starts, columns, weights, filled = self.together
+        out = None
+        if len(starts) <= FEW:  # else nearly all rows are empty
+            out = kernels.run("windows", "mapped", x.size, x, planes, starts, columns, weights, self.before, self.after, shape)
         if out is None:
             x = x.reshape(planes, -1)
             x = (x if self.before is ONE else x / self.before.astype(d).ravel()).take(columns, 1) * weights.astype(d)
             out = np.zeros((planes, math.prod(self.size)), x.dtype)
-            filled = np.flatnonzero(np.diff(starts))
             out[:, filled] = np.add.reduceat(x, starts[filled], 1, x.dtype)
             out = (out if self.after is ONE else out / self.after.astype(d).ravel()).reshape(shape)
         return out
