@@ -502,10 +502,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     """What is in the lower triangle, or what is not. Rows below the last column are whole."""
+    if input.size <= FEW:
+        out = input.copy()
+        np.putmask(out, _elsewhere(input.shape, diagonal, lower), 0)
+        return out
     rows, columns = input.shape[-2:]
     n = min(max(columns - diagonal, 0), rows)
-    mask = _triangle(n, columns, diagonal, lower)
-    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask)
+    mask = np.tri(n, columns, diagonal, bool)
+    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask if lower else ~mask)
     if n == rows:
         return above
     result = input.copy() if lower else np.zeros(input.shape, input.dtype)
@@ -513,15 +517,11 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     return result
 
 
-def _triangle(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
-    """True up to and including a diagonal, or beyond it."""
-    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal, lower)  # large masks are not kept
-
-
 @lru_cache(64)
-def _few_rows(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
-    mask = np.tri(rows, columns, diagonal, bool)
-    return mask if lower else ~mask
+def _elsewhere(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
+    """Where matrices are not in that triangle."""
+    mask = np.tri(*shape[-2:], diagonal, bool)
+    return np.broadcast_to(~mask if lower else mask, shape).copy()
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
