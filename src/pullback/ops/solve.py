@@ -92,6 +92,10 @@ def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
 def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
     batch, n = A.shape[:-2], A.shape[-1]
+    if not batch and B.ndim > 2 and B.size:  # one matrix for all: to it, they are one
+        if left:
+            return substituted(A.T, B.mT, not upper, False, unit).mT.copy()
+        return substituted(A, B.reshape(-1, n), upper, False, unit).reshape(B.shape)
     if B.shape[:-2] != batch:
         batch = np.broadcast_shapes(batch, B.shape[:-2]) if batch and B.ndim > 2 else batch or B.shape[:-2]
         A, B = (x if x.shape[:-2] == batch else expand(x, batch + x.shape[-2:]) for x in (A, B))
