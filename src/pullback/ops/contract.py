@@ -296,12 +296,17 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.kron(torch.tensor([1.0, 10.0]), torch.tensor([1.0, 2.0]))
     tensor([ 1.,  2., 10., 20.])
     """
-    a, b = input._array.shape, other._array.shape
+    coarse, fine, shape = _kron_shapes(input._array.shape, other._array.shape)
+    result = reshape(reshape(input, coarse) * reshape(other, fine), shape)
+    return result if out is None else writing.write_out(out, result)
+
+
+@functools.lru_cache(256)
+def _kron_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Those in which two factors multiply by broadcasting, and that of the result."""
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    spread = reshape(input, tuple([n for size in a for n in (size, 1)])) * reshape(other, tuple([n for size in b for n in (1, size)]))
-    result = reshape(spread, tuple([m * n for m, n in zip(a, b)]))
-    return result if out is None else writing.write_out(out, result)
+    return tuple([n for size in a for n in (size, 1)]), tuple([n for size in b for n in (1, size)]), tuple([m * n for m, n in zip(a, b)])
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
