@@ -25,7 +25,7 @@ TYPES = (torch.float32, torch.float64)
 def test_pools(shape: tuple[int, ...], dtype: Any) -> None:
     samples = torch.tensor(np.random.default_rng(0).random((*shape[:2], 2)), dtype=dtype)
     compare(lambda x: F.adaptive_max_pool2d(x, 3), shape, dtype=dtype, uses="windows.largest windows.place")
-    compare(lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples), shape, dtype=dtype, uses="windows.largest")
+    compare(lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples), shape, dtype=dtype, uses="windows.drawn")
     compare(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), shape, dtype=dtype, uses="windows.mapped")
     compare(lambda x: F.avg_pool2d(x, 3, 2, 1), shape, dtype=dtype, uses="windows.mapped")
     compare(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=7), shape, dtype=dtype)

@@ -287,7 +287,7 @@ def test_long_windows_of_few_results() -> None:
     assert index.tolist() == [[[15_000, 30_000]] * 2] and value[0, 0].tolist() == [15_000, 30_000]
     (slope,) = torch.autograd.grad(F.adaptive_avg_pool1d(x, 2).sum(), x)
     np.testing.assert_allclose(slope[0, 0, [0, 15_000, 30_000]], np.array([1, 2, 1]) / 15_001, rtol=1e-6)
-    assert max(len(line.transposed.steps) for line in resample.averaging((30_001,), (2,))[0]) == 2
+    assert max(len(line.transposed.steps) for line in resample.averaging((30_001,), (2,)).lines) == 2
 
 
 # --- sampling at points ------------------------------------------------------------------------------------------

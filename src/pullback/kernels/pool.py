@@ -108,12 +108,13 @@ def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> Maxima | None:
     return _maxima(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
 
 
-def maxima(planes: np.ndarray, layout: Any, spatial: Ints) -> Any:
-    """Values and indices of windows over planes ``(planes, spatial...)``."""
-    kernel = kernel_for(planes.dtype, spatial, layout) if len(planes) else None
+def maxima(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
+    """Values and indices of windows over the last dimensions, which are ``spatial``."""
+    kernel = kernel_for(x.dtype, spatial, layout) if x.size else None
     if kernel is None:
         return None
-    shape = (len(planes), *layout.size)
-    values, indices = np.empty(shape, planes.dtype), np.empty(shape, np.int64)
-    kernel(len(planes), np.ascontiguousarray(planes), values, indices)
+    lead = x.shape[: x.ndim - len(spatial)]
+    shape = (*lead, *layout.size)
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    kernel(math.prod(lead), np.ascontiguousarray(x), values, indices)
     return values, indices

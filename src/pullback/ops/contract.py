@@ -36,9 +36,10 @@ class Term:
 
     def __init__(self, tensor: Any, labels: Sequence[Label], dtype: Any = None) -> None:
         self.tensor, self.labels, self.dtype = tensor, tuple(labels), dtype
+        self.sizes = dict(zip(self.labels, tensor.shape))
 
     def size(self, label: Label) -> int:
-        return self.tensor.shape[self.labels.index(label)] if label in self.labels else 1
+        return self.sizes.get(label, 1)
 
     def summed(self, keep: Any) -> Term:
         """Without the dimensions that are not among ``keep``."""
@@ -231,33 +232,40 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), dims=1).shape
     torch.Size([2, 4])
     """
-    n, m = len(a.shape), len(b.shape)
     if isinstance(dims, Tensor):
         dims = dims.tolist()
+    if not isinstance(dims, int):
+        dims = tuple([(d,) if isinstance(d, int) else tuple(d) for d in dims])
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    of_a, of_b, rest = _paired(a._array.shape, b._array.shape, dims)
+    result = contract([Term(a, of_a, a.dtype), Term(b, of_b, b.dtype)], rest)
+    return result if out is None else writing.write_out(out, result)
+
+
+@functools.lru_cache(256)
+def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[list[Label], list[Label], list[Label]]:
+    """The labels of the dimensions of two tensors of these shapes, and of the result."""
+    n, m = len(a), len(b)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(n, m):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims = list(range(-dims, 0)), list(range(dims))
-    of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
-    if len(of_a) != len(of_b):
+        dims = range(-dims, 0), range(dims)
+    if len(dims[0]) != len(dims[1]):
         raise RuntimeError("both dimension lists should have same length")
-    if a.dtype != b.dtype:
-        raise RuntimeError("both inputs should have same dtype")
-    for i, j in zip(of_a, of_b):
-        if a.shape[wrapped_dim(i, n)] != b.shape[wrapped_dim(j, m)] and 1 not in (a.shape[i], b.shape[j]):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has "
-                               f"size {b.shape[j]} in dim {j}")  # fmt: skip
-    pairs = {d % m: i % n for i, d in zip(of_a, of_b)}
-    for ds, rank in ((of_a, n), (of_b, m)):
+    for i, j in zip(*dims):
+        if a[wrapped_dim(i, n)] != b[wrapped_dim(j, m)] and 1 not in (a[i], b[j]):
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a[i]} in dim {i} and second has "
+                               f"size {b[j]} in dim {j}")  # fmt: skip
+    pairs = {d % m: i % n for i, d in zip(*dims)}
+    for ds, rank in zip(dims, (n, m)):
         for d in ds:
             if [e % rank for e in ds].count(d % rank) > 1:
                 raise RuntimeError(f"dim {d % rank} appears multiple times in the list of dims")
-    labels = [("a", i) for i in range(n)], [("a", pairs[j]) if j in pairs else ("b", j) for j in range(m)]
-    rest = [x for x in labels[0] if x not in labels[1]] + [x for x in labels[1] if x not in labels[0]]
-    result = contract([Term(a, labels[0], a.dtype), Term(b, labels[1], b.dtype)], rest)
-    return result if out is None else writing.write_out(out, result)
+    of_a, of_b = [("a", i) for i in range(n)], [("a", pairs[j]) if j in pairs else ("b", j) for j in range(m)]
+    return of_a, of_b, [x for x in of_a if x not in of_b] + [x for x in of_b if x not in of_a]
 
 
 @op.composite
@@ -288,12 +296,17 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.kron(torch.tensor([1.0, 10.0]), torch.tensor([1.0, 2.0]))
     tensor([ 1.,  2., 10., 20.])
     """
-    a, b = input._array.shape, other._array.shape
+    coarse, fine, shape = _kron_shapes(input._array.shape, other._array.shape)
+    result = reshape(reshape(input, coarse) * reshape(other, fine), shape)
+    return result if out is None else writing.write_out(out, result)
+
+
+@functools.lru_cache(256)
+def _kron_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Those in which two factors multiply by broadcasting, and that of the result."""
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    spread = reshape(input, tuple([n for size in a for n in (size, 1)])) * reshape(other, tuple([n for size in b for n in (1, size)]))
-    result = reshape(spread, tuple([m * n for m, n in zip(a, b)]))
-    return result if out is None else writing.write_out(out, result)
+    return tuple([n for size in a for n in (size, 1)]), tuple([n for size in b for n in (1, size)]), tuple([m * n for m, n in zip(a, b)])
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -474,8 +474,12 @@ def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, pad
         raise RuntimeError(f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
                            f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
                            f"sliding blocks as {size}, but its components must be at least one.")  # fmt: skip
-    blocks = windows(framed(input, layout.padding, layout.reach), layout).copy()
-    return blocks.reshape(*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size))
+    shape = *input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size)
+    images = input if input.ndim == 4 else input[None]
+    small = small_windows(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
+    if small is not None:
+        return small.of(images).reshape(shape).copy()
+    return windows(framed(input, layout.padding, layout.reach), layout).copy().reshape(shape)
 
 
 @half.general(name="col2im", node="Col2ImBackward0", method=False)
@@ -515,6 +519,9 @@ def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilati
                            f"padding={layout.padding}, stride={layout.stride}, expected size of input's dimension 2 "
                            f"to match the calculated number of sliding blocks {size[0]} * {size[1]} = "
                            f"{math.prod(size)}, but got input.size(2)={count}.")  # fmt: skip
+    few = few_places((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
+    if few is not None:
+        return few.sum(input).reshape(*lead, channels, *spatial)
     columns = input.reshape(math.prod(lead), channels, *kernel, *size)
     frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, layout.padding))), input.dtype)
     accumulate(windows(frame, layout), columns, kernel)

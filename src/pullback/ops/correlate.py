@@ -170,9 +170,12 @@ class Places(NamedTuple):
 
     def product(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         """The transposed convolution."""
-        out = np.zeros(math.prod(self.out), x.dtype)
-        products = np.matmul(w.reshape(self.w).swapaxes(1, 2), x.reshape(self.x)).reshape(-1)
-        np.add.at(out, self.index, products if self.kept is None else products.take(self.kept))
+        return self.sum(np.matmul(w.reshape(self.w).swapaxes(1, 2), x.reshape(self.x)))
+
+    def sum(self, products: np.ndarray) -> np.ndarray:
+        """The result of products."""
+        out = np.zeros(math.prod(self.out), products.dtype)
+        np.add.at(out, self.index, products.reshape(-1) if self.kept is None else products.take(self.kept))
         return out.reshape(self.out)
 
 

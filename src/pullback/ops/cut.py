@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
 from operator import index as integer
 from typing import Any
 
@@ -145,8 +144,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 
 def _checked_sizes(split_sizes: Sequence[int], n: int, dim: int) -> list[int]:
-    sizes = [integer(s) for s in split_sizes]
-    if any(s < 0 for s in sizes):
+    sizes = list(map(integer, split_sizes))
+    if min(sizes, default=0) < 0:
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
     if sum(sizes) != n:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
@@ -177,8 +176,9 @@ def _apart(x: Tensor, sizes: list[int], dim: int, name: str) -> tuple[Tensor, ..
     """Like ``pieces``, but views that may be written into."""
     made = pieces(x, sizes, dim, name)
     for piece in made:
-        if piece._view is not None and piece._view[2] == ONE_OF_SEVERAL:
-            piece._view = (*piece._view[:2], ORDINARY)
+        view = piece._view
+        if view is not None and view[2] == ONE_OF_SEVERAL:
+            piece._view = view[0], view[1], ORDINARY
     return made
 
 
@@ -211,15 +211,16 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
     (tensor([1]), tensor([2, 3]))
     """
-    if input.ndim == 0:
+    if input._array.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d, n = _cut(input, "tensor_split", dim)
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     if isinstance(at, int):
         if at <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {at}")
-        at = accumulate([n // at + (i < n % at) for i in range(at - 1)])
-    cuts = [0, *[slice(i).indices(n)[1] for i in map(integer, at)], n]
+        cuts = [i * (n // at) + min(i, n % at) for i in range(at + 1)]
+    else:
+        cuts = [0, *[slice(i).indices(n)[1] for i in map(integer, at)], n]
     return tuple([_slice(input, d, start, max(start, end)) for start, end in zip(cuts, cuts[1:])])
 
 
@@ -227,11 +228,12 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
     """``hsplit`` and its kin: :func:`tensor_split` along a fixed dimension, into equal pieces."""
 
     def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        if input.ndim < least:
+        shape = input._array.shape
+        if len(shape) < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
-                               f"{input.ndim} dimensions!")  # fmt: skip
-        dim = min(axis, input.ndim - 1)
-        n = input.shape[dim]
+                               f"{len(shape)} dimensions!")  # fmt: skip
+        dim = min(axis, len(shape) - 1)
+        n = shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
                                f"divisible by the split_size {indices_or_sections}!")  # fmt: skip
@@ -274,8 +276,11 @@ unbind.vjp(input=lambda g, dim: _stacked(g, dim))
 
 def restrided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
     """A view of the memory of any array, with strides and a distance from its first element in bytes."""
-    if array.flags.c_contiguous and 0 <= offset and offset + sum([(n - 1) * s for n, s in zip(shape, strides)]) < array.nbytes:
-        return strided(array, tuple(shape), tuple(strides), offset)
+    if array.flags.c_contiguous and offset >= 0:
+        try:
+            return strided(array, tuple(shape), tuple(strides), offset)
+        except (ValueError, TypeError):  # it leaves the array, but perhaps not the memory
+            pass
     memory = owner_of(array)
     if not memory.flags.c_contiguous:
         memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))
@@ -310,20 +315,27 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
             [1, 2]])
     """
     a = input._array
-    n, size, stride = a.itemsize, [integer(s) for s in size], [integer(s) for s in stride]
+    memory = owner_of(a)
+    begins = 0 if memory is a else address(a) - address(memory)
+    size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
+    return _as_strided(input, (a.strides, a.itemsize, size, *_checked_strides(size, stride, storage_offset, begins, a.itemsize, memory.nbytes)))
+
+
+@lru_cache(256)
+def _checked_strides(size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int,
+                     nbytes: int) -> tuple[tuple[int, ...], int]:  # fmt: skip
+    """The strides, and the distance from an array that begins so many bytes into its memory, in bytes."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {stride}")
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if min(size, default=0) < 0:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    memory = owner_of(a)
-    begins = 0 if memory is a else address(a) - address(memory)
-    offset = 0 if storage_offset is None else storage_offset * n - begins
-    check_extent(size, stride, (begins + offset) // n, n, memory.nbytes)
-    return _as_strided(input, (a.strides, n, tuple(size), tuple([s * n for s in stride]), offset))
+    offset = 0 if storage_offset is None else storage_offset * itemsize - begins
+    check_extent(size, stride, (begins + offset) // itemsize, itemsize, nbytes)
+    return tuple([s * itemsize for s in stride]), offset
 
 
 def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
@@ -342,24 +354,24 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    d1, d2 = wrapped_dim(dim1, input.ndim), wrapped_dim(dim2, input.ndim)
-    if d1 == d2 or not input.ndim:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return restrided(input, *_diagonal_geometry(input.shape, input.strides, offset, d1, d2))
+    try:
+        out = input.diagonal(offset, dim1, dim2)
+    except ValueError:
+        for dim in (dim1, dim2):
+            wrapped_dim(dim, input.ndim)
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}") from None
+    out.flags.writeable = input.flags.writeable  # which NumPy takes away
+    return out
 
 
 @lru_cache(256)
-def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: int) -> tuple[Any, Any, int]:
+def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
+    """The diagonal as a window of a tensor of that shape."""
+    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), steps(shape)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
-    return (*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start
-
-
-def diagonal_window(shape: Any, offset: int, dim1: int, dim2: int) -> Window:
-    """The diagonal as a window of a tensor of that shape."""
-    n = len(shape)
-    return Window(*_diagonal_geometry(tuple(shape), steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
+    return Window((*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start)
 
 
 diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: place(g, diagonal_window(input_shape, offset, dim1, dim2), input_shape))
@@ -375,16 +387,15 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             [1, 2],
             [2, 3]])
     """
-    d, shape, strides = wrapped_dim(dimension, input.ndim), list(input.shape) or [1], list(input.strides) or [input.itemsize]
+    d, shape, strides = wrapped_dim(dimension, input.ndim), input.shape or (1,), input.strides or (input.itemsize,)
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if size > shape[d]:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
-    shape.append(size)
-    strides.append(strides[d])
-    shape[d], strides[d] = (shape[d] - size) // step + 1, strides[d] * step
+    shape = *shape[:d], (shape[d] - size) // step + 1, *shape[d + 1 :], size
+    strides = *strides[:d], strides[d] * step, *strides[d + 1 :], strides[d]
     return restrided(input, *((shape, strides) if input.ndim else (shape[1:], strides[1:])), 0)
 
 

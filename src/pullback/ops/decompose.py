@@ -337,22 +337,23 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
             [-0.8000]])
     """
     name = "torch.linalg.householder_product"
-    if input.ndim < 2:
+    A, t = input._array, tau._array
+    if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    (n, m), k = input.shape[-2:], tau.shape[-1]
+    (n, m), k = A.shape[-2:], t.shape[-1]
     if n < m:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if m < k:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    if input.ndim - tau.ndim != 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
-                           f"input.ndim is equal to {input.ndim}")  # fmt: skip
-    if input.ndim > 2 and tau.shape[:-1] != input.shape[:-2]:
-        raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
+    if A.ndim - t.ndim != 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {t.ndim} and "
+                           f"input.ndim is equal to {A.ndim}")  # fmt: skip
+    if t.shape[:-1] != A.shape[:-2]:
+        raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(t.shape[:-1])}")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
-    start = outcome.wrap(identity(input, n, m))
-    result = _reflected(input, tau, expand(start, (*input.shape[:-2], n, m)), True, False)
+    start = outcome.wrap(identity(A, n, m))
+    result = _reflected(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
     return result if out is None else writing.write_out(out, result)
 
 
@@ -379,21 +380,23 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     tensor([[-5.],
             [ 0.]])
     """
+    shape = input._array.shape
     for name, x in (("input", input), ("other", other)):
-        if x.ndim < 2:
+        if x._array.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     side, name = (-2, "other.shape[-2]") if left else (-1, "other.shape[-1]")
-    if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
+    along = other._array.shape[side]
+    if tau._array.shape[-1] != min(along, shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min({name}, input.shape[-1])")
-    if other.shape[side] != input.shape[-2]:
+    if along != shape[-2]:
         raise RuntimeError(f"torch.ormqr: {name} must be equal to input.shape[-2]")
-    for name, x, dims in (("tau", tau, tau.ndim + 1), ("other", other, other.ndim)):
-        if dims != input.ndim:
+    for name, x, missing in (("tau", tau, 1), ("other", other, 0)):
+        if x._array.ndim + missing != len(shape):
             raise RuntimeError(f"torch.ormqr: Expected {name} to have "
                                f"{'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
-                               f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {input.ndim}")  # fmt: skip
-        batch = x.shape[: input.ndim - 2]
-        if batch != input.shape[:-2]:
+                               f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {len(shape)}")  # fmt: skip
+        batch = x._array.shape[: len(shape) - 2]
+        if batch != shape[:-2]:
             raise RuntimeError(f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
         if x.dtype is not input.dtype:
             raise RuntimeError(f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "

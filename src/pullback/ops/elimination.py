@@ -6,7 +6,6 @@ using triangular factorization" (2011), with rows or columns added for matrices 
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -78,10 +77,7 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 @op.general(name="lu_permutation", method=False)
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    order = permutation(pivots, n).reshape(prod(pivots.shape[:-1]), n)
-    out = np.zeros((len(order), n, n), dtype)
-    out[np.arange(len(order))[:, None], order, np.arange(n)] = 1
-    return out.reshape(*pivots.shape[:-1], n, n)
+    return np.identity(n, dtype).take(permutation(pivots, n), 0).swapaxes(-1, -2).copy()
 
 
 Factored = named("linalg_lu_factor", ("LU", "pivots"))

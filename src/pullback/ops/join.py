@@ -87,7 +87,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     arrays = _of_one_type(tensors)
     try:
         joined = row_major(_concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim))
-        return channels_innermost(joined) if all(map(are_images, arrays)) else joined
+        return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -502,10 +502,14 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     """What is in the lower triangle, or what is not. Rows below the last column are whole."""
+    if input.size <= FEW:
+        out = input.copy()
+        np.putmask(out, _elsewhere(input.shape, diagonal, lower), 0)
+        return out
     rows, columns = input.shape[-2:]
     n = min(max(columns - diagonal, 0), rows)
-    mask = _triangle(n, columns, diagonal, lower)
-    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask)
+    mask = np.tri(n, columns, diagonal, bool)
+    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask if lower else ~mask)
     if n == rows:
         return above
     result = input.copy() if lower else np.zeros(input.shape, input.dtype)
@@ -513,15 +517,11 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     return result
 
 
-def _triangle(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
-    """True up to and including a diagonal, or beyond it."""
-    return (_few_rows if rows * columns <= FEW else _few_rows.__wrapped__)(rows, columns, diagonal, lower)  # large masks are not kept
-
-
 @lru_cache(64)
-def _few_rows(rows: int, columns: int, diagonal: int, lower: bool) -> np.ndarray:
-    mask = np.tri(rows, columns, diagonal, bool)
-    return mask if lower else ~mask
+def _elsewhere(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
+    """Where matrices are not in that triangle."""
+    mask = np.tri(*shape[-2:], diagonal, bool)
+    return np.broadcast_to(~mask if lower else mask, shape).copy()
 
 
 tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
@@ -546,7 +546,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     result = list(shape[:-1])
     for d in sorted((d1, d2)):
         result.insert(d, size)
-    return place(input, diagonal_window(result, offset, d1, d2), tuple(result), "DiagEmbedBackward0")
+    shape = tuple(result)
+    return place(input, diagonal_window(shape, offset, d1, d2), shape, "DiagEmbedBackward0")
 
 
 @op.composite
@@ -557,12 +558,13 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    if input.ndim == 1:
+    shape = input._array.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {len(shape)}D")
+    if len(shape) == 1:
         result = diag_embed(input, diagonal)
     else:
-        result = read(input, diagonal_window(input.shape, diagonal, 0, 1), "DiagonalBackward0_copy")
+        result = read(input, diagonal_window(shape, diagonal, 0, 1), "DiagonalBackward0_copy")
     return result if out is None else writing.write_out(out, result)
 
 

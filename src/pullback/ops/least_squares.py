@@ -186,10 +186,12 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     if n != B.shape[-1 if vector or B.ndim < A.ndim else -2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if B.ndim < A.ndim else -2})")
     right = B[..., None] if vector else B
-    if complaint.broadcast_error(name, [A.shape[:-2], right.shape[:-2]]):
-        raise RuntimeError(f"{name}: batch dimensions of input and other should broadcast, but they are {A.shape[:-2]} and {right.shape[:-2]}")
-    batch = np.broadcast_shapes(A.shape[:-2], right.shape[:-2])
-    A, right = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, right))
+    batch = A.shape[:-2]
+    if right.shape[:-2] != batch:
+        if complaint.broadcast_error(name, [batch, right.shape[:-2]]):
+            raise RuntimeError(f"{name}: batch dimensions of input and other should broadcast, but they are {batch} and {right.shape[:-2]}")
+        batch = np.broadcast_shapes(batch, right.shape[:-2])
+        A, right = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, right))
     kind = OF_NUMPY[A.dtype].to_real().numpy
     X = np.zeros((*batch, m, right.shape[-1]), A.dtype)
     rank, S = np.zeros(batch, INT64), np.zeros((*batch, min(n, m)), kind)

@@ -91,6 +91,7 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
 
 
 _matmul.vjp(input=_of_input, other=_of_other)
+multiplied = _matmul.op.impl  # of arrays
 NODES = {name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")}
 
 
@@ -220,10 +221,11 @@ def _check_batches(batch1: Any, batch2: Any) -> None:
 
 
 def _check_chain(batch1: Any, batch2: Any) -> None:
-    _check_batches(batch1, batch2)
-    (b, _, k), (c, m, _) = batch1.shape, batch2.shape
-    if b != c or k != m:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {k}] but got: {list(batch2.shape[:2])}.")
+    a, b = batch1.shape, batch2.shape
+    if len(a) != 3 or len(b) != 3:
+        _check_batches(batch1, batch2)
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: {list(b[:2])}.")
 
 
 @op.composite
@@ -236,7 +238,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     <BLANKLINE>
             [[3.]]])
     """
-    _check_chain(input, mat2)
+    _check_chain(input._array, mat2._array)
     return matmul(input, mat2, out=out)
 
 
@@ -331,7 +333,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {t.ndim}-D tensor")
-    return added(input, matmul(mat1, mat2), beta, alpha)
+    return added(input, multiplied(mat1, mat2), beta, alpha)
 
 
 addmm.vjp(
@@ -353,7 +355,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or input.size not in (1, mat.shape[0]):
         raise RuntimeError(f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
-    return added(input, matmul(mat, vec), beta, alpha)
+    return added(input, multiplied(mat, vec), beta, alpha)
 
 
 addmv.vjp(
@@ -364,7 +366,7 @@ addmv.vjp(
 
 
 def _times(x: Tensor, factor: Any) -> Tensor:
-    return x if factor.__class__ is int and factor == 1 and x.dtype is not dtypes.bool_ else x * factor
+    return x if factor.__class__ is int and factor == 1 and x._array.dtype is not BOOLEAN else x * factor
 
 
 @op.composite(inplace=True)
@@ -379,10 +381,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
-    made = outer(vec1, vec2)
-    if input.shape != made.shape[made.ndim - input.ndim :]:  # else adding expands it
-        input = expand(input, made.shape)
-    if made.dtype is dtypes.bool_ and input.dtype is dtypes.bool_:
+    made = unsqueeze(vec1, 1) * vec2
+    x, y = input._array, made._array
+    if x.shape != y.shape[y.ndim - x.ndim :]:  # else adding expands it
+        input = expand(input, y.shape)
+    if x.dtype is BOOLEAN is y.dtype:
         result = (made & bool(alpha)) | (input & bool(beta))
         return result if out is None else writing.write_out(out, result)
     made = _times(made, alpha)
@@ -404,7 +407,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     (_, n, k), (_, inner, m) = batch1.shape, batch2.shape
     if k != inner:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{k} and {inner}x{m})")
-    return added(input, matmul(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+    return added(input, multiplied(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 addbmm.vjp(
@@ -423,7 +426,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
     tensor([[[4.]]])
     """
     _check_chain(batch1, batch2)
-    return added(input, matmul(batch1, batch2), beta, alpha)
+    return added(input, multiplied(batch1, batch2), beta, alpha)
 
 
 baddbmm.vjp(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def converged(routine: Callable, *args: Any, **options: Any) -> Any:
 
 def each(routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]) -> None:
     """Call a routine for every element of a batch, and put what it returns into the results."""
-    for i in np.ndindex(*batch) if batch else ((),):
+    for i in product(*map(range, batch)):
         for into, value in zip(results, routine(*[a[i] for a in arrays])):
             into[i] = value
 

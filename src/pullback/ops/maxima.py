@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import dtypes, kernels
 from ..dtypes import OF_NUMPY
-from ..strides import laid_as_images
+from ..strides import are_images, channels_innermost
 from ..tensor import Tensor
 from . import half
 from .correlate import Layout, framed, windows
@@ -63,19 +63,22 @@ class Sliding(NamedTuple):
     spatial: Ints
     layout: Layout
 
-    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
-        layout = self.layout
-        fast = kernels.run("pool", "maxima", planes.size, planes, layout, self.spatial)
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spatial, layout = self
+        fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
         if fast is not None:
             return fast
-        if planes.size * math.prod(layout.kernel) < FEW and not any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
-            return _within(*self).maxima(planes)
-        corners, offsets, first = _numbering(*self)
-        least = -np.inf if planes.dtype.kind == "f" else np.iinfo(planes.dtype).min
-        values = np.empty((len(planes), *layout.size), planes.dtype)
+        within = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
+        if within is not None:
+            return within.maxima(x)
+        lead = x.shape[: x.ndim - len(spatial)]
+        planes = x.reshape(math.prod(lead), *spatial)
+        corners, offsets, first = _numbering(spatial, layout)
+        least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        values = np.empty((len(planes), *layout.size), x.dtype)
         indices = np.empty(values.shape, np.int64)
-        step = max(1, BLOCK // max(1, math.prod(self.spatial)))
+        step = max(1, BLOCK // max(1, math.prod(spatial)))
         for at in range(0, len(planes), step):
             part = slice(at, at + step)
             view = windows(framed(planes[part], layout.padding, layout.reach, least), layout)
@@ -83,8 +86,9 @@ class Sliding(NamedTuple):
             values[part], taps = _first_maxima(views, first)
             np.add(corners, offsets.take(taps), out=indices[part])
         if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding, and -inf
-            np.minimum(indices, math.prod(self.spatial) - 1, out=indices)
-        return values, indices
+            np.minimum(indices, math.prod(spatial) - 1, out=indices)
+        shape = lead + layout.size
+        return values.reshape(shape), indices.reshape(shape)
 
 
 class Scattered(NamedTuple):
@@ -97,26 +101,27 @@ class Scattered(NamedTuple):
     size: Ints
     numbers: np.ndarray
 
-    def maxima(self, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The maxima (planes, size...) of planes (planes, spatial...), and their indices."""
-        each, count = math.prod(self.spatial), math.prod(self.numbers.shape[1:])
-        flat, step = planes.reshape(len(planes), each), max(1, BLOCK // max(1, count))
-        if len(planes) <= step:
-            values, indices = _largest(flat, self.numbers)
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spatial, size, numbers = self
+        lead = x.shape[: x.ndim - len(spatial)]
+        planes, shape = math.prod(lead), lead + size
+        fast = kernels.run("windows", "largest", x.size, x, planes, numbers, shape)
+        if fast is not None:
+            return fast
+        flat, step = x.reshape(planes, math.prod(spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
+        if planes <= step:
+            values, indices = _largest(flat, numbers)
         else:
-            values, indices = (np.empty((len(planes), self.numbers.shape[1]), d) for d in (planes.dtype, np.int64))
-            for at in range(0, len(planes), step):
+            values, indices = (np.empty((planes, numbers.shape[1]), d) for d in (x.dtype, np.int64))
+            for at in range(0, planes, step):
                 part = slice(at, at + step)
-                values[part], indices[part] = _largest(flat[part], self.numbers if len(self.numbers) == 1 else self.numbers[part])
-        shape = (len(planes), *self.size)
+                values[part], indices[part] = _largest(flat[part], numbers if len(numbers) == 1 else numbers[part])
         return values.reshape(shape), indices.reshape(shape)
 
 
 def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
-    fast = kernels.run("windows", "largest", flat.size, flat, numbers)
-    if fast is not None:
-        return fast
     (n, each), (sets, windows, taps) = flat.shape, numbers.shape
     seen = flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
     tap = seen.argmax(2)
@@ -141,8 +146,10 @@ def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @functools.lru_cache(64)
-def _within(spatial: Ints, layout: Layout) -> Scattered:
-    """Windows at even distances without their padding."""
+def _within(spatial: Ints, layout: Layout) -> Scattered | None:
+    """Windows at even distances without their padding; None where one may be nothing else."""
+    if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
+        return None
     elements = []
     for i, k, o, s, p, d in zip(spatial, *layout[:5]):
         start = np.arange(o)[:, None] * s - p
@@ -152,13 +159,56 @@ def _within(spatial: Ints, layout: Layout) -> Scattered:
     return Scattered(spatial, layout.size, numbers_of(spatial, elements))
 
 
-def sharing(spatial: Ints, size: Ints) -> Scattered:
+class Drawn(NamedTuple):
+    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each dimension.
+
+    Attributes:
+        kernel: the size of a window.
+        samples: what moves the windows of each plane, between 0 and 1, (planes, dimensions).
+    """
+
+    spatial: Ints
+    kernel: Ints
+    size: Ints
+    samples: np.ndarray
+
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spatial, kernel, size, samples = self
+        steps, sizes, taps = _spacing(spatial, kernel, size, samples.dtype)
+        shape = x.shape[: x.ndim - len(spatial)] + size
+        fast = kernels.run("windows", "drawn", x.size, x, samples, steps, sizes, taps, shape)
+        if fast is not None:
+            return fast
+        first = np.zeros((len(samples), 1), int)
+        for (count, last, row, sample), step in zip(sizes.tolist(), steps):
+            u = samples[:, sample, None]
+            start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
+            start[:, count - 1 :] = last
+            first = (first[:, :, None] + start[:, None] * row).reshape(len(first), first.shape[1] * count)
+        return Scattered(spatial, size, first[:, :, None] + taps).maxima(x)
+
+
+@functools.lru_cache(64)
+def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How far apart the windows are along each dimension; how many there are, where the last begins, how far elements are apart in
+    the plane, and which sample moves them; and the elements of a window, counted from its first."""
+    n = len(spatial)
+    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
+    sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
+    return np.array(steps, dtype), np.array(sizes), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+
+
+def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
     """Windows that share out the elements, of which neighbours may have some in common."""
     return (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)  # large tables are not kept
 
 
 @functools.lru_cache(64)
-def _sharing(spatial: Ints, size: Ints) -> Scattered:
+def _sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
+    if all([o and i % o == 0 for i, o in zip(spatial, size)]):
+        kernel, n = tuple([i // o for i, o in zip(spatial, size)]), len(size)
+        return Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
     elements = []
     for i, o in zip(spatial, size):
         window = np.arange(o)
@@ -173,11 +223,9 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
     if input.dtype.kind in "bc":
         raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[input.dtype])}'")
-    n = len(windows.spatial)
-    lead = input.shape[: input.ndim - n]
-    planes = input.reshape(math.prod(lead), *windows.spatial)
-    ranks = (3, 4) if n == 1 else LAID.get(name, (4, 5))
-    return tuple([laid_as_images(input, a.reshape(lead + a.shape[1:]), ranks) for a in windows.maxima(planes)])
+    found = windows.maxima(input)
+    ranks = (3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))
+    return tuple(map(channels_innermost, found)) if are_images(input, ranks) else found
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))

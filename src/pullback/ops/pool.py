@@ -8,7 +8,6 @@ what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -25,11 +24,11 @@ from .activation import relu
 from .arithmetic import pow
 from .complex import abs
 from .correlate import Layout
-from .maxima import Scattered, Sliding, maxima, numbers_of, sharing
+from .maxima import Drawn, Sliding, maxima, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
-from .resample import Line, adaptive_average, place, resample
+from .resample import Line, Lines, adaptive_average, place, resample
 from .scatter import gather
 from .view import reshape
 
@@ -72,8 +71,12 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
 
 def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
              ceil_mode: bool) -> Sliding:  # fmt: skip
-    options = [v if v.__class__ is int or v is None or isinstance(v, np.integer) else tuple(v) for v in (kernel_size, stride, padding, dilation)]
-    return _checked(name, input._array.shape, n, *options, bool(ceil_mode))
+    return _checked(name, input._array.shape, n, *_fixed(kernel_size, stride, padding, dilation), bool(ceil_mode))
+
+
+def _fixed(*options: Any) -> list[Any]:
+    """Numbers and None as they are, and lists as tuples."""
+    return [v if v.__class__ is int or v is None or isinstance(v, (float, np.integer)) else tuple(v) for v in options]
 
 
 @functools.lru_cache(256, typed=True)
@@ -214,12 +217,7 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
-    spatial = input._array.shape[-n:]
-    if all([o and i % o == 0 for i, o in zip(spatial, size)]):
-        kernel = tuple(i // o for i, o in zip(spatial, size))
-        shape: Any = Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
-    else:
-        shape = sharing(spatial, size)
+    shape = sharing(input._array.shape[-n:], size)
     return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
 
 
@@ -262,59 +260,44 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     return _adaptive_max_pool(3, input, output_size, return_indices)
 
 
-@functools.lru_cache(64)
-def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[Any, ...]:
-    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2, of all dimensions one after the other:
-    the number of each in its own, how far these are apart, which sample moves them, and by how much a step moves them in the
-    plane; where the windows of each dimension end; and the elements of a window, counted from its first."""
-    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
-    sample = range(3) if len(spatial) == 3 else (1, 0)
-    strides = [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]
-    return (np.concatenate([np.arange(o) for o in size]).astype(dtype), np.repeat(np.array(steps, dtype), size), np.repeat(sample, size),
-            np.repeat(strides, size), list(itertools.accumulate(size)), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]))  # fmt: skip
-
-
-def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
-                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
-    name = f"fractional_max_pool{n}d"
+@functools.lru_cache(256)
+def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Ints, Ints, Ints]:
+    """The spatial sizes, those of a window, and how many windows there are."""
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    shape = input._array.shape
     spatial = _check_spatial(name, shape, n)
     kernel = _each(kernel_size, n, name, "kernel_size")
     if output_size is None:
-        ratios = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+        ratios = output_ratio if isinstance(output_ratio, tuple) else (output_ratio,) * n
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = _each(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
+    return spatial, kernel, size
+
+
+def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
+                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
+    shape = input._array.shape
+    spatial, kernel, size = _fractions(f"fractional_max_pool{n}d", shape, n, *_fixed(kernel_size, output_size, output_ratio))
     batch, channels = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1]
     if samples is None:
         samples = rand(batch, channels, n, dtype=input.dtype)
     drawn = samples._array.shape
     if len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
         raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {drawn}")
-    samples = (samples if samples.dtype.itemsize > 2 else samples.float()).detach()
+    if samples._array.dtype.itemsize == 2:
+        samples = samples.float()
 
-    def numbers(at: np.ndarray) -> np.ndarray:
-        at = at[:batch].reshape(-1, n)
-        window, step, sample, strides, ends, taps = _spacing(spatial, kernel, size, at.dtype)
-        u = at.take(sample, 1)
-        start = ((window + u) * step).astype(int) - (u * step).astype(int)
-        for end, i, k in zip(ends, spatial, kernel):
-            start[:, end - 1] = i - k
-        start *= strides
-        first = start[:, : ends[0]]
-        for end, o in zip(ends[1:], size[1:]):
-            first = (first[:, :, None] + start[:, None, end - o : end]).reshape(len(start), first.shape[1] * o)
-        return first[:, :, None] + taps
+    def windows(at: np.ndarray) -> Drawn:
+        return Drawn(spatial, kernel, size, at[:batch].reshape(-1, n))
 
     if modes._local.trace is None:
-        windows = Scattered(spatial, size, numbers(samples.numpy()))
-        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows, return_indices)
+        at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
+        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows(at), return_indices)
     planes = reshape(input, (batch * channels, *spatial))
-    at = derived(lambda x, samples: Scattered(spatial, size, numbers(samples)).maxima(x)[1], planes.detach()._array, samples._array)
+    at = derived(lambda x, samples: windows(samples).maxima(x)[1], planes.detach()._array, samples.detach()._array)
     chosen = reshape(outcome.wrap(at), (batch * channels, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (batch * channels, math.prod(spatial))), 1, chosen), shape)
@@ -446,26 +429,28 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
     return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
 
 
-@functools.lru_cache(64)
-def _averages(shape: Sliding, count_include_pad: bool) -> tuple[tuple[Line, ...], Any]:
-    """The lines that sum windows, and how many elements these have."""
-    spatial, layout = shape
+@functools.lru_cache(64, typed=True)
+def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+              divisor: int | None) -> Lines:  # fmt: skip
+    """The means of windows, or their sums over ``divisor``."""
+    spatial, layout = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, 1, ceil_mode)
     lengths = []
     for i, k, o, s, p in zip(spatial, *layout[:4]):
         border = p if count_include_pad else 0
         start = np.arange(o) * s - p
         lengths.append(np.minimum(start + k, i + border) - np.maximum(start, -border))
-    count = functools.reduce(np.multiply.outer, lengths)
-    return tuple(map(_sums, spatial, *layout[:4])), int(count.flat[0]) if np.all(count == count.flat[0]) else count
+    count = functools.reduce(np.multiply.outer, lengths, np.ones(()))
+    if divisor is not None or np.all(count == count.flat[0]):
+        count = np.array(divisor or count.flat[0], float)
+    return Lines([*map(_sums, spatial, *layout[:4])], after=count)
 
 
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    shape = _sliding(f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode)
-    lines, divisor = _averages(shape, bool(count_include_pad))
-    return resample(input, lines, 1, divisor_override or divisor, f"AvgPool{n}DBackward0")
+    options = *_fixed(kernel_size, stride, padding), bool(ceil_mode), bool(count_include_pad), divisor_override
+    return resample(input, _averages(n, input._array.shape, *options), f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)

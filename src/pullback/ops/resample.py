@@ -105,73 +105,73 @@ def _evenly(index: np.ndarray) -> slice | np.ndarray:
     return slice(int(index[0]), int(index[-1]) + 1, step) if step > 0 and np.all(np.diff(index) == step) else index
 
 
-class Together:
-    """Lines along several dimensions as one map of planes, all entries of which are read at once.
+class Lines:
+    """Lines along the last dimensions, one each, of ``x / before``, over ``after``: a linear map of planes.
 
     Attributes:
-        columns, weights: of the entries, in the order of the rows.
-        starts: where in these the rows begin, and where the last one ends.
-        filled: the rows that have entries.
+        before, after: float64, a number for each element, or 0-d; ONE does not divide.
     """
 
-    def __init__(self, lines: tuple[Line, ...]) -> None:
+    def __init__(self, lines: Sequence[Line], before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
+        self.lines = tuple(lines)
+        self.before, self.after = ONE if before is None else before, ONE if after is None else after
+        self.size = tuple([line.size[0] for line in lines])
+        self.entries = math.prod([len(line.rows) for line in lines])  # of the map of planes
+
+    @functools.cached_property
+    def transposed(self) -> Lines:
+        lines = Lines([line.transposed for line in self.lines], self.after, self.before)
+        lines.transposed = self
+        return lines
+
+    @functools.cached_property
+    def together(self) -> tuple[np.ndarray, ...]:
+        """All entries in the order of the rows: where in these the rows begin, and the last one ends; columns, weights; the rows that have any."""
         rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
-        for line in lines:
+        for line in self.lines:
             rows = np.add.outer(rows * line.size[0], line.rows).ravel()
             columns = np.add.outer(columns * line.size[1], line.columns).ravel()
             weights = np.multiply.outer(weights, line.weights).ravel()
         order = rows.argsort(kind="stable")
-        self.size = tuple(line.size[0] for line in lines)
-        self.columns, self.weights = columns[order], weights[order]
-        self.starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
-        self.filled = np.flatnonzero(np.diff(self.starts))
+        starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
+        return starts, columns[order], weights[order], np.flatnonzero(np.diff(starts))
 
-    def __call__(self, x: np.ndarray, before: Any, after: Any) -> np.ndarray:
-        """The map of ``x / before``, over ``after`` (numbers)."""
-        lead = x.shape[: x.ndim - len(self.size)]
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        lead, d = x.shape[: -len(self.size)], x.dtype
         planes = math.prod(lead)
-        x = x.reshape(planes, math.prod(x.shape[len(lead) :]))
-        out = kernels.run("windows", "mapped", x.size, x, self.starts, self.columns, self.weights, before, after)
+        if not 0 < planes * self.entries < FEW:
+            x = x if self.before is ONE else x / self.before.astype(d)
+            first = len(lead)
+            for i, line in sorted(enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
+                x = line(x, i)
+            return x if self.after is ONE else x / self.after.astype(d)
+        shape = lead + self.size
+        starts, columns, weights, filled = self.together
+        out = None
+        if len(starts) <= FEW:  # else nearly all rows are empty
+            out = kernels.run("windows", "mapped", x.size, x, planes, starts, columns, weights, self.before, self.after, shape)
         if out is None:
+            x = x.reshape(planes, -1)
+            x = (x if self.before is ONE else x / self.before.astype(d).ravel()).take(columns, 1) * weights.astype(d)
             out = np.zeros((planes, math.prod(self.size)), x.dtype)
-            x = (x if before == 1 else x / x.dtype.type(before)).take(self.columns, 1) * self.weights.astype(x.dtype)
-            out[:, self.filled] = np.add.reduceat(x, self.starts[self.filled], 1, x.dtype)
-            if after != 1:
-                out = out / x.dtype.type(after)
-        return out.reshape(*lead, *self.size)
+            out[:, filled] = np.add.reduceat(x, starts[filled], 1, x.dtype)
+            out = (out if self.after is ONE else out / self.after.astype(d).ravel()).reshape(shape)
+        return out
 
 
-_together = functools.lru_cache(64)(Together)
+ONE = np.ones(())
 
 
-@functools.lru_cache(256)
-def _entries(lines: tuple[Line, ...]) -> int:
-    """How many entries the map along all of these lines has."""
-    return math.prod([len(line.rows) for line in lines])
-
-
-@half.general(node=lambda input, lines, before, after, name: name, method=False)
-def resample(input: Tensor, lines: tuple[Line, ...], before: Any, after: Any, name: str) -> Tensor:
-    """Lines along the last dimensions, one each, of ``input / before``, over ``after`` (1: not divided)."""
-    dtype, x = input.dtype, input
-    first = x.ndim - len(lines)
-    few = 0 < math.prod(x.shape[:first]) * _entries(lines) < FEW
-    numbers = [d if few and d.__class__ is int else 1 for d in (before, after)]  # divided by in passing
-    if numbers[0] is not before:
-        x = x / np.asarray(before, dtype)
-    if few:
-        x = _together(lines)(x, *numbers)
-    else:
-        for i, line in sorted(enumerate(lines), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
-            x = line(x, first + i)
-    if numbers[1] is not after:
-        x = x / np.asarray(after, dtype)
-    out = np.trunc(x).astype(dtype) if dtype.kind in "iu" else x
+@half.general(node=lambda input, lines, name: name, method=False)
+def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
+    """Lines along the last dimensions."""
+    out, d = lines(input), input.dtype
+    if d.kind in "iu":
+        out = np.trunc(out).astype(d)
     return laid_as_images(input, out, (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,))
 
 
-resample.vjp(input=lambda g, lines, before, after, name:
-             resample(g, tuple([line.transposed for line in lines]), after, before, name))  # fmt: skip
+resample.vjp(input=lambda g, lines, name: resample(g, lines.transposed, name))
 resample.op.piecewise = ("AvgPool", "AdaptiveAvgPool")
 
 
@@ -227,8 +227,15 @@ def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: 
 
 
 @functools.lru_cache(64)
-def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> tuple[tuple[Line, ...], np.ndarray]:
-    """The lines that sum windows ``[floor(o * size / into), ceil((o + 1) * size / into))``, and how many elements these have."""
+def _lines(mode: str, spatial: tuple[int, ...], into: tuple[int, ...], align_corners: bool, scales: tuple[float | None, ...], smooth: bool,
+           single: bool) -> Lines:  # fmt: skip
+    """The line of each dimension."""
+    return Lines([_interpolating(mode, i, o, align_corners, s, smooth, single) for i, o, s in zip(spatial, into, scales)])
+
+
+@functools.lru_cache(64)
+def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> Lines:
+    """The means of windows ``[floor(o * size / into), ceil((o + 1) * size / into))``."""
     lines, lengths = [], []
     for size, n in zip(spatial, into):
         o = np.arange(n)
@@ -237,14 +244,13 @@ def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> tuple[tuple[Li
         rows = np.broadcast_to(o, columns.shape)
         lines.append(Line((n, size), rows, np.minimum(columns, size - 1), columns < stop))
         lengths.append(stop - start)
-    return tuple(lines), functools.reduce(np.multiply.outer, lengths)
+    return Lines(lines, after=functools.reduce(np.multiply.outer, lengths, ONE))
 
 
 def adaptive_average(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """The mean over windows that share out the last dimensions among ``size`` results."""
     n = len(size)
-    lines, count = averaging(input._array.shape[-n:], size)
-    return resample(input, lines, 1, count, f"AdaptiveAvgPool{n}DBackward0")
+    return resample(input, averaging(input._array.shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0")
 
 
 @op.composite(method=False)
@@ -311,10 +317,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         scales = (None,) * n
     bytes_wanted = input.dtype is uint8 and not mode.startswith("nearest")
     x = input.to(float32) if bytes_wanted else input
-    lines = tuple([_interpolating(mode, i, o, bool(align_corners), s, antialias, x.dtype is not float64)
-                   for i, o, s in zip(spatial, into, scales)])  # fmt: skip
+    lines = _lines(mode, spatial, into, bool(align_corners), scales, antialias, x.dtype is not float64)
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    out = resample(x, lines, 1, 1, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
+    out = resample(x, lines, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
     return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
 
 
@@ -391,11 +396,23 @@ place.vjp(input=lambda g, index, size: pick(g, index, len(size)))
 # --- pixels for channels ----------------------------------------------------------------------------------------
 
 
-def _check_image(input: np.ndarray, name: str, factor: int, factor_name: str) -> None:
-    if input.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: str) -> None:
+    if len(shape) < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {factor_name}, but got {factor}")
+
+
+@functools.lru_cache(64)
+def _pixels_apart(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
+    """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape that has."""
+    _check_image(input, "pixel_shuffle", r, "upscale_factor")
+    *lead, c, h, w = input
+    if c % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+    k, lead = len(lead), [*lead, c // (r * r)]
+    return (*lead, r, r, h, w), (*range(k + 1), k + 3, k + 1, k + 4, k + 2), (*lead, h * r, w * r)
 
 
 @op.general(method=False)
@@ -412,15 +429,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[1., 2.],
              [3., 4.]]])
     """
-    r = upscale_factor
-    _check_image(input, "pixel_shuffle", r, "upscale_factor")
-    *lead, c, h, w = input.shape
-    if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
-    k = len(lead)
-    parts = input.reshape(*lead, c // (r * r), r, r, h, w).transpose(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return laid_as_images(input, parts.copy().reshape(*lead, c // (r * r), h * r, w * r), (4,))
+    parts, order, shape = _pixels_apart(input.shape, upscale_factor)
+    return laid_as_images(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 
 @op.general(method=False)
@@ -437,7 +447,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     tensor([1., 2., 3., 4.])
     """
     r = downscale_factor
-    _check_image(input, "pixel_unshuffle", r, "downscale_factor")
+    _check_image(input.shape, "pixel_unshuffle", r, "downscale_factor")
     *lead, c, h, w = input.shape
     for name, d, length in (("height", -2, h), ("width", -1, w)):
         if length % r:

@@ -75,30 +75,30 @@ def eliminated(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
     """The order of n rows after all exchanges."""
     batch = pivots.shape[:-1]
-    order = np.empty((*batch, n), np.int64)
     if prod(batch) > 8:  # all at once
+        order = np.empty((*batch, n), np.int64)
         order[...] = np.arange(n)
         rows, each_one = order.reshape(-1, n), np.arange(prod(batch))
         for i, row in enumerate(pivots.reshape(len(rows), -1).T):
             rows[each_one, row - 1], rows[:, i] = rows[:, i].copy(), rows[each_one, row - 1]
         return order
-
-    def routine(rows: np.ndarray) -> list[list[int]]:
-        now = list(range(n))
-        for i, row in enumerate(rows.tolist()):
+    orders = [list(range(n)) for _ in range(prod(batch))]
+    for now, rows in zip(orders, pivots.reshape(len(orders), pivots.shape[-1]).tolist()):
+        for i, row in enumerate(rows):
             now[i], now[row - 1] = now[row - 1], now[i]
-        return [now]
-
-    each(routine, [pivots], [order], batch)
-    return order
+    return np.array(orders, np.int64).reshape(*batch, n)
 
 
 def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
     batch, n = A.shape[:-2], A.shape[-1]
+    if not batch and B.ndim > 2 and B.size:  # one matrix for all: to it, they are one
+        if left:
+            return substituted(A.T, B.mT, not upper, False, unit).mT.copy()
+        return substituted(A, B.reshape(-1, n), upper, False, unit).reshape(B.shape)
     if B.shape[:-2] != batch:
         batch = np.broadcast_shapes(batch, B.shape[:-2]) if batch and B.ndim > 2 else batch or B.shape[:-2]
-        A, B = (expand(x, batch + x.shape[-2:]) for x in (A, B))
+        A, B = (x if x.shape[:-2] == batch else expand(x, batch + x.shape[-2:]) for x in (A, B))
     if prod(batch) >= 2 * n and n:
         return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
     X = np.empty(B.shape, B.dtype)

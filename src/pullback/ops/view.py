@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from operator import index as integer
 from typing import Any
@@ -227,7 +228,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @op.composite
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    return same_memory(input.contiguous(), (-1,))  # type: ignore[attr-defined]
+    return same_memory(input if input._array.flags.c_contiguous else input.contiguous(), (-1,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -243,12 +244,12 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     shape = input._array.shape
     d = wrapped_dim(dim, len(shape))
-    sizes = [integer(n) for n in sizes]
+    sizes = list(map(integer, sizes))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if sizes.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
-    known = prod(n for n in sizes if n != -1)
+    known = -prod(sizes) if -1 in sizes else prod(sizes)
     if known != shape[d] if -1 not in sizes else not known or shape[d] % known:
         raise RuntimeError(f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor")
     sizes = [shape[d] // known if n == -1 else n for n in sizes]
@@ -256,7 +257,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def _squeeze_name(input: Any, dim: Any) -> str:
-    return f"SqueezeBackward{0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1}"
+    return "SqueezeBackward0" if dim is None else "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
 
 
 @op.view(node=_squeeze_name)
@@ -406,22 +407,25 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    source, destination = ([d] if isinstance(d, int) else list(d) for d in (source, destination))
+    source, destination = ((d,) if isinstance(d, int) else tuple(map(integer, d)) for d in (source, destination))
+    return permute(input, _moved(input._array.ndim, source, destination))
+
+
+@lru_cache(256)
+def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of so many dimensions after these have moved."""
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of "
-                           f"dims as destination ({destination} dims)")  # fmt: skip
-    n = input._array.ndim
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of "
+                           f"dims as destination ({list(destination)} dims)")  # fmt: skip
     places = []
     for what, dims in (("source", source), ("destination", destination)):
         places.append([wrapped_dim(d, n) for d in dims])
         if len(set(places[-1])) < len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
-    if n == 0:
-        return permute(input, ())
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(dims)})")
     order = [d for d in range(n) if d not in places[0]]
-    for to, d in sorted(zip(places[1], places[0])):
+    for to, d in sorted(zip(places[1], places[0])) if n else ():
         order.insert(to, d)
-    return permute(input, tuple(order))
+    return tuple(order)
 
 
 moveaxis = movedim
@@ -431,9 +435,7 @@ op.offer(movedim, "moveaxis")
 @op.composite
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and conjugated."""
-    from .complex import conj
-
-    return conj(_matrix_transpose(input, "tensor.adjoint()"))
+    return _matrix_transpose(input, "tensor.adjoint()").conj()  # type: ignore[attr-defined]
 
 
 def _matrix_transpose(x: Tensor, what: str) -> Tensor:
@@ -566,6 +568,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(out)
 
 
+_common_shape = lru_cache(256)(broadcast_shapes)
+
+
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape; those that have it are returned as they are.
 
@@ -577,7 +582,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         tensors = tuple(tensors[0])
     shapes = [x._array.shape for x in tensors]
     try:
-        shape = broadcast_shapes(*shapes)
+        shape = _common_shape(*shapes)
     except RuntimeError:
         raise complaint.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
-    return tuple(x if x._array.shape == shape else expand(x, shape) for x in tensors)
+    return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
