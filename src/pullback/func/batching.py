@@ -341,6 +341,11 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any) ->
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, name)
 
 
+@rule("take")
+def take(op: Any, size: int, batched: list[Any], x: Any, at: Any) -> Any:
+    return ops.index.take_at(x.reshape((size, -1)), [slice(None), *at]) if not any(batched[1]) else NotImplemented
+
+
 @rule("index_accumulate")
 def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any) -> Any:
     places = with_batch(at, batched[1], size)

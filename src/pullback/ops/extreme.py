@@ -72,7 +72,7 @@ def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) ->
     whole = dim is None or dim.__class__ in (tuple, list) and not dim
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, name, None if whole else dims)
-    return row_major(reduce(x, axis=dims, keepdims=keepdim))
+    return row_major(reduce(x, dims, None, None, keepdim))
 
 
 def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -136,8 +136,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
-    low, high = (f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum))
-    return low, high
+    return np.minimum.reduce(x, dims, None, None, keepdim), np.maximum.reduce(x, dims, None, None, keepdim)
 
 
 @aminmax.vjp_all

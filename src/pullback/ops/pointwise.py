@@ -212,6 +212,8 @@ def _integers_pass(rounded: Callable) -> Callable:
 
     def of(x: Any) -> Any:
         kind = x.dtype.kind
+        if kind == "f":
+            return rounded(x)
         if kind in "iu":
             return x.copy()
         if kind == "c" and name != "round":
@@ -415,8 +417,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = np.frexp(input.astype(np.float32) if input.dtype.kind == "V" else input)
-    exponent = np.where(np.isfinite(input), exponent, 0)
-    return asarray(mantissa).astype(input.dtype, copy=False), exponent.astype(np.int32)
+    return asarray(mantissa).astype(input.dtype, copy=False), np.multiply(exponent, np.isfinite(input))
 
 
 frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
