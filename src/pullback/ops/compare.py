@@ -76,7 +76,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual = y.dtype is d
                 if usual and d.kind not in refuse and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
                     value = asarray(plain(x, y))
-                    return wrap(value if y is other or value.ndim < 2 or x.strides == y.strides else laid_by((x, y), value))
+                    return wrap(value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value))
             except Exception:  # whatever it was, the thorough way says it better
                 pass
             return general(this, (input, other), out, operator)

@@ -356,10 +356,11 @@ def _diagonal_geometry(shape: Any, strides: Any, offset: int, dim1: int, dim2: i
     return (*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start
 
 
-def diagonal_window(shape: Any, offset: int, dim1: int, dim2: int) -> Window:
+@lru_cache(256)
+def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
     n = len(shape)
-    return Window(*_diagonal_geometry(tuple(shape), steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
+    return Window(*_diagonal_geometry(shape, steps(shape), offset, wrapped_dim(dim1, n), wrapped_dim(dim2, n)))
 
 
 diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: place(g, diagonal_window(input_shape, offset, dim1, dim2), input_shape))

@@ -7,7 +7,7 @@ differentiable, and hand their gradient to the elements that the indices point a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..lift import by_example, derived, primal
 from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
-from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
+from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen
 from .part import basic
 from .ranks import at_rank, first_in_order, in_order
 from .reduce import one_dim, widened
@@ -331,7 +331,7 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
         places = np.empty(values.shape, np.int64)
         for row in np.ndindex(edges.shape[:-1]):
             places[row] = edges[row].searchsorted(values[row], side)
-    if values.size and values.dtype.kind == "f" and isnan(values.item(values.argmax())):
+    if holds_nan(values):
         places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(dtype, copy=False)
 
@@ -382,7 +382,7 @@ def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
     if low == high:
         low, high = (x.min(), x.max()) if x.size else (0, 1)
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
         wide = 1 if name == "torch.histc" else 0.5
@@ -417,17 +417,17 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
     """Count points (rows) in the boxes between edges."""
     sizes = [e.size - 1 for e in edges]
-    inside = np.ones(len(points), bool)
-    flat = np.zeros(len(points), np.int64)
+    inside: Any = True
+    flat: Any = 0
     for x, e in zip(points.T, edges):
-        inside &= (x >= e[0]) & (x <= e[-1])
-        flat = flat * (e.size - 1) + np.minimum(np.searchsorted(e, x, "right") - 1, e.size - 2)
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        flat = flat * (e.size - 1) + np.minimum(e.searchsorted(x, "right") - 1, e.size - 2)
     w = None if weight is None else weight.reshape(-1)[inside]
-    counts = np.bincount(flat[inside], w, int(np.prod(sizes))).astype(points.dtype).reshape(sizes)
+    counts = np.bincount(flat[inside], w, prod(sizes)).astype(points.dtype).reshape(sizes)
     if density:
         volume = np.ones((), points.dtype)
         for e in edges:
-            volume = volume[..., None] * np.diff(e)
+            volume = volume[..., None] * (e[1:] - e[:-1])
         counts = counts / volume / counts.sum()
     return counts
 

@@ -127,7 +127,7 @@ class Window:
     def of(self, laid: np.ndarray) -> np.ndarray:
         """The window as a view of an array that is contiguous in memory order."""
         n = laid.itemsize
-        return strided(laid, self.shape, tuple(s * n for s in self.strides), self.offset * n)
+        return strided(laid, self.shape, tuple([s * n for s in self.strides]), self.offset * n)
 
     def read(self, array: np.ndarray) -> np.ndarray:
         laid = array if self.order is None else array.transpose(self.order)

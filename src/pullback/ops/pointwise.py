@@ -19,7 +19,7 @@ import numpy as np
 from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
-from .choosing import MANY, either, where
+from .choosing import MANY, ZEROS, either, where
 from .compare import flat, isinf, not_implemented, refusing
 
 __all__ = [
@@ -570,7 +570,8 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
                            f"  {input.dtype} and {values.dtype}")  # fmt: skip
-    return np.where(np.equal(input, 0), values, np.greater(input, 0).astype(input.dtype))
+    zero = ZEROS.get(input.dtype, 0)
+    return np.where(np.equal(input, zero), values, np.greater(input, zero))
 
 
 heaviside.vjp()

@@ -48,7 +48,7 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        result = put(input, *args, **kwargs)
+        result = put(input, *args, **kwargs) if modes.special else fn(put_at, input, *args, **kwargs)
         return result if out is None else writing.write_out(out, result)
 
     @wraps(fn)
@@ -553,7 +553,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     tensor([0., 1., 1.])
     """
     part = basic(wrapped_dim(dim, input._array.ndim), slice(start, end, step))
-    return _replaced(input, src, part, input.detach()[part].shape, "SliceScatterBackward0", "slice")
+    return _replaced(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
 
 
 @op.composite
