@@ -7,7 +7,7 @@ equal elements; where indices are returned as well, the element they point at ge
 
 from __future__ import annotations
 
-from math import isnan
+import math
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from ..complaint import noted
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import maximum, minimum
-from .compare import isnan as is_nan
-from .compare import not_implemented
+from .compare import isnan, not_implemented
 from .index import sum_at
 from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
 from .scatter import along
@@ -69,15 +68,16 @@ def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
 
 
 def holds_nan(x: np.ndarray) -> bool:
-    """Whether a real number is NaN: then the largest is."""
+    """Whether any of these real numbers is NaN, and so the largest."""
     x = ordered(x)
-    return x.dtype.kind == "f" and x.size > 0 and isnan(x.item(x.argmax()))
+    return x.dtype.kind == "f" and x.size > 0 and math.isnan(x.item(x.argmax()))
 
 
 # --- values alone -------------------------------------------------------------------------------------------
 
 
 def _reduced(x: np.ndarray, dims: tuple[int, ...] | None, keepdim: bool, ways: Any) -> np.ndarray:
+    """The largest or smallest elements along dimensions; None means all."""
     reduce, find = ways
     if (dims is None or len(dims) == x.ndim) and x.size <= FEW and not keepdim and x.dtype.kind != "V":
         return x.flat[find(x)]
@@ -174,7 +174,7 @@ def min_all(input: Tensor) -> Tensor:
 
 def to_equal(g: Any, input: Any, out: Any) -> Any:
     """The gradient of one element picked out of all, shared between those equal to it (NaN to NaN)."""
-    return evenly(g, is_nan(input) if is_nan(out) else input == out, tuple(range(len(input.shape))))
+    return evenly(g, isnan(input) if isnan(out) else input == out, tuple(range(len(input.shape))))
 
 
 max_all.vjp(input=to_equal)
@@ -194,7 +194,7 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     fast = _of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
         return dropped(fast[0], d, keepdim), dropped(fast[1], d, keepdim)
-    return row_major(reduce(x, axis=d, keepdims=keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
+    return row_major(reduce(x, d, None, None, keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
 
 
 def _of_columns(x: np.ndarray, d: int, largest: bool) -> Any:

@@ -328,7 +328,7 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 varargs(tile, "tile", "dims")
 
 
-@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")  # PyTorch's last step
 def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
     return input.repeat(times, dim)
 

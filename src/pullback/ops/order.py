@@ -381,7 +381,8 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
     if low == high:
-        low, high = (x.min(), x.max()) if x.size else (0, 1)
+        x = ordered(x)
+        low, high = (x[x.argmin()], x[x.argmax()]) if x.size else (0, 1)
     if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
@@ -428,7 +429,7 @@ def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray |
         volume = np.ones((), points.dtype)
         for e in edges:
             volume = volume[..., None] * (e[1:] - e[:-1])
-        counts = counts / volume / counts.sum()
+        counts = counts / volume / np.add.reduce(counts, None)
     return counts
 
 

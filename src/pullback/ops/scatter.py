@@ -242,10 +242,10 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         return array, d
     if (array.ndim or 1) != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    larger = array.shape != shape and exceeds(array.shape, shape, d)
+    larger = exceeds(array.shape, shape, d)
     if src is not None:
         extent = src._array.shape or (1,)
-        if larger or len(extent) != len(shape) or extent != array.shape and exceeds(array.shape, extent):
+        if larger or len(extent) != len(shape) or exceeds(array.shape, extent):
             raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
                                f"and to be no larger size than src {list(extent)}")  # fmt: skip
     elif larger:
@@ -485,15 +485,14 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
         raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
                          f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
     array, shape = _numbers(index, "put_()").reshape(source._array.shape or (1,)), input._array.shape or (1,)
+    size = prod(shape)
 
     def places(array: np.ndarray) -> list[np.ndarray]:
-        try:
-            return list(np.unravel_index(array, shape))
-        except ValueError:  # a number that is negative, or too large
-            size = prod(shape)
+        if not all_inside(array, size):
             if not all_inside(array + size, 2 * size):
-                raise _out_of_range(array, size) from None
-            return list(np.unravel_index(array % size, shape))
+                raise _out_of_range(array, size)
+            array = array % size
+        return list(np.unravel_index(array, shape))
 
     return put(input, source, derived(places, array), accumulate, "PutBackward0")
 
