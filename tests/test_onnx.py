@@ -89,6 +89,7 @@ FUNCTIONS = {
     "arguments": lambda x, y: (x.max(1)[0], x.argmax(0), (x @ y.T).softmax(-1)),
     "shapes": lambda x, y: torch.cat([x.reshape(4, 3).T, y], 1)[:, 1:-1].unsqueeze(0).expand(2, -1, -1),
     "parts": lambda x, y: x[1:, ::2] + y[-1, [0, 2]] + torch.stack([x, y])[0, 0, 1] + x.chunk(2, 1)[1][:1],
+    "elements": lambda x, y: x.take(torch.tensor([[0, -1, 5]])) + y.repeat_interleave(2, 1)[:, :3],
     "functions": lambda x, y: F.gelu(x, approximate="tanh") + y.exp().log().sqrt().rsqrt() + F.normalize(x) + x.cumsum(1).tril(),
     "losses": lambda x, y: F.mse_loss(x, y) + F.smooth_l1_loss(x, y) + F.binary_cross_entropy(x, y) + F.huber_loss(x, y, delta=0.3),
     "in place": lambda x, y: x.clone().add_(y).relu_().mul_(x) + x,

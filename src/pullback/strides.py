@@ -5,6 +5,7 @@ is possible or not, by random numbers, which fill memory in its order. NumPy oft
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -96,17 +97,23 @@ def laid_by(operands: Sequence[Any], value: Array) -> Array:
             break
     else:
         return value
-    strides = []
-    for x in operands:
-        if not isinstance(x, np.ndarray):
-            continue
-        missing = value.ndim - x.ndim
-        strides.append([0] * missing + [0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
-    order = list(range(value.ndim - 1, -1, -1))  # from the inner to the outer, by insertion
-    for i in range(1, value.ndim):
+    order, back = _order(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
+    if value.transpose(order).flags.c_contiguous:
+        return value
+    laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(back)
+    laid[...] = value
+    return laid
+
+
+@lru_cache(1024)
+def _order(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[list[int], list[int]]:
+    """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and strides."""
+    strides = [[0] * (len(shape) - len(own)) + [0 if n == 1 else s for n, s in zip(own, steps)] for own, steps in operands]
+    order = list(range(len(shape) - 1, -1, -1))  # from the inner to the outer, by insertion
+    for i in range(1, len(shape)):
         at = i
         for k in range(i - 1, -1, -1):
-            moves = _inner(order[at], order[k], strides, value.shape)
+            moves = _inner(order[at], order[k], strides, shape)
             if moves is None:
                 continue
             if not moves:
@@ -114,11 +121,7 @@ def laid_by(operands: Sequence[Any], value: Array) -> Array:
             order[k], order[at] = order[at], order[k]
             at = k
     order.reverse()
-    if value.transpose(order).flags.c_contiguous:
-        return value
-    laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(np.argsort(order))
-    laid[...] = value
-    return laid
+    return order, [order.index(d) for d in range(len(shape))]
 
 
 def _inner(a: int, b: int, strides: Sequence[Sequence[int]], shape: Sequence[int]) -> bool | None:

@@ -80,6 +80,7 @@ refuse("index_add", (2, 3), 0, np.array([0]), (2, 3), match=r"Number of indices 
 refuse("index_fill", (2, 3), 0, np.array([0]), (3,), match="index_fill_ only supports a 0-dimensional value tensor")
 refuse("index_put", (2, 3), [(2,)], (3,), match="tensors used as indices must be long, int, byte or bool tensors", error=IndexError)
 refuse("take", (2, 3), np.array([6]), match="out of range: tried to access index 6 on a tensor of 6 elements", error=IndexError)
+refuse("put", (2, 3), np.array([0, -7]), (2,), match="out of range: tried to access index -7 on a tensor of 6 elements", error=IndexError)
 refuse("masked_fill", (2, 3), ints(2, 2, 3), 0.0, match="masked_fill_ only supports boolean masks")
 refuse("masked_fill", (2, 3), MASK, (3,), match="masked_fill_ only supports a 0-dimensional value tensor")
 refuse("masked_select", (2, 3), MASK.T, match=r"The size of tensor a \(2\) must match|The size of tensor a \(3\) must match")

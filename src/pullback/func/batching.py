@@ -80,7 +80,7 @@ def along_dims(*names: str) -> Callable[..., Any]:
 
 rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "argsort", "sort", "topk", "kthvalue",
      "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
-     "std", "var_mean", "std_mean", "unbind")(along_dims("dim"))  # fmt: skip
+     "std", "var_mean", "std_mean", "unbind", "repeat_each")(along_dims("dim"))  # fmt: skip
 
 
 @rule("flip")
@@ -339,6 +339,11 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any) ->
         return NotImplemented if masks else op.call(x, aligned, name)
     places = with_batch(at, batched[1], size)
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, name)
+
+
+@rule("take")
+def take(op: Any, size: int, batched: list[Any], x: Any, at: Any) -> Any:
+    return ops.index.take_at(x.reshape((size, -1)), [slice(None), *at]) if not any(batched[1]) else NotImplemented
 
 
 @rule("index_accumulate")

@@ -327,6 +327,10 @@ def _index(g: Recording, out: Any, x: Any, at: Any, *rest: Any) -> str:
     return g.node("Gather", x, places[0][1], axis=places[0][0])
 
 
+rule("take")(lambda g, out, x, at: g.node("Gather", g.node("Reshape", x, g.integers([-1])), at[0], axis=0))
+rule("repeat_each")(lambda g, out, x, times, dim: g.node("Gather", x, np.arange(x.shape[dim]).repeat(times), axis=dim))
+
+
 # --- rearranging --------------------------------------------------------------------------------------------
 
 

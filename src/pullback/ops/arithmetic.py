@@ -125,15 +125,16 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-def _only_real(name: str, *operands: Any) -> None:
+def _real_type(name: str, *operands: Any) -> np.dtype:
+    """The type that operands have in common, which must be real."""
     d = np.result_type(*operands)
     if d.kind in "bc":
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+    return d
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    _only_real("div_floor_cpu", x, y)
-    if np.result_type(x, y).kind in "iu":
+    if _real_type("div_floor_cpu", x, y).kind in "iu":
         if np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         return np.floor_divide(x, y)
@@ -173,9 +174,10 @@ truncated_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
 
 
 def _zero_checked(f: Any) -> Any:
+    kernel = f.__name__ + "_cpu"
+
     def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        _only_real(f"{f.__name__}_cpu", x, y)
-        if np.result_type(x, y).kind in "iu" and np.any(np.equal(y, 0)):
+        if _real_type(kernel, x, y).kind in "iu" and np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         return f(x, y)
 
@@ -195,7 +197,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
 
     def remaining(*operands: Any) -> Any:
         arrays = [v for v in operands if v.__class__ is np.ndarray]
-        if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != np.float32 for v in arrays]):
+        if not arrays or max([v.size for v in arrays]) < MANY or any([v.dtype != np.float32 for v in arrays]):
             return f(*operands)
         x, y = (np.asarray(v, np.float32).astype(np.float64) for v in operands)
         whole = np.asarray(x / y)

@@ -367,7 +367,8 @@ def nan_to_num(
     if result.dtype.kind in "biu":
         return result
     parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
-    if np.logical_and.reduce(np.isfinite(parts), None):
+    finite = np.isfinite(parts)
+    if not finite.size or finite.item(finite.argmin()):
         return result
     of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf

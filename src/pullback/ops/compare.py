@@ -60,7 +60,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
     def declare(stated: Callable) -> Any:
         name = stated.__name__
-        impl = by or stated
+        plain = impl = by or stated
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", by=impl)
@@ -75,9 +75,9 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
                     usual = y.dtype is d
-                if usual and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
-                    value = asarray(impl(x, y))
-                    return wrap(value if y is other or value.ndim < 2 or x.strides == y.strides else laid_by((x, y), value))
+                if usual and d.kind not in refuse and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
+                    value = asarray(plain(x, y))
+                    return wrap(value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value))
             except Exception:  # whatever it was, the thorough way says it better
                 pass
             return general(this, (input, other), out, operator)
@@ -284,8 +284,8 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
 
 def _within_bits(input: np.ndarray, other: np.ndarray) -> np.ndarray | None:
     """Where one can shift by so many bits; None if everywhere."""
-    possible = other.view(f"u{other.itemsize}") < 8 * input.itemsize  # negative numbers are large
-    return None if np.count_nonzero(possible) == other.size else possible
+    bits, by = 8 * input.itemsize, other.view(f"u{other.itemsize}")  # in which negative numbers are large
+    return None if not by.size or by.item(by.argmax()) < bits else by < bits
 
 
 @constant(refuse="bfcV", kernel="rshift_cpu")
@@ -403,7 +403,11 @@ def isreal(input: Tensor) -> Tensor:
     >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
     tensor([ True, False])
     """
-    return np.equal(input.imag, 0) if input.dtype.kind == "c" else np.ones(input.shape, bool)
+    if input.dtype.kind == "c":
+        return np.equal(input.imag, 0)
+    result = np.empty(input.shape, bool)
+    result.fill(True)  # np.ones is slower by what a call costs
+    return result
 
 
 @op.general

@@ -7,6 +7,7 @@ equal elements; where indices are returned as well, the element they point at ge
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .view import reshape, wrapped_dim
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 HIGHEST, LOWEST = (np.maximum.reduce, np.ndarray.argmax), (np.minimum.reduce, np.ndarray.argmin)
+FEW = 512  # elements of which the place of the largest is sooner found than the largest (measured)
 
 # --- shared by operations that return values and indices ----------------------------------------------------
 
@@ -65,14 +67,28 @@ def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
 
 
+def holds_nan(x: np.ndarray) -> bool:
+    """Whether any of these real numbers is NaN, and so the largest."""
+    x = ordered(x)
+    return x.dtype.kind == "f" and x.size > 0 and math.isnan(x.item(x.argmax()))
+
+
 # --- values alone -------------------------------------------------------------------------------------------
 
 
-def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) -> np.ndarray:
+def _reduced(x: np.ndarray, dims: tuple[int, ...] | None, keepdim: bool, ways: Any) -> np.ndarray:
+    """The largest or smallest elements along dimensions; None means all."""
+    reduce, find = ways
+    if (dims is None or len(dims) == x.ndim) and x.size <= FEW and not keepdim and x.dtype.kind != "V":
+        return x.flat[find(x)]
+    return row_major(reduce(x, dims, None, None, keepdim))
+
+
+def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, ways: Any) -> np.ndarray:
     whole = dim is None or dim.__class__ in (tuple, list) and not dim
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, name, None if whole else dims)
-    return row_major(reduce(x, axis=dims, keepdims=keepdim))
+    return _reduced(x, dims, keepdim, ways)
 
 
 def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -93,7 +109,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), (0, 1))
     tensor(5.)
     """
-    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, np.maximum.reduce)
+    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, HIGHEST)
 
 
 @op.general
@@ -107,7 +123,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
     tensor([1., 2.])
     """
-    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, np.minimum.reduce)
+    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, LOWEST)
 
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
@@ -136,8 +152,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
-    low, high = (f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum))
-    return low, high
+    return _reduced(x, dims, keepdim, LOWEST), _reduced(x, dims, keepdim, HIGHEST)
 
 
 @aminmax.vjp_all
@@ -148,13 +163,13 @@ def _to_both(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: An
 @op.general(node="MaxBackward1", method=False)
 def max_all(input: Tensor) -> Tensor:
     check_not_empty(input, "max", None)
-    return np.maximum.reduce(real_only(input, "max_all"), axis=None)
+    return _reduced(real_only(input, "max_all"), None, False, HIGHEST)
 
 
 @op.general(node="MinBackward1", method=False)
 def min_all(input: Tensor) -> Tensor:
     check_not_empty(input, "min", None)
-    return np.minimum.reduce(real_only(input, "min_all"), axis=None)
+    return _reduced(real_only(input, "min_all"), None, False, LOWEST)
 
 
 def to_equal(g: Any, input: Any, out: Any) -> Any:
@@ -179,7 +194,7 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     fast = _of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
         return dropped(fast[0], d, keepdim), dropped(fast[1], d, keepdim)
-    return row_major(reduce(x, axis=d, keepdims=keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
+    return row_major(reduce(x, d, None, None, keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
 
 
 def _of_columns(x: np.ndarray, d: int, largest: bool) -> Any:

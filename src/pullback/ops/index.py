@@ -62,9 +62,14 @@ FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing it
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
 
 
+def all_inside(index: np.ndarray, size: int) -> bool:
+    """Whether these integers all lie from 0 to ``size``."""
+    numbers = index.view(f"u{index.itemsize}")  # in which negative ones are large
+    return not numbers.size or numbers.item(numbers.argmax()) < size  # of few numbers, in a third of the time that max() takes
+
+
 def _inside(index: Any, size: int) -> bool:
-    """Whether this is an array of indices that all lie from 0 to ``size``."""
-    return index.__class__ is ndarray and index.dtype.kind == "i" and (not index.size or index.min() >= 0 and index.max() < size)
+    return index.__class__ is ndarray and index.dtype.kind == "i" and all_inside(index, size)
 
 
 @op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")

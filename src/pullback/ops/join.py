@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 
 from .. import op, outcome, writing
-from ..device import contiguous_format
 from ..dtypes import OF_NUMPY, promote_types
 from ..strides import are_images, channels_innermost, laid_as_images, own_order, row_major
 from ..tensor import Tensor
 from .choosing import keep
 from .cut import diagonal_window
 from .index import take_at
-from .memory import clone
 from .part import basic, look, place, read
+from .reduce import sum as summed
 from .scatter import index_select
-from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, unsqueeze, varargs, wrapped_dim
+from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, varargs, wrapped_dim
 
 __all__ = [
     "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "diag", "diag_embed",
@@ -306,11 +305,9 @@ def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def _sum_of_tiles(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
-    from .reduce import sum
-
     shape = (1,) * (len(repeats) - len(input_shape)) + input_shape
     apart = reshape(g, [integer(n) for pair in zip(repeats, shape) for n in pair])
-    return reshape(sum(apart, tuple(range(0, 2 * len(shape), 2))) if shape else apart, input_shape)
+    return reshape(summed(apart, tuple(range(0, 2 * len(shape), 2))) if shape else apart, input_shape)
 
 
 repeat.vjp(input=lambda g, input_shape, repeats: _sum_of_tiles(g, input_shape, repeats))
@@ -331,6 +328,14 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 varargs(tile, "tile", "dims")
 
 
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")  # PyTorch's last step
+def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
+    return input.repeat(times, dim)
+
+
+_repeated.vjp(input=lambda g, input_shape, times, dim: summed(reshape(g, input_shape[: dim + 1] + (times,) + input_shape[dim + 1 :]), dim + 1))
+
+
 @op.composite
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each slice across ``dim`` (each element of the flattened input, without it) repeated.
@@ -347,12 +352,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     x, d = (flatten(input), 0) if dim is None else (input, wrapped_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if (counts < 0).any():
+    if counts.size and counts.item(counts.argmin()) < 0:
         raise RuntimeError("Repeats must be non-negative")
     if not isinstance(repeats, Tensor) and not counts.ndim:
-        apart = unsqueeze(x, d + 1)
-        shape = apart.shape
-        return flatten(clone(expand(apart, shape[: d + 1] + (repeats,) + shape[d + 2 :]), contiguous_format), d, d + 1)
+        return _repeated(x, repeats, d)
     if counts.size not in (1, n):
         raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{counts.size} and input.size({d}) = {n}")  # fmt: skip

@@ -20,7 +20,7 @@ from ..storage import edge_of, edge_of_saved
 from ..tensor import PLAIN, Tensor
 from .choosing import where
 from .half import HALVES
-from .index import index_array, sum_at, take_at
+from .index import all_inside, index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
 from .random import default_generator
 from .sparse import place
@@ -124,7 +124,7 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_freque
 
 def check_rows(indices: np.ndarray, count: int) -> None:
     """Refuse numbers of rows that are not there."""
-    if indices.size and not 0 <= indices.min() <= indices.max() < count:
+    if not all_inside(indices, count):
         raise noted(IndexError("index out of range in self"),
                     f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows")  # fmt: skip
 
@@ -157,9 +157,10 @@ def _row(padding_idx: int | None, count: int) -> int:
 
 
 def _check_table(indices: Tensor, weight: Tensor, name: str) -> None:
-    if len(weight.shape) != 2:
+    if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if dtypes.type_name(indices.dtype) not in ("Long", "Int"):
+    d = indices._array.dtype
+    if d.kind != "i" or d.itemsize < 4:
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"torch.{dtypes.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})")  # fmt: skip
 
@@ -189,7 +190,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
             [1., 2.]])
     """
     _check_table(input, weight, "embedding")
-    padding = _row(padding_idx, weight.shape[0])
+    padding = _row(padding_idx, weight._array.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding, scale_grad_by_freq, sparse)
@@ -260,7 +261,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
                                   f"(got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
-    padding = _row(padding_idx, weight.shape[0])
+    padding = _row(padding_idx, weight._array.shape[0])
     rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     kept = derived(lambda flat: flat != padding, flat._array)
     if mode == "max":

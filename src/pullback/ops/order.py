@@ -7,6 +7,7 @@ differentiable, and hand their gradient to the elements that the indices point a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..lift import by_example, derived, primal
 from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
-from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen
+from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen
 from .part import basic
 from .ranks import at_rank, first_in_order, in_order
 from .reduce import one_dim, widened
@@ -157,8 +158,10 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
 
 def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where runs of equal rows begin, the number of each row's run, and how long they are."""
-    differs = np.ones(len(rows) + 1, bool)  # from the one before, or there is none
-    differs[1:-1] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    differs = np.empty(len(rows) + 1, bool)  # from the one before,
+    differs[0] = differs[-1] = True  # or there is none
+    unlike = rows[1:] != rows[:-1]
+    differs[1:-1] = unlike if rows.ndim == 1 else unlike.any(axis=tuple(range(1, rows.ndim)))
     ends = differs.nonzero()[0]
     counts = ends[1:] - ends[:-1]
     return ends[:-1], np.arange(len(counts)).repeat(counts), counts
@@ -167,20 +170,21 @@ def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
-        values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
-        return values, inverse.reshape(input.shape), counts
-    rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
-    order = _row_keys(rows).argsort(kind="stable")
+        rows = input.reshape(-1)
+        order = rows.argsort()
+    else:
+        rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
+        order = _row_keys(rows).argsort(kind="stable")
     starts, runs, counts = _runs(rows[order])
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = runs
-    return input.take(order[starts], dim), inverse, counts
+    return input.take(order[starts], dim), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
 @op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
-    starts, inverse, counts = _runs(np.moveaxis(x, d, 0))  # type: ignore[type-var]
+    starts, inverse, counts = _runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
     return x.take(starts, d), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
@@ -327,14 +331,12 @@ def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.
         places = np.empty(values.shape, np.int64)
         for row in np.ndindex(edges.shape[:-1]):
             places[row] = edges[row].searchsorted(values[row], side)
-    nan = values != values
-    if nan.any():
-        places = np.where(nan, edges.shape[-1], places)
+    if holds_nan(values):
+        places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(dtype, copy=False)
 
 
 @op.composite(method=False)
-@by_example
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
     """Which bucket between the sorted 1-d ``boundaries`` each element falls into, by :func:`searchsorted`.
 
@@ -367,21 +369,21 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
         raise not_implemented("bincount_cpu", x)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if x.ndim != 1 or x.size and x.min() < 0:
+    if x.ndim != 1 or x.size and x.item(x.argmin()) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     w = weights._array if isinstance(weights, Tensor) else weights
     if w is not None and w.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    return np.bincount(x.astype(np.int64, copy=False), w, minlength).astype(
-        np.int64 if w is None else w.dtype if w.dtype.kind == "f" else np.float64
-    )
+    counts = np.bincount(x.astype(np.int64, copy=False), w, minlength)
+    return counts if w is None or w.dtype.kind != "f" else counts.astype(w.dtype, copy=False)
 
 
 def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
     if low == high:
-        low, high = (x.min(), x.max()) if x.size else (0, 1)
-    if not (np.isfinite(low) and np.isfinite(high)):
+        x = ordered(x)
+        low, high = (x[x.argmin()], x[x.argmax()]) if x.size else (0, 1)
+    if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
         wide = 1 if name == "torch.histc" else 0.5
@@ -416,18 +418,18 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
     """Count points (rows) in the boxes between edges."""
     sizes = [e.size - 1 for e in edges]
-    inside = np.ones(len(points), bool)
-    flat = np.zeros(len(points), np.int64)
+    inside: Any = True
+    flat: Any = 0
     for x, e in zip(points.T, edges):
-        inside &= (x >= e[0]) & (x <= e[-1])
-        flat = flat * (e.size - 1) + np.minimum(np.searchsorted(e, x, "right") - 1, e.size - 2)
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        flat = flat * (e.size - 1) + np.minimum(e.searchsorted(x, "right") - 1, e.size - 2)
     w = None if weight is None else weight.reshape(-1)[inside]
-    counts = np.bincount(flat[inside], w, int(np.prod(sizes))).astype(points.dtype).reshape(sizes)
+    counts = np.bincount(flat[inside], w, prod(sizes)).astype(points.dtype).reshape(sizes)
     if density:
         volume = np.ones((), points.dtype)
         for e in edges:
-            volume = volume[..., None] * np.diff(e)
-        counts = counts / volume / counts.sum()
+            volume = volume[..., None] * (e[1:] - e[:-1])
+        counts = counts / volume / np.add.reduce(counts, None)
     return counts
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
-from .choosing import MANY, either, where
+from .choosing import MANY, ZEROS, either, where
 from .compare import flat, isinf, not_implemented, refusing
 
 __all__ = [
@@ -212,6 +212,8 @@ def _integers_pass(rounded: Callable) -> Callable:
 
     def of(x: Any) -> Any:
         kind = x.dtype.kind
+        if kind == "f":
+            return rounded(x)
         if kind in "iu":
             return x.copy()
         if kind == "c" and name != "round":
@@ -415,8 +417,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = np.frexp(input.astype(np.float32) if input.dtype.kind == "V" else input)
-    exponent = np.where(np.isfinite(input), exponent, 0)
-    return asarray(mantissa).astype(input.dtype, copy=False), exponent.astype(np.int32)
+    return asarray(mantissa).astype(input.dtype, copy=False), np.multiply(exponent, np.isfinite(input))
 
 
 frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
@@ -569,7 +570,8 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
                            f"  {input.dtype} and {values.dtype}")  # fmt: skip
-    return np.where(np.equal(input, 0), values, np.greater(input, 0).astype(input.dtype))
+    zero = ZEROS.get(input.dtype, 0)
+    return np.where(np.equal(input, zero), values, np.greater(input, zero))
 
 
 heaviside.vjp()

@@ -15,6 +15,7 @@ from .. import kernels
 from ..strides import row_major
 from .extreme import ordered, taken
 from .part import basic
+from .reduce import kept
 
 __all__: list[str] = []
 
@@ -52,17 +53,17 @@ def _places(keys: np.ndarray, d: int) -> np.ndarray:
     return row_major(np.moveaxis(keys, -1, d))
 
 
-def in_order(x: np.ndarray, d: int, descending: bool = False) -> np.ndarray:
-    """The indices that sort along a dimension."""
+def in_order(x: np.ndarray, d: int, descending: bool = False, count: int | None = None) -> np.ndarray:
+    """The indices that sort along a dimension, or the first ``count`` of them."""
     x = ordered(x)
     keys = _keys(x, d, descending)
     if keys is not None:
         keys.sort(axis=-1)
-        return _places(keys, d)
+        return _places(keys[..., :count], d)
     if not descending:
-        return x.argsort(axis=d, kind="stable")
-    back = basic(d, slice(None, None, -1))
-    return x.shape[d] - 1 - x[back].argsort(axis=d, kind="stable")[back]
+        return row_major(x.argsort(axis=d, kind="stable")[basic(d, slice(count))])
+    order = x[basic(d, slice(None, None, -1))].argsort(axis=d, kind="stable")
+    return x.shape[d] - 1 - order[basic(d, slice(None, None if count is None else -count - 1, -1))]
 
 
 def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> np.ndarray:
@@ -70,7 +71,7 @@ def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> np.nd
     x = ordered(x)
     n = x.shape[d]
     if not 0 < count < n // 8:
-        return in_order(x, d, descending).take(range(count), d)
+        return in_order(x, d, descending, count)
     few = kernels.run("order", "few", x.size, x, count, d, descending)
     if few is not None:
         return few
@@ -84,7 +85,8 @@ def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
     rank = np.asarray(rank)
     keys = _keys(ordered(x), d, False)
     if keys is None:
-        return taken(in_order(x, d), np.broadcast_to(rank, (*x.shape[:d], 1, *x.shape[d + 1 :])), d)
+        order = in_order(x, d)
+        return taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d) if rank.ndim else order[basic(d, slice(rank, rank + 1))]
     keys.partition(np.unique(rank), axis=-1)
     rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
     return _places(taken(keys, rank, keys.ndim - 1), d)

@@ -63,9 +63,9 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
         dims: tuple[int, ...] = (wrapped_dim(dim, ndim),)
     else:
         dims = tuple([wrapped_dim(integer(d), ndim) for d in dim]) or tuple(range(ndim))
-        for i, d in enumerate(dims):
-            if d in dims[:i]:
-                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        if len({*dims}) < len(dims):
+            d = next(d for i, d in enumerate(dims) if d in dims[:i])
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return dims if ndim else ()
 
 

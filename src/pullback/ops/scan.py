@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .choosing import where
 from .compare import logical_xor
 from .convert import cast
-from .extreme import real_only, to_chosen
+from .extreme import holds_nan, real_only, to_chosen
 from .join import cat, flip
 from .part import basic, look
 from .pointwise import exp, logaddexp
@@ -193,7 +193,9 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
         return fast
     values = _running(ufunc, x.copy(), d)
     place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
-    there = (x == values) | (x != x)
+    there = x == values
+    if holds_nan(values):
+        there |= x != x
     return values, _running(np.maximum, np.multiply(place, there), d)
 
 

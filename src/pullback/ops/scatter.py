@@ -20,7 +20,7 @@ from ..dtypes import type_name
 from ..lift import batches_in, bottom, by_example, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
-from .index import index_array, put_at, take_at, write_at
+from .index import all_inside, index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .reduce_at import REDUCTIONS, reduce_at
 from .sparse import place
@@ -43,17 +43,12 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
     """
     if fn is None:
         return partial(in_both_forms, of=of)
-    name, signature = fn.__name__, inspect.signature(fn)
-
-    def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return fn(put_at, input, *args, **kwargs)
-
-    written.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    name, written = fn.__name__, partial(fn, put_at)
     put = by_example(written, of=of) if of else written
 
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        result = put(input, *args, **kwargs)
+        result = put(input, *args, **kwargs) if modes.special else fn(put_at, input, *args, **kwargs)
         return result if out is None else writing.write_out(out, result)
 
     @wraps(fn)
@@ -62,7 +57,7 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
             return writing.assign(input, name + "_", put(input, *args, **kwargs))
         return fn(write_at, input, *args, **kwargs)
 
-    out_of_place.__signature__ = in_place.__signature__ = written.__signature__  # type: ignore[attr-defined]
+    out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)  # type: ignore[attr-defined]
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor and returns it."
     op.offer(out_of_place, name)
@@ -85,32 +80,31 @@ def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) ->
     return array
 
 
-FEW = 64  # numbers that Python compares faster than NumPy
-UNSIGNED = {4: np.uint32, 8: np.uint64}  # in which negative numbers are large
-
-
 def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
     """Refuse an index below 0 or not below ``size``."""
     if index.__class__ is not np.ndarray:
         index = bottom(index, True)
-    if index.size <= FEW:
-        numbers = index.reshape(-1).tolist()
-        wrong = bool(numbers) and (min(numbers) < 0 or max(numbers) >= size)
-    else:
-        wrong = np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), axis=None) >= size
-    if wrong:
+    if not all_inside(index, size):
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
 
 
-def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError) -> tuple[int, list[Any]]:
-    """The dimension, and the advanced index that picks slices across it."""
-    shape = input._array.shape
+def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
+    """An index whose negative numbers count from the end, without these."""
+    return derived(lambda a: np.where(a < 0, a + size, a) if a.size and a.item(a.argmin()) < 0 else a, array)
+
+
+def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError, kind: str = "int32 or int64 for index",
+            from_end: bool = False) -> tuple[int, list[Any]]:  # fmt: skip
+    """The dimension, and the advanced index that picks slices across it; negative numbers may count from its end."""
+    shape = input._array.shape or (1,)
     d = wrapped_dim(dim, len(shape))
-    array = _index(index, f"{name}: Expected dtype int32 or int64 for index", error)
+    array = _index(index, f"{name}: Expected dtype {kind}", error)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
-    check_bounds(array, shape[d] if shape else 1, d, error)
+    if from_end:
+        array = _counted_from_end(array, shape[d])
+    check_bounds(array, shape[d], d, error)
     return d, [WHOLE] * d + [array.reshape(-1)]
 
 
@@ -175,11 +169,6 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     return put(input, source, at, False, "IndexCopyBackward0")
 
 
-def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
-    """An index whose negative numbers count from the end, without these."""
-    return derived(lambda a: np.where(a < 0, a + size, a) if np.minimum.reduce(a, None, initial=0) < 0 else a, array)
-
-
 @in_both_forms(of="index")
 def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with its slices ``index`` across ``dim`` filled with a number or a 0-d tensor.
@@ -188,9 +177,7 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([2]), 7.0)
     tensor([0., 0., 7.])
     """
-    shape, array = input._array.shape or (1,), _index(index, "index_fill_(): Expected dtype int64 for index.", IndexError)
-    array = _counted_from_end(array, shape[wrapped_dim(dim, len(shape))])
-    _, at = _slices(input, dim, outcome.wrap(array), "index_fill_()", IndexError)
+    _, at = _slices(input, dim, index, "index_fill_()", IndexError, "int64 for index.", from_end=True)
     refuse_more_than_one(value, "index_fill_")
     return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
 
@@ -240,6 +227,12 @@ def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return np.ogrid[tuple(map(slice, shape))]
 
 
+@lru_cache(256)
+def exceeds(shape: tuple[int, ...], other: tuple[int, ...], apart_from: int = -1) -> bool:
+    """Whether a shape is larger than another along some dimension."""
+    return any([m > n for k, (m, n) in enumerate(zip(shape, other)) if k != apart_from])
+
+
 def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None) -> tuple[np.ndarray, int]:
     """The checked index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
     shape = input._array.shape or (1,)
@@ -249,10 +242,10 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         return array, d
     if (array.ndim or 1) != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    larger = array.shape != shape and any([m > n for k, (m, n) in enumerate(zip(array.shape, shape)) if k != d])
+    larger = exceeds(array.shape, shape, d)
     if src is not None:
         extent = src._array.shape or (1,)
-        if larger or len(extent) != len(shape) or extent != array.shape and any([m > n for m, n in zip(array.shape, extent)]):
+        if larger or len(extent) != len(shape) or exceeds(array.shape, extent):
             raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
                                f"and to be no larger size than src {list(extent)}")  # fmt: skip
     elif larger:
@@ -439,22 +432,28 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 # --- flat indices -----------------------------------------------------------------------------------------------
 
 
-def _flat(shape: tuple[int, ...], index: Any, name: str) -> list[Any]:
-    """The advanced index of elements numbered through the whole shape."""
+def _numbers(index: Any, name: str) -> np.ndarray:
+    """The array of an index that numbers elements through a whole shape."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.dtype != np.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {type_name(index.dtype)}")
-    size = prod(shape)
+    return array
 
-    def places(array: np.ndarray) -> list[np.ndarray]:
-        numbers = (array.reshape(-1).tolist() if array.size <= FEW else (array.min(), array.max())) or [0]
-        least = min(numbers)
-        if array.size and (least < -size or max(numbers) >= size):
-            i = array[(array < -size) | (array >= size)].flat[0]
-            raise IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
-        return list(map(np.asarray, np.unravel_index(array if least >= 0 else np.where(array < 0, array + size, array), shape or (1,))))
 
-    return derived(places, array)
+def _out_of_range(index: np.ndarray, size: int) -> IndexError:
+    i = index[(index < -size) | (index >= size)].flat[0]
+    return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
+
+
+@op.general(name="take", holomorphic=False, method=False, linear="input")
+def _taken(input: Tensor, at: list[Any]) -> Tensor:
+    try:
+        return input.take(at[0])
+    except IndexError:
+        raise _out_of_range(at[0], input.size) from None
+
+
+_taken.vjp(input=lambda g, at, input_shape: reshape(sum_at(g, at, (prod(input_shape),)), input_shape))
 
 
 @op.composite
@@ -466,7 +465,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
-    result = take_at(input, _flat(input._array.shape, index, "take()"), "TakeBackward0")
+    result = _taken(input, [_numbers(index, "take()")])
     return result if out is None else writing.write_out(out, result)
 
 
@@ -485,8 +484,17 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     if index._array.size != source._array.size:
         raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
                          f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
-    at = [i.reshape(-1) for i in _flat(input._array.shape, index, "put_()")]
-    return put(input, reshape(source, (-1,)), at, accumulate, "PutBackward0")
+    array, shape = _numbers(index, "put_()").reshape(source._array.shape or (1,)), input._array.shape or (1,)
+    size = prod(shape)
+
+    def places(array: np.ndarray) -> list[np.ndarray]:
+        if not all_inside(array, size):
+            if not all_inside(array + size, 2 * size):
+                raise _out_of_range(array, size)
+            array = array % size
+        return list(np.unravel_index(array, shape))
+
+    return put(input, source, derived(places, array), accumulate, "PutBackward0")
 
 
 @by_example
@@ -544,7 +552,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     tensor([0., 1., 1.])
     """
     part = basic(wrapped_dim(dim, input._array.ndim), slice(start, end, step))
-    return _replaced(input, src, part, input.detach()[part].shape, "SliceScatterBackward0", "slice")
+    return _replaced(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
 
 
 @op.composite

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import FLOATING, INTEGRAL, OF_NUMPY
+from ..dtypes import FLOATING, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
@@ -21,7 +21,7 @@ from .choosing import clamp, where
 from .complex import complex, imag, is_complex, real
 from .complex import conjugate as conj
 from .cut import diagonal
-from .extreme import check_not_empty, dropped, ordered, real_only, taken, to_chosen, to_equal
+from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen, to_equal
 from .index import take_at
 from .order import sort
 from .pointwise import lerp, sqrt
@@ -275,7 +275,8 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def _median_of(x: np.ndarray) -> np.ndarray:
     """The lower median of all elements."""
-    flat = np.partition(ordered(x).reshape(-1), (x.size - 1) // 2)
+    flat = ordered(x).flatten()
+    flat.partition((x.size - 1) // 2)
     return flat[(x.size - 1) // 2].astype(x.dtype)
 
 
@@ -283,9 +284,8 @@ def _median_all(x: np.ndarray, skip: bool) -> np.ndarray:
     real_only(x, "median_cpu", "cb")
     if x.dtype.kind not in "fV":
         return _median_of(x) if x.size else np.asarray(np.iinfo(x.dtype).min, x.dtype)
-    unknown = np.isnan(x)
-    if unknown.any():
-        x = x[~unknown] if skip else x[:0].reshape(-1)
+    if holds_nan(x):
+        x = x[~np.isnan(x)] if skip else x[:0].reshape(-1)
     return _median_of(x) if x.size else np.asarray(np.nan, x.dtype)
 
 
@@ -383,16 +383,17 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
-    end = input.ndim - 1
-    x = input if d == end else np.moveaxis(input, d, -1)
-    order = in_order(x, end)
-    values, place = taken(x, order, end), np.arange(x.shape[-1])
-    begins = np.ones(x.shape, bool)
-    np.not_equal(values[..., 1:], values[..., :-1], out=begins[..., 1:])
-    so_far = place - np.maximum.accumulate(begins * place, axis=-1)  # how many equal ones came before
-    at = taken(order, so_far.argmax(-1)[..., None], end)
-    result = taken(x, at, end), at
-    return tuple([np.moveaxis(v, -1, d) if keepdim else v[..., 0] for v in result])
+    n, shape = input.shape[d], kept(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
+    rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
+    numbers, flat = np.arange(rows.size), rows.reshape(-1)
+    first = numbers[::n]  # of the numbers of each row's elements
+    order = (in_order(rows, 1) + first[:, None]).reshape(-1)
+    values, begins = flat[order], np.empty(flat.size, bool)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    begins[::n] = True
+    so_far = numbers - np.maximum.accumulate(begins * numbers)  # how many equal ones came before
+    at = order[so_far.reshape(-1, n).argmax(1) + first]
+    return flat[at].reshape(shape), (at - first).reshape(shape)
 
 
 mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
@@ -524,10 +525,7 @@ def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int =
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    kind = OF_NUMPY[input.dtype]
-    if kind.is_complex:
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{dtypes.type_name(kind)}'")
-    dims = dims_of(dim, input.ndim)
-    check_not_empty(input, "hash_tensor", dims if dim not in ((), [], None) else None)
-    wide = np.float64 if kind.category == FLOATING else np.int64 if kind.is_signed or kind.category < INTEGRAL else np.uint64
-    return np.bitwise_xor.reduce(input.astype(wide).view(np.uint64), axis=dims, keepdims=keepdim)
+    x, dims = real_only(input, "xor_sum_cpu"), dims_of(dim, input.ndim)
+    check_not_empty(x, "hash_tensor", dims if dim not in ((), [], None) else None)
+    wide = {"f": "f8", "V": "f8", "u": "u8"}.get(x.dtype.kind, "i8")
+    return np.bitwise_xor.reduce(x.astype(wide, copy=False).view("u8"), dims, None, None, keepdim)
