@@ -201,11 +201,10 @@ class Segments:
                 dynamic.append(("f" if home[0] == "number" else "a", place))
                 what.append(home)
             names = [own[-1].name for own in parts]
-            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry("run", names, dynamic)]
+            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry(names, dynamic)]
             text = module(*made)
-            (function,) = native.functions(text, ["run"])
             self.texts.append(text)
-            self.functions[run[0]] = function, what
+            self.functions[run[0]] = native.function("run", text.__str__, text), what
         self.ends = {run[0]: run[-1] for run in runs}
 
     def _home(self, key: Any) -> tuple[str, Any]:

@@ -165,7 +165,7 @@ class Outputs:
                 feature = first * width + v
                 out = f.at(k["y"], (image * features + feature) * positions, type)
                 _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - feature if blocks > 1 else None)
-        self.call = k.done(1, *tiles)
+        self.call = k.loaded(1, *tiles)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
@@ -275,7 +275,7 @@ class Weight:
                     channels_from(c, deep, image, mine)
                 if channels % deep:
                     channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
-        self.sum_some = k.done(1, *tiles)
+        self.sum_some = k.loaded(1, *tiles)
 
         # Then the sums of all of them, in rows of channels and taps.
         k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
@@ -292,7 +292,7 @@ class Weight:
                 row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
                 with f.loop(0, channels * taps) as i:
                     k.put(k.number(mine, i * width + o), row, i)
-        self.sum_all = k.done()
+        self.sum_all = k.loaded()
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks

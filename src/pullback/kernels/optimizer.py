@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .elementwise import Signature, write
+from .elementwise import Signature, kernel
 from .kernel import TYPES
 from .scalar import Scalar
 
@@ -35,7 +34,7 @@ def _made(key: Any, d: np.dtype, arrays: int, numbers: Sequence[float], formulas
                 continue
             if all(isinstance(r, Scalar) and r.type == type for r in results):
                 signature = Signature((type,) * arrays + (None,) * len(numbers), (type,) * len(results))
-                (made,) = native.functions(write("optimize", results, signature, type), ["optimize"])
+                made = kernel("optimize", results, signature, type)
                 break
         _kernels[key, d, arrays] = made
     return made

@@ -57,7 +57,7 @@ class Maxima:
                 f.store(number, f.at(numbers, v, I32))
             copy_out(f, type, best, f.at(values, item * result, type), part, frame.pitches, size, lanes, None)
             _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
-        self.call = k.done(4)
+        self.call = k.loaded(4)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""

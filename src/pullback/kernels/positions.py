@@ -107,7 +107,7 @@ class Outputs:
                     add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
                     target = f.at(y, (item * features + o) * result, type)
                     copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
-        self.call = k.done(1, *micros)
+        self.call = k.loaded(1, *micros)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
@@ -158,7 +158,7 @@ class Weight:
                 if self.pitch > spread.size:
                     f.clear(f.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
                 _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
-        self.fill = k.done()
+        self.fill = k.loaded()
 
         # Then, for each block of features, sums over vectors and images.
         k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
@@ -208,7 +208,7 @@ class Weight:
                             total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
                             to = ((group * features + first + last) * channels + c) * taps + tap
                             f.store(f.sum_lanes(total), f.at(out, to, type))
-        self.sum_up = k.done()
+        self.sum_up = k.loaded()
         self.lanes = lanes
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:

@@ -7,19 +7,18 @@ nothing to begin with: small pools, which :mod:`pullback.kernels.pool` would com
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .builder import F64, I64
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 GRAIN = 4  # planes that are worth a thread's while
 
 
-@lru_cache(None)
-def _largest(d: np.dtype) -> Any:
+@written
+def _largest(d: np.dtype) -> str:
     k = Kernel("largest", TYPES[d], ["planes", "numbers", "values", "indices"], ["each", "windows", "taps", "apart"])
     f, type, (each, windows, taps, apart, planes, numbers, values, indices) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
@@ -56,8 +55,8 @@ def largest(flat: np.ndarray, numbers: np.ndarray) -> Any:
     return values, indices
 
 
-@lru_cache(None)
-def _mapped(d: np.dtype) -> Any:
+@written
+def _mapped(d: np.dtype) -> str:
     k = Kernel("mapped", TYPES[d], ["x", "starts", "columns", "weights", "out"], ["each", "rows"], ["before", "after"])
     f, type, (each, rows, before, after, x, starts, columns, weights, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
@@ -86,8 +85,8 @@ def mapped(x: np.ndarray, starts: np.ndarray, columns: np.ndarray, weights: np.n
     return _mapped(x.dtype)(n, each, rows, before, after, np.ascontiguousarray(x), starts, columns, weights, out)
 
 
-@lru_cache(None)
-def place_kernel(d: np.dtype) -> Any:
+@written
+def place_kernel(d: np.dtype) -> str:
     k = Kernel("place", TYPES[d], ["source", "index", "out"], ["n", "size"])
     f, type, (n, size, source, index, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
