@@ -332,6 +332,22 @@ def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     return result if isinstance(result, Scalar) else None
 
 
+def with_arguments(x: Scalar, arguments: Sequence[Any]) -> Scalar:
+    """An expression with something else in the place of each argument."""
+    made: dict[Scalar, Scalar] = {}
+
+    def of(x: Scalar) -> Scalar:
+        if x.op == "number":
+            return x
+        if x.op == "argument":
+            return arguments[x.operands[0]]
+        if x not in made:
+            made[x] = Scalar(x.op, tuple(map(of, x.operands)), x.type)
+        return made[x]
+
+    return of(x)
+
+
 # --- in machine terms -------------------------------------------------------------------------------------------
 
 
