@@ -50,10 +50,14 @@ def _fit(arrays: Sequence[np.ndarray]) -> bool:
     return True
 
 
-def step(optimizer: Any, pack: Any, options: dict[str, Any], coefficients: tuple[Any, ...], shrink: float | None) -> bool | None:
-    """Update the parameters of a pack; None if some array does not suit, or the formula can't be traced."""
-    names, state = list(pack.names), optimizer.state
-    jobs = [(p._array, p._grad._array, *[state[p][name]._array for name in names]) for p in pack.params]
+def step(optimizer: Any, names: Sequence[str], jobs: Sequence[Sequence[np.ndarray]], options: dict[str, Any], coefficients: tuple[Any, ...],
+         shrink: float | None) -> bool | None:  # fmt: skip
+    """Update parameters; None if some array does not suit, or the formula can't be traced.
+
+    Args:
+        names: of what the optimizer keeps.
+        jobs: of each parameter its array, that of its gradient, and what is kept.
+    """
     if not all(map(_fit, jobs)):
         return None
     fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}
