@@ -119,8 +119,3 @@ class Kernel:
         for room, size in self._rooms:
             self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
         return module(*called, self.f, native.entry(self.f.name, self.kinds, grain), also=also)
-
-    def loaded(self, grain: int = 1, *called: Function) -> Callable[..., Any]:
-        """The kernel itself, found in the cache by its text."""
-        text = self.done(grain, *called)
-        return native.function(self.name, text.__str__, text)

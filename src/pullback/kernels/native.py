@@ -214,10 +214,10 @@ def entry(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
 
 
 def function(name: str, write: Callable[[], str], *told: Any) -> Callable:
-    """The function for Python of a module that is loaded as by :func:`load`."""
+    """The function for Python of a module that is loaded as by :func:`load`, which is told its name, too."""
     from . import memory, threads  # noqa: F401  (what they provide has to be there before it is referred to)
 
-    return as_function(name, load(write, *told)(ENTRY))
+    return as_function(name, load(write, name, *told)(ENTRY))
 
 
 def threads_available() -> int:
