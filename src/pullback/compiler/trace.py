@@ -431,12 +431,13 @@ class Trace(Level):
             compute: does it to arrays in the place of some lists, and says whether it could.
         """
         arrays = [[t._array for t in own] for own in given]
-        traced = all([isinstance(x, Traced) for own in arrays for x in own])
-        numbers = [[x.number for x in own] for own in arrays] if traced else []
+        every = [x for own in arrays for x in own]
+        apart = len({*map(id, every)}) == len(every) and all([isinstance(x, Traced) for x in every])
+        numbers = [[x.number for x in own] for own in arrays] if apart else []
         start = len(self.program.instructions)
         record(0)
         steps = self.program.instructions[start:]
-        if traced and len(given) > 1 and self._is_of_elements(steps, numbers[0]):
+        if apart and len(given) > 1 and self._is_of_elements(steps, numbers[0]):
             after = {k: x.number for k, x in enumerate(arrays[0]) if x.number != numbers[0][k]}
             changed = [own[k] for own in arrays[1:] for k in after]
             jobs = [[x.value if k in after else np.ascontiguousarray(x.value) for k, x in enumerate(own)] for own in arrays[1:]]

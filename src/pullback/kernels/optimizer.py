@@ -6,7 +6,7 @@ Options are written into the kernel, but not the learning rate and what else cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def _fit(arrays: Sequence[np.ndarray]) -> bool:
     return True
 
 
-def step(optimizer: Any, names: Sequence[str], jobs: Sequence[Sequence[np.ndarray]], options: dict[str, Any], coefficients: tuple[Any, ...],
+def step(optimizer: Any, names: Sequence[str], jobs: Iterable[Sequence[np.ndarray]], options: dict[str, Any], coefficients: tuple[Any, ...],
          shrink: float | None) -> bool | None:  # fmt: skip
     """Update parameters; None if some array does not suit, or the formula can't be traced.
 
@@ -58,6 +58,7 @@ def step(optimizer: Any, names: Sequence[str], jobs: Sequence[Sequence[np.ndarra
         names: of what the optimizer keeps.
         jobs: of each parameter its array, that of its gradient, and what is kept.
     """
+    jobs = list(jobs)
     if not all(map(_fit, jobs)):
         return None
     fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}

@@ -105,8 +105,8 @@ class Elementwise(Stepper):
         coefficients = self._advance(o, count)
         for name, array in pack.counters.items():
             array[...] = count[name]
-        jobs = [[t._array for t in self._tensors(p, pack)] for p in pack.params]
-        if self._step_arrays(pack, jobs, o, coefficients):
+        jobs = ([t._array for t in self._tensors(p, pack)] for p in pack.params)
+        if kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, o, coefficients, _shrink(o)):
             pack.written()
             return
         for block in pack.blocks:
@@ -118,10 +118,6 @@ class Elementwise(Stepper):
     def _tensors(self, p: Tensor, pack: Pack) -> list[Any]:
         """A parameter, its gradient, and what is kept for it."""
         return [p, p._grad, *[self.state[p][name] for name in pack.names]]
-
-    def _step_arrays(self, pack: Pack, jobs: Any, o: Options, coefficients: tuple[Any, ...]) -> bool | None:
-        """Whether a kernel has changed arrays, those that :meth:`_tensors` hold of each parameter."""
-        return kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, o, coefficients, _shrink(o))
 
     def _trace(self, trace: Any, params: list[Tensor], group: Options) -> None:
         """The same in operations, for a compiled step: each call counts anew."""
@@ -135,10 +131,11 @@ class Elementwise(Stepper):
         for p in pack.params:
             for name in pack.names:
                 trace.keep_state(self, p, name)
+        plain, numbers = in_numbers(group), trace.concrete(coefficients)
         trace.for_each(
             [self._tensors(p, pack) for p in pack.params],
             lambda i: self._record(pack.params[i], o, coefficients),
-            lambda jobs: self._step_arrays(pack, jobs, in_numbers(group), trace.concrete(coefficients)),
+            lambda jobs: kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, plain, numbers, _shrink(plain)),
         )
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
