@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import nn
+from pullback import kernels, nn
 from pullback.compiler import CannotCompile, compile
+from pullback.optim.elementwise import Elementwise
 
 F = nn.functional
 OPTIMIZERS = {
@@ -77,6 +78,35 @@ def test_training_with_schedule(name: str) -> None:
     tolerance = {"rtol": 1e-2, "atol": 2e-3} if name == "muon" else {"rtol": 2e-5, "atol": 2e-6}  # it rounds to 8 bits
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(b, a, **tolerance)
+
+
+@pytest.mark.parametrize(("name", "odd"), [*[(name, False) for name in OPTIMIZERS if name != "muon"], ("adam", True)])
+def test_large_parameters_are_traced_at_once(name: str, odd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many parameters only the first one's step is recorded, unless two share memory; each becomes what it becomes without compiling."""
+    recorded: list[Any] = []
+    record = Elementwise._record
+    monkeypatch.setattr(Elementwise, "_record", lambda self, p, *rest: recorded.append(p) or record(self, p, *rest))
+    runs = []
+    for wrap in (lambda f: f, compile):
+        pullback.manual_seed(0)
+        values = [pullback.randn(*shape, dtype=pullback.float64) for shape in ((40, 70), (70,), (), (1,), (3, 50))]
+        params = [x.detach().requires_grad_() for x in [*values, *[values[0], pullback.randn(4, 20, dtype=pullback.float64).T] * odd]]
+        optimizer = OPTIMIZERS[name](params)
+
+        @wrap
+        def step(x: Any, params: Any = params, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = sum([(p * p.sin() * x).sum() for p in params])
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        losses = [step(pullback.tensor(0.1 * i)).item() for i in range(1, 5)]
+        runs.append([losses, *[p.detach().numpy().copy() for p in params], *[p.grad.numpy().copy() for p in params]])
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
+    if recorded and kernels.start() and not odd:
+        assert len(recorded) == (5 if name == "radam" else 1)  # the first steps of which are no formula of all that it keeps
 
 
 def test_optimizer_state_can_be_saved_and_loaded() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +20,7 @@ from pullback import kernels
 pytest.importorskip("llvmlite")
 
 from pullback.kernels import cache, elementwise, memory, native, threads  # noqa: E402
+from pullback.kernels.builder import F32  # noqa: E402
 
 from . import using  # noqa: E402
 
@@ -49,13 +52,13 @@ from pullback.kernels import native
 class Late:
     def __del__(self, write=os.write):
         write(1, self.function.__name__.encode() + str(self.function(1)).encode())
-code = native.load('''
+code = native.load(lambda: '''
 define ptr @f.$$(ptr %self, ptr %arguments, i64 %n) {
   %first = load ptr, ptr %arguments
   call void @Py_IncRef(ptr %first)
   ret ptr %first
 }
-declare void @Py_IncRef(ptr)''')
+declare void @Py_IncRef(ptr)''', "a function")
 sys.late = Late()
 sys.late.function = native.as_function("same", code("f.$$"))
 """, PYTHONMALLOC="debug") == "same1"  # fmt: skip
@@ -140,10 +143,45 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".new-")]
 
 
+def test_the_cache_knows_modules_by_what_decides_about_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told, of each type, and the code that writes: nothing is written that is there, and nothing found that would be another."""
+    monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path))
+    wanted: list[Any] = []
+
+    def of(*told: Any) -> int:
+        wanted.append(told)
+        return native.load(lambda: f"define void @f.$$() #0 {{\nret void\n}}\n; {len(wanted)}", "cache", *told)("f.$$")
+
+    others = [(1,), (1.0,), (True,), ("1",), (0.0,), (-0.0,), (np.dtype("f4"),), (F32,), (F32.of(8),), (1, 1), ((1, 1),)]
+    assert len({of(*told) for told in others}) == len(others) == len(list(tmp_path.iterdir()))
+    assert len({of(*told) for told in others}) == len(list(tmp_path.iterdir())) == len(others)
+    before, files = cache.sources(), Path(cache.__file__).parent
+    for name in ("kernels", "streams"):
+        shutil.copytree(files.parent / name, tmp_path / "package" / name)
+    monkeypatch.setattr(cache, "__file__", str(tmp_path / "package" / "kernels" / "cache.py"))
+    assert cache.sources() == before == native.SOURCES
+    with (tmp_path / "package" / "kernels" / "rows.py").open("a") as file:
+        file.write("\n")
+    assert cache.sources() != before
+    of("written by code that the name does not stand for")
+    assert len(list(tmp_path.iterdir())) == len(others) + 1  # not kept
+
+
+def test_what_writes_kernels_is_in_their_folder() -> None:
+    """Else a change of it would go unnoticed; :func:`cache.sources` knows of the exceptions, others are told."""
+    found = set()
+    for file in Path(cache.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
+    assert found == {"kernels", "streams.rounding", "ops.grid.BASES", "ops.grid.coefficients", "strides.side_by_side"}
+
+
 def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files that have not been used for longest go."""
     monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path))
     monkeypatch.setattr(cache, "LIMIT", 3500)
+    monkeypatch.setattr(cache, "_room", 0)
     for i in range(6):
         cache.write(f"file{i}", bytes([i]) * 1000)
         os.utime(tmp_path / f"file{i}", (i, i))

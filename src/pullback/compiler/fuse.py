@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.builder import F32, F64, I1, Type
-from ..kernels.scalar import OPERATIONS, Scalar, cast, traced
+from ..kernels.scalar import OPERATIONS, Scalar, cast, traced, with_arguments
 from ..ops.part import Window
 from . import images, recurrent, whole  # noqa: F401  (images and recurrent add to what stays whole)
 from .ir import Instruction, Program, Ref, Value, refs
@@ -42,7 +42,8 @@ class Fusion:
         self.memory: dict[int, Memory] = {}
         self.home: dict[int, int] = {}
         self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
-        self.simple: dict[int, tuple[Any, Sequence[Any], Type]] = {}  # of values that are cheap to compute: function, arguments, type
+        self.simple: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}  # of values that are cheap to compute: expression, arguments, type
+        self.known: dict[Any, Scalar | None] = {}  # what functions do to one element of operands of some types
         self.numbers = {i.number for i in program.inputs if i.kind == "number"}
         self.random = {i.number for i in program.inputs if i.kind == "random"}
         self.checks: set[tuple[Any, ...]] = set()
@@ -200,10 +201,9 @@ class Fusion:
             return self._computed(at, number, *self.simple[number][:2])
         return loop.load(self.in_memory(number))
 
-    def _computed(self, at: int, number: int, function: Any, args: Sequence[Any]) -> Scalar:
-        """Let a loop compute a value, which is known to be possible."""
-        x = traced(function, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
-        assert x is not None
+    def _computed(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
+        """Let a loop compute a value by an expression of the arguments."""
+        x = with_arguments(x, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
         x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
         return x
 
@@ -240,18 +240,24 @@ class Fusion:
             n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands) else None)  # fmt: skip
         if kind is None or 0 in v.shape or math.prod(v.shape) == 0:
             return False
-        trial = [Scalar.argument(i, kind if a.number in self.numbers else OF[self.program.values[a.number].dtype], a.number in self.numbers)
-                 if a.__class__ is Ref else a for i, a in enumerate(args)]  # fmt: skip
-        casting = lambda *given: function(*_cast(given, compute))  # noqa: E731
-        x = traced(casting, trial)
+        x = self._expression(function, args, kind, compute)
         if x is None:
             return False
         at = self.loop_for(v.shape, kind, operands)
-        self._computed(at, out, casting, args)
+        self._computed(at, out, x, args)
         self.inside[out] = at
         if _operations(x) <= REPEATED:
-            self.simple[out] = casting, args, kind
+            self.simple[out] = x, args, kind
         return True
+
+    def _expression(self, function: Any, args: Sequence[Any], kind: Type, compute: np.dtype | None) -> Scalar | None:
+        """What a function does to one element of each argument, cast before; None if it can't be followed."""
+        types = [None if a.__class__ is not Ref else kind if a.number in self.numbers else OF[self.program.values[a.number].dtype] for a in args]
+        given = [a if t is None else Scalar.argument(i, t, a.number in self.numbers) for i, (a, t) in enumerate(zip(args, types))]
+        key = function, compute, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
+        if key not in self.known:
+            self.known[key] = traced(lambda *given: function(*_cast(given, compute)), given)
+        return self.known[key]
 
     def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
         """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""

@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels import native
 from ..kernels.builder import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.elementwise import load, store
-from ..kernels.scalar import lowered
+from ..kernels.scalar import in_steps, lowered
 from .steps import OF, Loop, Memory
 
 RUN = 32  # vectors that are added up before their sum is added, with what rounding took from it, to that of all
@@ -171,7 +171,7 @@ class Body:
         self.f, self.step, self.walk, self.lanes = f, step, walk, walk.lanes
         self.types = [OF[m.like.dtype] for m in walk.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
-        self.expressions = [x for x, _ in step.stores] + [x for x, _ in step.sums]
+        self.formula = in_steps([x for x, _ in (*step.stores, *step.sums)])
         self.numbers: dict[int, Value] = {}
         for n, i in step.numbers.items():
             value = f.load(f.at(f["table"], table.place(("number", n)), F64), F64)
@@ -255,7 +255,7 @@ class Body:
                 arguments[index] = load(f, f.at(pointers[k], at * strides[k], I8), types[k], lanes, mask)
             else:
                 arguments[index] = _gathered(f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count)
-        for k, value in enumerate(lowered(f, self.expressions, arguments, lanes), walk.first_store):
+        for k, value in enumerate(lowered(f, self.formula, arguments, lanes), walk.first_store):
             target, near = f.at(pointers[k], at * strides[k], I8), strides[k] == _size(types[k])
             if k >= walk.first_sum:
                 if mask is not None:
@@ -303,9 +303,9 @@ def _scattered(f: Function, value: Value, pointer: Value, stride: int, type: Typ
 # --- the function that Python calls -----------------------------------------------------------------------------
 
 
-def entry(name: str, parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
+def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
     """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a place."""
-    f = Function(f"{name}.$$", [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(native.ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, native.DATA // 8, I64), PTR)
     for i, (kind, place) in enumerate(given):

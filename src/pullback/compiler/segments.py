@@ -46,7 +46,13 @@ class Segments:
         memories = [fusion.in_memory(n) for n in program.wanted]
         self.given = {i.number: i for i in program.inputs if i.number in used and i.kind != "number"}
         targets = {source.number for source in sinks.values()}
-        at_end = [m.root for place, m in enumerate(memories)]
+        at_end = {m.root for m in memories}
+        self.writers: dict[int, list[int]] = {}  # the steps that write into a root
+        self.last_reader: dict[int, int] = {}
+        for i, step in enumerate(fusion.steps):
+            for r in step.writes():
+                self.writers.setdefault(r, []).append(i)
+            self.last_reader.update(dict.fromkeys(step.reads(), i))
         last: list[tuple[Memory, int]] = []
         for place, (number, m) in enumerate(zip(program.wanted, memories)):
             if place in sinks and m.root != sinks[place].number and self._can_be(number, m, sinks[place].number, at_end):
@@ -79,15 +85,13 @@ class Segments:
         self._lay_out()
         self._compile()
 
-    def _can_be(self, number: int, m: Memory, target: int, at_end: list[int]) -> bool:
+    def _can_be(self, number: int, m: Memory, target: int, at_end: set[int]) -> bool:
         """Whether a value can be computed in the memory of the input that it replaces."""
         fusion, there = self.fusion, self.fusion.memory[target].like
         at = fusion.home[m.root]
         if m.root != number or at < 0 or number in self.homes or there.strides != m.like.strides or there.dtype != m.like.dtype:
             return False
-        if any(c > at for c in self.calls) or fusion.steps[at].__class__ is Call or target in at_end:
-            return False
-        if [i for i, s in enumerate(fusion.steps) if number in s.writes()] != [at] or any(target in s.reads() for s in fusion.steps[at + 1 :]):
+        if self.calls and self.calls[-1] >= at or target in at_end or self.writers.get(number) != [at] or self.last_reader.get(target, -1) > at:
             return False
         step = fusion.steps[at]
         if step.__class__ is Product:
@@ -178,34 +182,29 @@ class Segments:
         self.texts: list[str] = []
         self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.table = np.zeros(len(table.places) + 1, np.int64)
-        base, passed = self.block.__array_interface__["data"][0], set()
+        base, passed = self.block.__array_interface__["data"][0], {}  # passed by whom calls
         for key, place in table.places.items():
             home = self._home(key)
             if home[0] == "block":
                 self.table[place] = base + self.offsets["room" if key == -1 else key]
             elif home[0] == "fixed":
                 self.table[place] = self.fixed[home[1]].__array_interface__["data"][0]
+            else:
+                passed[key] = place, home
         for run, parts in zip(runs, written):
             dynamic: list[tuple[str, int]] = []
             what: list[tuple[str, Any]] = []
             reached = set().union(*[steps[i].reads() | steps[i].writes() for i in run])
-            for key, place in table.places.items():
-                home = self._home(key)
-                if key in passed or home[0] in ("block", "fixed"):
-                    continue
-                if key.__class__ is tuple and not any(key[1] in steps[i].numbers for i in run if steps[i].__class__ is Loop):
-                    continue
-                if key.__class__ is not tuple and key not in reached:
-                    continue
-                passed.add(key)
+            reached |= {("number", n) for i in run if steps[i].__class__ is Loop for n in steps[i].numbers}
+            for key in [key for key in passed if key in reached]:
+                place, home = passed.pop(key)
                 dynamic.append(("f" if home[0] == "number" else "a", place))
                 what.append(home)
             names = [own[-1].name for own in parts]
-            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry("run", names, dynamic)]
+            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry(names, dynamic)]
             text = module(*made)
-            (function,) = native.functions(text, ["run"])
             self.texts.append(text)
-            self.functions[run[0]] = function, what
+            self.functions[run[0]] = native.function("run", text.__str__, text), what
         self.ends = {run[0]: run[-1] for run in runs}
 
     def _home(self, key: Any) -> tuple[str, Any]:

@@ -27,7 +27,7 @@ from ..ops import part
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.write import copied, filled
 from ..tensor import Tensor
-from .ir import Input, Instruction, Program, Ref
+from .ir import Input, Instruction, Program, Ref, Value, refs, replaced
 
 ndarray = np.ndarray
 NUMPY = dirname(np.__file__)
@@ -221,7 +221,7 @@ class Trace(Level):
         program: what was written.
         tensors_known: the tensors from outside that the function may use, and the arrays they held.
         conditions: expressions in Python that have to be true for the program to hold.
-        names: what these refer to.
+        names: what these refer to. name_of: the names, by identity.
         cleared: tensors whose ``.grad`` was dropped.
         leaves: tensors into whose ``.grad`` the function accumulated, in order.
         once: why the program does not serve a second time, if so.
@@ -234,6 +234,7 @@ class Trace(Level):
         self.tensors_known: dict[int, tuple[Tensor, ndarray]] = {}
         self.conditions: list[str] = []
         self.names: dict[str, Any] = {}
+        self.name_of: dict[int, str] = {}
         self.cleared: dict[int, Tensor] = {}
         self.leaves: dict[int, tuple[Tensor, Any]] = {}
         self.numbers: dict[str, int] = {}
@@ -421,6 +422,56 @@ class Trace(Level):
         for t, array, number in zip(written, after, outs):
             self.overwrite(t._array, Traced(self, array, number))
 
+    def for_each(self, given: Sequence[Sequence[Tensor]], record: Callable[[int], None],
+                 compute: Callable[[Sequence[Sequence[ndarray]]], bool | None]) -> None:  # fmt: skip
+        """Write down what is done, element by element, to each of several lists of tensors: as it is to the first, with other numbers.
+
+        Args:
+            record: does it to one of the lists.
+            compute: does it to arrays in the place of some lists, and says whether it could.
+        """
+        arrays = [[t._array for t in own] for own in given]
+        every = [x for own in arrays for x in own]
+        apart = len({*map(id, every)}) == len(every) and all([isinstance(x, Traced) for x in every])
+        numbers = [[x.number for x in own] for own in arrays] if apart else []
+        start = len(self.program.instructions)
+        record(0)
+        steps = self.program.instructions[start:]
+        if apart and len(given) > 1 and self._is_of_elements(steps, numbers[0]):
+            after = {k: x.number for k, x in enumerate(arrays[0]) if x.number != numbers[0][k]}
+            changed = [own[k] for own in arrays[1:] for k in after]
+            jobs = [[x.value if k in after else np.ascontiguousarray(x.value) for k, x in enumerate(own)] for own in arrays[1:]]
+            for x in changed:
+                self.remember(x.value)
+            if all([x.parent is None for x in changed]) and compute(jobs):
+                for own, mine in zip(arrays[1:], numbers[1:]):
+                    made = self._again(steps, dict(zip(numbers[0], mine)))
+                    for k, n in after.items():
+                        own[k]._number, own[k].writes = made[n], own[k].writes + 1
+                storage.written(*[x.value for x in changed])
+                return
+        for i in range(1, len(given)):
+            record(i)
+
+    def _is_of_elements(self, steps: Sequence[Instruction], given: Sequence[int]) -> bool:
+        """Whether instructions take nothing but some values, numbers, and what they gave, all of one shape."""
+        values, outs = self.program.values, [n for step in steps for n in step.outs]
+        known, shape = {*given, *outs, *self.numbers.values()}, values[given[0]].shape
+        return (len({*given}) == len(given) and all([values[n].shape == shape for n in (*given, *outs)])
+                and all([n in known for step in steps for n in refs(step.args)]))  # fmt: skip
+
+    def _again(self, steps: Sequence[Instruction], numbers: dict[int, int]) -> dict[int, int]:
+        """Write instructions down once more, with other values in the place of some; the numbers with those of results."""
+        values = self.program.values
+        shape = values[next(iter(numbers.values()))].shape
+        for step in steps:
+            args = tuple([replaced(a, lambda n: Ref(numbers.get(n, n))) for a in step.args])
+            outs = tuple(range(len(values), len(values) + len(step.outs)))
+            values += [Value(shape, values[n].dtype) for n in step.outs]
+            numbers.update(zip(step.outs, outs))
+            self.program.instructions.append(Instruction(step.op, args, outs, step.line))
+        return numbers
+
     # --- writes -------------------------------------------------------------------------------------------------
 
     def overwrite(self, x: Traced, value: Traced) -> None:
@@ -505,10 +556,7 @@ class Trace(Level):
 
     def name(self, thing: Any, stem: str) -> str:
         """A name for something that expressions refer to."""
-        for name, known in self.names.items():
-            if known is thing:
-                return name
-        name = f"{stem}{len(self.names)}"
+        name = self.name_of.setdefault(id(thing), f"{stem}{len(self.names)}")
         self.names[name] = thing
         return name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import accumulate
 from operator import add
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 from ..strides import side_by_side
 from . import native
 from .builder import I64, Value
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 TALL = 8 if native.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
 WIDE = 3 if native.REGISTERS == 32 else 2  # and its vectors
@@ -155,8 +155,8 @@ class Heads(Kernel):
             body(at, [f.mask_below(limit - at, lanes) for limit in limits])
 
 
-@lru_cache(64)
-def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
+@written
+def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     k = Heads("attention", d, ["q", "k", "v", "out"], ["logsum"])
     f, n = k.f, k["n"]
     room = k.room(k.padded * (depth + k.whole(width, k.lanes) + ROWS) + n)
@@ -213,8 +213,8 @@ def _shares(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) ->
         k.put(top, maxima, place)
 
 
-@lru_cache(64)
-def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> Callable:
+@written
+def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     """Weights of some queries, with what they are worth, are kept until all that can be made of them is."""
     k = Heads("attention_backward", d, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]

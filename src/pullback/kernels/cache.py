@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 LIMIT = 64 << 20
 MAGIC = b"pullback kernel 1\n"
+_room = 0  # bytes that this process may write until it looks again how much there is
 
 
 def folder() -> Path | None:
@@ -35,9 +38,20 @@ def folder() -> Path | None:
     return Path(base) / "pullback" / "kernels"
 
 
-def key(*parts: str) -> str:
-    """The name of what these parts decide: the source, the processor, the versions."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+def sources() -> bytes:
+    """A digest of the code that writes kernels, all in this folder; another each time, so that nothing is found, where it can't be read."""
+    here, digest = Path(__file__).parent, hashlib.sha256()
+    try:
+        for file in [*sorted(here.glob("*.py")), here.parent / "streams" / "rounding.py"]:  # which has constants of random numbers
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    except OSError:  # such as in an archive
+        digest.update(os.urandom(32))
+    return digest.digest()
+
+
+def key(*parts: Any) -> str:
+    """The name of what these parts decide, of whatever can be pickled: the code, the processor, the versions."""
+    return hashlib.sha256(pickle.dumps(parts, 5)).hexdigest()[:40]
 
 
 def read(name: str) -> bytes | None:
@@ -59,6 +73,7 @@ def read(name: str) -> bytes | None:
 
 def write(name: str, data: bytes) -> None:
     """Store under a name. A folder that can't be written to is no error."""
+    global _room
     try:
         place = folder()
         if place is None:
@@ -72,13 +87,15 @@ def write(name: str, data: bytes) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
-        _shrink(place)
+        _room -= len(data)
+        if _room < 0:
+            _room = min(LIMIT - _shrink(place), LIMIT // 8)
     except (OSError, RuntimeError):
         pass
 
 
-def _shrink(place: Path) -> None:
-    """Remove the oldest files while there is too much."""
+def _shrink(place: Path) -> int:
+    """Remove the oldest files while there is too much; how many bytes are left."""
     files = []
     for path in place.iterdir():
         try:
@@ -92,3 +109,4 @@ def _shrink(place: Path) -> None:
             break
         path.unlink(missing_ok=True)
         total -= size
+    return total

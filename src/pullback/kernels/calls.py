@@ -291,12 +291,7 @@ def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[
         given: for :class:`Call`.
     """
     f = Call("call", *given)
-    f.take_all()
-    f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
-    result = f.variable(f.computed_array())
-    with f.when(f.tensors.get()):
-        result.set(f.around(result.get()))
-    bound = native.bound("call", f.address(f.finish(result.get())))
+    bound = native.bound("call", f.address(lambda: _call(f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         known = usual(op, fallback, node_of, large, shared)
@@ -305,34 +300,19 @@ def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[
     return call_of
 
 
+def _call(f: Call) -> Value:
+    f.take_all()
+    f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
+    result = f.variable(f.computed_array())
+    with f.when(f.tensors.get()):
+        result.set(f.around(result.get()))
+    return f.finish(result.get())
+
+
 def views(*given: Any) -> Callable[[Any, Callable], Callable]:
     """The same of views, where they are recorded; a view knows its base, the time it was made, and how it came to be."""
     f = Call("view", *given)
-    tensor, none = f.load(f["args"], PTR), f.object(None)
-    f.take_all()
-    base, kind = f.variable(tensor), f.variable(f.object(f.ordinary))
-    with f.when(f.tensors.get()):
-        f.need(f.on.get() & f.wanted.get().differs(0))
-        view = f.slot(tensor, f.recording.tensor_class, "_view")
-        with f.when(view.differs(none)):
-            base.set(f.field(view, OF_TUPLE))
-            kind.set(f.field(view, OF_TUPLE + 16))
-            f.need(base.get().differs(none))
-    array = f.computed_array()
-    result = f.variable(array)
-    with f.when(f.tensors.get()):
-        saved = f.api("PyTuple_New", f["count"])
-        with f.loop(0, f["count"]) as i:
-            f.api("PyTuple_SetItem", saved, i, f.own(f.load(f.at(f.values, i, PTR), PTR)), returns=I32)
-        f.api("PyTuple_SetItem", saved, f.constant(0, I64), f.api("PyObject_GetAttr", f.load(f.values, PTR), f.object("shape")), returns=I32)
-        node_type = f.variable(f.known_of("node"))
-        with f.when(node_type.get().equals(none)):
-            node_type.set(f.api("PyObject_Vectorcall", f.known_of("node_of"), f["args"], f["count"], f.nothing()))
-            f.drop(node_type.get())  # the operation holds it
-        node = f.node(f.recording, node_type.get(), f.tuple(f.own(f.load(f.edges, PTR))), saved, array, f.api("PyEval_GetFrame"))
-        view = f.tuple(f.own(base.get()), f.own(f.slot(node, f.recording.node_class, "_seq")), f.own(kind.get()))
-        result.set(f.bare(f.recording.tensor_class, array, node, view))
-    bound = native.bound("view", f.address(f.finish(result.get())))
+    bound = native.bound("view", f.address(lambda: _view(f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         node, name = op.node_name, op.node_name.__class__ is str
@@ -342,3 +322,31 @@ def views(*given: Any) -> Callable[[Any, Callable], Callable]:
                            lambda *args: op.node_type(node(*args), False), bytes([TENSOR] + [0] * (len(op.params) - 1)), (), 0, False))  # fmt: skip
 
     return call_of
+
+
+def _view(f: Call) -> Value:
+    tensor, none, tensor_class = f.given(0), f.object(None), f.recording.tensor_class
+    f.take_all()
+    base, kind = f.variable(tensor), f.variable(f.object(f.ordinary))
+    with f.when(f.tensors.get()):
+        f.need(f.on.get() & f.wanted.get().differs(0))
+        view = f.slot(tensor, tensor_class, "_view")
+        with f.when(view.differs(none)):
+            base.set(f.field(view, OF_TUPLE))
+            kind.set(f.field(view, OF_TUPLE + 16))
+            f.need(base.get().differs(none))
+    array = f.computed_array()
+    result = f.variable(array)
+    with f.when(f.tensors.get()):
+        saved = f.api("PyTuple_New", f["count"])
+        f.api("PyTuple_SetItem", saved, f.constant(0, I64), f.api("PyObject_GetAttr", f.load(f.values, PTR), f.object("shape")), returns=I32)
+        with f.loop(1, f["count"]) as i:
+            f.api("PyTuple_SetItem", saved, i, f.own(f.load(f.at(f.values, i, PTR), PTR)), returns=I32)
+        node_type = f.variable(f.known_of("node"))
+        with f.when(node_type.get().equals(none)):
+            node_type.set(f.api("PyObject_Vectorcall", f.known_of("node_of"), f["args"], f["count"], f.nothing()))
+            f.drop(node_type.get())  # the operation holds it
+        node = f.node(f.recording, node_type.get(), f.tuple(f.own(f.load(f.edges, PTR))), saved, array, f.api("PyEval_GetFrame"))
+        view = f.tuple(f.own(base.get()), f.own(f.slot(node, f.recording.node_class, "_seq")), f.own(kind.get()))
+        result.set(f.bare(tensor_class, array, node, view))
+    return f.finish(result.get())

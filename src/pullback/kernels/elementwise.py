@@ -20,7 +20,7 @@ from .. import kernels
 from . import native
 from .blocks import Blocks
 from .builder import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
-from .scalar import Scalar, is_plain, lowered, traced
+from .scalar import Formula, Scalar, in_steps, is_plain, lowered, traced
 
 ndarray, empty = np.ndarray, np.empty
 
@@ -95,11 +95,17 @@ class Signature(NamedTuple):
         return "".join("f" if t is None else "a" for t in self.inputs) + "a" * len(self.outputs)
 
 
-def write(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> str:
+def kernel(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> Callable:
+    """The kernel of expressions, for Python."""
+    told = in_steps(expressions), signature, compute
+    return native.function(name, lambda: write(*told), "elementwise", told)
+
+
+def write(formula: Formula, signature: Signature, compute: Type) -> str:
     """The module of a kernel and the function that Python calls."""
     lanes = native.WIDTH * 8 // compute.bits
     rows = bool(signature.patterns)
-    f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+    f = Function("task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
     kinds = ("a" if rows else "") + signature.kinds
     slots = [f.at(f["slots"], i, I64) for i in range(len(kinds))]
     plan = f.load(slots.pop(0), PTR) if rows else None
@@ -124,7 +130,7 @@ def write(name: str, expressions: Sequence[Scalar], signature: Signature, comput
                 arguments[i] = load(f, f.at(pointer, at, _memory(type)), type, lanes, mask)
             elif i < n_in and pattern == STRIDED:
                 arguments[i] = gather(f, f.at(pointer, at * stride, I8), stride, type, lanes, f.constant(lanes, I64) if left is None else left)
-        results = lowered(f, expressions, arguments, lanes)
+        results = lowered(f, formula, arguments, lanes)
         for (i, type, _), pointer in zip(bases, pointers):
             if i >= n_in:
                 store(f, results[i - n_in], f.at(pointer, at, _memory(type)), type, mask)
@@ -150,8 +156,7 @@ def write(name: str, expressions: Sequence[Scalar], signature: Signature, comput
         run(f["from"], f["to"], [p for _, _, p in bases], [f.constant(0, I64)] * len(bases))
     else:
         _over_rows(f, plan, [p for _, _, p in bases], run)
-    around = native.entry(name, f.name, kinds, 1 if rows else GRAIN)
-    return module(f, (around, around.result))  # type: ignore[attr-defined]
+    return module(f, native.entry(f.name, kinds, 1 if rows else GRAIN))
 
 
 def _memory(type: Type) -> Type:
@@ -373,8 +378,7 @@ class Kernels:
         types = tuple(kind if x.type == compute else x.type for x in expressions)  # type: ignore[union-attr]
         if any(computed_in(t) not in (compute, I1) for t in types):
             return False
-        text = write(self.name, expressions, Signature(tuple(inputs), types, patterns), compute)  # type: ignore[arg-type]
-        (call,) = native.functions(text, [self.name])
+        call = kernel(self.name, expressions, Signature(tuple(inputs), types, patterns), compute)  # type: ignore[arg-type]
         of = {t: d for d, t in STORED.items()}
         plain = not self.even_plain and len(expressions) == 1 and is_plain(expressions[0]) and kind in (F32, F64)  # type: ignore[arg-type]
         return call, [of[t] for t in types], plain

@@ -127,8 +127,7 @@ class Outputs:
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], scale: Ints,
                  size: Ints) -> None:  # fmt: skip
         self.groups, self.parts = groups, parts
-        k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
-        f, type, lanes = k.f, k.type, k.lanes
+        lanes = native.WIDTH * 8 // TYPES[d].bits
         taps, own = [len(p.taps) for p in parts], pitches(size)
 
         def work(vectors: int) -> float:
@@ -139,33 +138,39 @@ class Outputs:
         self.blocks = blocks = _blocks(features, vectors, lanes)
         self.block = block = sum(1 + channels * n for n in taps) * width  # elements of the packed weight
         positions = math.prod(size)
-        room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
-        blank(f, type, room, frame.size * channels, lanes)
-        sums = f.at(room, frame.size * channels, type)
-        tiles = []
-        with f.loop(f["from"], f["to"]) as item:
-            image, first = item // blocks, item % blocks  # an image's group, and a block of features
-            plane = math.prod(frame.spatial)
-            with f.loop(0, channels) as c:
-                fill_frame(f, type, f.at(k["x"], (image * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
-            weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
-            for n, part in enumerate(parts):
-                _, rows, columns = _tile(part, frame, scale, vectors)
-                tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
-                tiles.append(tile)
-                start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
-                steps = [s * p for s, p in zip(scale, frame.pitches)], [s * p * width for s, p in zip(part.step, own)]
 
-                def one(source: Value, target: Value, name: str = tile.name, weights: Value = weights) -> None:
-                    f.call(name, source, weights, target, f.constant(channels, I64))
+        def write() -> str:
+            k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
+            f, type = k.f, k.type
+            room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
+            blank(f, type, room, frame.size * channels, lanes)
+            sums = f.at(room, frame.size * channels, type)
+            tiles = []
+            with f.loop(f["from"], f["to"]) as item:
+                image, first = item // blocks, item % blocks  # an image's group, and a block of features
+                plane = math.prod(frame.spatial)
+                with f.loop(0, channels) as c:
+                    fill_frame(f, type, f.at(k["x"], (image * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
+                for n, part in enumerate(parts):
+                    _, rows, columns = _tile(part, frame, scale, vectors)
+                    tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
+                    tiles.append(tile)
+                    start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
+                    steps = [s * p for s, p in zip(scale, frame.pitches)], [s * p * width for s, p in zip(part.step, own)]
 
-                _cover(f, type, part.many, (1,) * (len(size) - 2) + (rows, columns)[-len(size) :], *steps, room, start, one)
-                weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
-            for v in range(0, width, lanes):
-                feature = first * width + v
-                out = f.at(k["y"], (image * features + feature) * positions, type)
-                _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - feature if blocks > 1 else None)
-        self.call = k.done(1, *tiles)
+                    def one(source: Value, target: Value, name: str = tile.name, weights: Value = weights) -> None:
+                        f.call(name, source, weights, target, f.constant(channels, I64))
+
+                    _cover(f, type, part.many, (1,) * (len(size) - 2) + (rows, columns)[-len(size) :], *steps, room, start, one)
+                    weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
+                for v in range(0, width, lanes):
+                    feature = first * width + v
+                    out = f.at(k["y"], (image * features + feature) * positions, type)
+                    _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - feature if blocks > 1 else None)
+            return k.done(1, *tiles)
+
+        self.call = native.function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
@@ -225,8 +230,8 @@ class Weight:
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, stride: Ints, size: Ints) -> None:
         self.groups = groups
-        k = Kernel("weight_sums", TYPES[d], ["x", "y", "sums"], ["images", "parts"])
-        f, type, lanes, taps = k.f, k.type, k.lanes, len(offsets)
+        type, taps = TYPES[d], len(offsets)
+        lanes = native.WIDTH * 8 // type.bits
         most = native.REGISTERS - 2
 
         def groups_of(deep: int, vectors: int) -> list[int]:
@@ -242,57 +247,66 @@ class Weight:
         width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
         self.sums = channels * taps * width
         positions, plane = math.prod(size), math.prod(frame.spatial)
-        tiles: list[Function] = []
+        told = d, groups, channels, features, frame, offsets, stride, size
 
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
-        images, parts, x, y, sums = k.given.values()
-        turned_size = -(-positions // lanes) * lanes * width
-        room = k.room(turned_size + deep * frame.size)
-        frames = f.at(room, turned_size, type)
-        blank(f, type, frames, deep * frame.size, lanes)
+        def write() -> str:
+            k = Kernel("weight_sums", type, ["x", "y", "sums"], ["images", "parts"])
+            f, images, parts, x, y, sums = k.f, *k.given.values()
+            tiles: list[Function] = []
+            turned_size = -(-positions // lanes) * lanes * width
+            room = k.room(turned_size + deep * frame.size)
+            frames = f.at(room, turned_size, type)
+            blank(f, type, frames, deep * frame.size, lanes)
 
-        def channels_from(c: Value, many: int, image: Value, mine: Value) -> None:
-            with f.loop(0, many) as i:
-                fill_frame(f, type, f.at(x, (image * channels + c + i) * plane, type), f.at(frames, i * frame.size, type), frame, lanes)
-            numbers = [i * frame.size + offset for i in range(many) for offset in offsets]
-            start = 0
-            for n in groups_of(many, vectors):
-                tile = _weight_tile(f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size)
-                tiles.append(tile)
-                f.call(tile.name, frames, room, f.at(mine, (c * taps + start) * width, type))
-                start += n
+            def channels_from(c: Value, many: int, image: Value, mine: Value) -> None:
+                with f.loop(0, many) as i:
+                    fill_frame(f, type, f.at(x, (image * channels + c + i) * plane, type), f.at(frames, i * frame.size, type), frame, lanes)
+                numbers = [i * frame.size + offset for i in range(many) for offset in offsets]
+                start = 0
+                for n in groups_of(many, vectors):
+                    tile = _weight_tile(f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size)
+                    tiles.append(tile)
+                    f.call(tile.name, frames, room, f.at(mine, (c * taps + start) * width, type))
+                    start += n
 
-        with f.loop(f["from"], f["to"]) as item:
-            block, group, part = item % self.blocks, item // self.blocks % groups, item // (self.blocks * groups)
-            mine = f.at(sums, item * self.sums, type)
-            f.clear(mine, self.sums * (type.bits // 8))
-            with f.loop(part * images // parts, (part + 1) * images // parts) as n:
-                image = n * groups + group
-                for v in range(0, width, lanes):
-                    rows = [f.at(y, (image * features + f.smaller(block * width + (v + o), features - 1)) * positions, type) for o in range(lanes)]
-                    _turn_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
-                with f.loop(0, channels // deep * deep, deep) as c:
-                    channels_from(c, deep, image, mine)
-                if channels % deep:
-                    channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
-        self.sum_some = k.done(1, *tiles)
+            with f.loop(f["from"], f["to"]) as item:
+                block, group, part = item % self.blocks, item // self.blocks % groups, item // (self.blocks * groups)
+                mine = f.at(sums, item * self.sums, type)
+                f.clear(mine, self.sums * (type.bits // 8))
+                with f.loop(part * images // parts, (part + 1) * images // parts) as n:
+                    image = n * groups + group
+                    for v in range(0, width, lanes):
+                        places = [f.smaller(block * width + (v + o), features - 1) for o in range(lanes)]
+                        rows = [f.at(y, (image * features + place) * positions, type) for place in places]
+                        _turn_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
+                    with f.loop(0, channels // deep * deep, deep) as c:
+                        channels_from(c, deep, image, mine)
+                    if channels % deep:
+                        channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
+            return k.done(1, *tiles)
+
+        self.sum_some = native.function("weight_sums", write, *told)
 
         # Then the sums of all of them, in rows of channels and taps.
-        k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
-        f, step, parts, sums, out = k.f, *k.given.values()
-        with f.loop(f["from"], f["to"]) as item:
-            mine = f.at(sums, item * self.sums, type)
-            with f.loop(0, self.sums, lanes) as i:
-                total = f.variable(0.0, k.vector)
-                with f.loop(0, parts) as part:
-                    total.set(total.get() + k.load(mine, part * step + i))
-                k.store(total.get(), mine, i)
-            first = item % self.blocks * width
-            with f.loop(0, f.smaller(features - first, width)) as o:
-                row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
-                with f.loop(0, channels * taps) as i:
-                    k.put(k.number(mine, i * width + o), row, i)
-        self.sum_all = k.done()
+        def write_total() -> str:
+            k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
+            f, step, parts, sums, out = k.f, *k.given.values()
+            with f.loop(f["from"], f["to"]) as item:
+                mine = f.at(sums, item * self.sums, type)
+                with f.loop(0, self.sums, lanes) as i:
+                    total = f.variable(0.0, k.vector)
+                    with f.loop(0, parts) as part:
+                        total.set(total.get() + k.load(mine, part * step + i))
+                    k.store(total.get(), mine, i)
+                first = item % self.blocks * width
+                with f.loop(0, f.smaller(features - first, width)) as o:
+                    row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
+                    with f.loop(0, channels * taps) as i:
+                        k.put(k.number(mine, i * width + o), row, i)
+            return k.done()
+
+        self.sum_all = native.function("weight_total", write_total, *told)
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks

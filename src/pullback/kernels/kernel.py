@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -13,6 +14,19 @@ from .functions import Math
 
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 UNROLL = 4
+P = ParamSpec("P")
+
+
+def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
+    """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be in the cache."""
+    name = write.__name__.strip("_").removesuffix("_kernel")
+
+    @lru_cache(None)
+    @wraps(write)
+    def made(*told: Any) -> Callable[..., Any]:
+        return native.function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
+
+    return made  # type: ignore[return-value]
 
 
 class Kernel:
@@ -94,15 +108,14 @@ class Kernel:
         self._rooms.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size))
         return self._rooms[-1][0]
 
-    def done(self, grain: int = 1, *called: Function) -> Callable:
-        """The kernel as a function of the number of items, and of what the slots hold; it returns the last array.
+    def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
+        """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the last array.
 
         Args:
             grain: how many items are worth a thread's while.
             called: functions that the task calls.
+            also: further lines of the module.
         """
         for room, size in self._rooms:
             self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
-        around = native.entry(self.name, self.f.name, self.kinds, grain)
-        (call,) = native.functions(module(*called, self.f, (around, around.result)), [self.name])  # type: ignore[attr-defined]
-        return call
+        return module(*called, self.f, native.entry(self.f.name, self.kinds, grain), also=also)

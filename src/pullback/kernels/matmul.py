@@ -36,6 +36,7 @@ ALONE = 1 << 20  # multiplications that are too few for several threads
 INTEGERS = ("m", "n", "depth", "biased", "block", "chunk", "chunks", "group", "groups", "span", "wide", "panels", "inner",
             "row_a", "step_a", "pitch_b", "pitch_out", *(f"{which}_{x}" for x in ("a", "b", "out") for which in ("outer", "inner")))  # fmt: skip
 ARRAYS = ("a", "b", "bias", "out")
+TASK = "task.$$"
 
 
 class Form(NamedTuple):
@@ -64,11 +65,11 @@ class Task:
         functions: the task, whose slots have what :data:`INTEGERS` and :data:`ARRAYS` name, and those that it calls.
     """
 
-    def __init__(self, name: str, type: Type, form: Form) -> None:
-        self.name, self.type, self.form = name, type, form
+    def __init__(self, type: Type, form: Form) -> None:
+        self.type, self.form = type, form
         self.lanes = native.WIDTH * 8 // type.bits
         self.vector, self.width = type.of(self.lanes), self.lanes * form.vectors
-        self.f = f = Function(f"{name}.$$", [("slots", PTR), ("from", I64), ("to", I64)])
+        self.f = f = Function(TASK, [("slots", PTR), ("from", I64), ("to", I64)])
         self.given = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
         self.given |= {n: f.load(f.at(f["slots"], i, I64), PTR) for i, n in enumerate(ARRAYS, len(INTEGERS))}
         self._items()
@@ -126,7 +127,7 @@ class Task:
                     pitch, left, biased = g["pitch_out"], self._left(panel, column), g["biased"]
                 given = line, self._at(self.rooms["panels"], (column - start) * deep), self._at(g["bias"], column), target
                 numbers = pitch, g["row_a"], step, self.end - i, left, k, deep, biased
-                self._by_width(panel, lambda vectors: f.call(f"{self.name}_tile{vectors}.$$", *given, *numbers))
+                self._by_width(panel, lambda vectors: f.call(f"tile{vectors}.$$", *given, *numbers))
 
     def _at(self, pointer: Value, index: Any) -> Value:
         return self.f.at(pointer, index, self.type)
@@ -153,7 +154,7 @@ class Task:
         """A function of its own, so that it has the registers for itself."""
         type, vector, lanes, rows = self.type, self.vector, self.lanes, range(self.form.rows)
         numbers = "pitch", "row_a", "step_a", "count", "left", "k", "deep", "biased"
-        f = Function(f"{self.name}_tile{vectors}.$$", [*((x, PTR) for x in ARRAYS), *((x, I64) for x in numbers)], internal=True)
+        f = Function(f"tile{vectors}.$$", [*((x, PTR) for x in ARRAYS), *((x, I64) for x in numbers)], internal=True)
         places = [f.smaller(f["count"] - 1, r) for r in rows]
         lines = [f.at(f["a"], p * f["row_a"], type) for p in places]
         targets = [f.at(f["out"], p * f["pitch"], type) for p in places]
@@ -316,12 +317,15 @@ def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple
 @lru_cache(None)
 def kernel(d: np.dtype, form: Form) -> tuple[Callable, str]:
     """A kernel as a function for Python, and the name of its task for other machine code."""
-    task = Task("product_task", TYPES[d], form)
-    around = native.entry("product", task.f.name, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1)
-    address = native.load(module(*task.functions, (around, around.result)))  # type: ignore[attr-defined]
+
+    def write() -> str:
+        task = Task(TYPES[d], form)
+        return module(*task.functions, native.entry(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
+
+    address = native.load(write, "product", d, form)
     name = "_".join(["pullback_product", TYPES[d].suffix, *[str(int(x)) for x in form]])
-    native.provide(name, address(task.f.name))
-    return native.as_function("product", address(around.name)), name
+    native.provide(name, address(TASK))
+    return native.as_function("product", address(native.ENTRY)), name
 
 
 @lru_cache(4096)

@@ -266,7 +266,7 @@ class _Handler(ctypes.Structure):
 
 
 SET_HANDLER = 304  # where NumPy's table of functions has PyDataMem_SetHandler
-_address = native.load(TEXT)
+_address = native.load(TEXT.__str__, TEXT)
 _functions = [_address(f"{name}.$$") for name in ("take", "clear", "change", "give")]
 native.provide("pullback_take", _functions[0])
 native.provide("pullback_give", _functions[3])

@@ -15,7 +15,7 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite
@@ -23,7 +23,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from . import cache
-from .builder import F64, I64, PTR, Function
+from .builder import F64, I64, PTR, Function, Value
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }\n'
 HEAD = object.__basicsize__  # the array's data pointer comes right behind the object's head
@@ -66,6 +66,8 @@ WIDTH = 64 if _features.get("avx512f") else 32 if TRIPLE.startswith("x86") else 
 REGISTERS = 32 if WIDTH != 32 else 16
 WIDTH = min(WIDTH, int(os.environ.get("PULLBACK_VECTOR", WIDTH)))  # narrower ones, to test
 VERSIONS = f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {platform.python_version()}"
+SOURCES = cache.sources()
+AROUND = SOURCES, CPU, FEATURES, TRIPLE, WIDTH, HEAD, VERSIONS  # what decides about all machine code
 _machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, features=FEATURES, opt=3, jit=True)
 _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"'), _machine)
 
@@ -83,23 +85,24 @@ def provide(name: str, address: int) -> None:
     llvm.add_symbol(name, address)
 
 
-def load(text: str, optimize: bool = False) -> Callable[[str], int]:
-    """Compile a module, or fetch it from the cache.
+def load(write: Callable[[], str], *told: Any) -> Callable[[str], int]:
+    """Fetch a module from the cache, or have it written and compile it.
 
     Args:
-        text: LLVM IR. ``$$`` in names stands for the module's own suffix, which keeps those of modules apart.
-        optimize: run LLVM's whole pipeline, rather than the one pass that kernels need.
+        write: gives LLVM IR. ``$$`` in names stands for the module's own suffix, which keeps those of modules apart.
+        told: what decides, together with the code in this folder and the processor, what is written: whatever can be pickled.
 
     Returns:
         A function from the name of one of the module's functions (with ``$$``) to its address.
     """
     global compiled, fetched
     with lock:
-        name = cache.key(text, CPU, FEATURES, TRIPLE, VERSIONS, str(optimize))
+        name = cache.key(told, *AROUND)
         code = cache.read(name)
         if code is None:
-            code = _compile(text.replace("$$", name), optimize)
-            cache.write(name, code)
+            code = _compile(write().replace("$$", name))
+            if cache.sources() == SOURCES:  # what wrote this is what the name says
+                cache.write(name, code)
             compiled += 1
         else:
             fetched += 1
@@ -110,20 +113,15 @@ def load(text: str, optimize: bool = False) -> Callable[[str], int]:
         return lambda function: _engine.get_function_address(function.replace("$$", name))
 
 
-def _compile(text: str, optimize: bool) -> bytes:
+def _compile(text: str) -> bytes:
     module = llvm.parse_assembly(text + "\n" + ATTRIBUTES)
     module.triple, module.data_layout = TRIPLE, str(_machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2 if optimize else 1)
-    options.loop_vectorization = options.slp_vectorization = False
-    passes = llvm.create_pass_builder(_machine, options)
-    if optimize:
-        passes.getModulePassManager().run(module, passes)
-    else:
-        manager = llvm.create_new_function_pass_manager()
-        manager.add_sroa_pass()
-        for function in module.functions:
-            if not function.is_declaration:
-                manager.run(function, passes)
+    passes = llvm.create_pass_builder(_machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    manager = llvm.create_new_function_pass_manager()
+    manager.add_sroa_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            manager.run(function, passes)
     return _machine.emit_object(module)
 
 
@@ -173,19 +171,21 @@ def as_method(cls: type, name: str, address: int) -> Any:
     return _new_method(cls, ctypes.addressof(definition))
 
 
-def entry(name: str, kernel: str, kinds: str, grain: int) -> Function:
-    """The function around a kernel that Python calls.
+ENTRY = "entry.$$"  # the name of a module's function for Python
+
+
+def entry(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
+    """The function around a kernel that Python calls, and what it returns.
 
     It is called with the number of items and then the arguments, and returns the last of those.
 
     Args:
-        name: of the function, which becomes ``name.$$`` in the module.
-        kernel: the name of the task, which must be another.
+        kernel: the name of the task.
         kinds: a letter for each argument: ``a`` an array (the slot holds the address of its data), ``i`` an
             integer, ``f`` a float.
         grain: how many items are worth a thread's while.
     """
-    f = Function(f"{name}.$$", [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     slots = f.room(max(1, len(kinds)), I64)
 
     def given(i: int) -> Any:
@@ -217,16 +217,14 @@ def entry(name: str, kernel: str, kinds: str, grain: int) -> Function:
     f.choose(n <= 2 * grain, alone, together)
     last = given(len(kinds))
     f.call("Py_IncRef", last, outside=True)
-    f.result = last  # type: ignore[attr-defined]
-    return f
+    return f, last
 
 
-def functions(text: str, names: Sequence[str], optimize: bool = False) -> list[Callable]:
-    """Load a module and wrap those of its functions that Python is to call."""
+def function(name: str, write: Callable[[], str], *told: Any) -> Callable:
+    """The function for Python of a module that is loaded as by :func:`load`, which is told its name, too."""
     from . import memory, threads  # noqa: F401  (what they provide has to be there before it is referred to)
 
-    address = load(text, optimize)
-    return [as_function(name, address(f"{name}.$$")) for name in names]
+    return as_function(name, load(write, name, *told)(ENTRY))
 
 
 def threads_available() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from .builder import I32, I64, PTR, Function, Type, Value, module
 
 TYPE_OF_ARRAY = native.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
 HOPS = 64  # frames of the package's between an operation and the user's line
-
-_provided: set[str] = set()
 
 
 class Maker(Function):
@@ -42,14 +41,13 @@ class Maker(Function):
 
     def object(self, known: Any) -> Value:
         """One of the objects known beforehand, borrowed."""
-        i = next(i for i, o in enumerate(self.known) if o is known)
-        return self.load(self.at(self.symbol("table.$$"), i, PTR), PTR)
+        return self.load(self.at(self.symbol("table.$$"), self._place(known), PTR), PTR)
+
+    def _place(self, known: Any) -> int:
+        return next(i for i, o in enumerate(self.known) if o is known)
 
     def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
         """Call a function of CPython's."""
-        if function not in _provided:
-            native.provide(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value or 0)
-            _provided.add(function)
         return self.call(function, *args, returns=returns, outside=True)
 
     def call_object(self, known: Any, *arguments: Value) -> Value:
@@ -87,11 +85,16 @@ class Maker(Function):
 
     def slot(self, instance: Value, cls: type, name: str) -> Value:
         """What a slot holds, borrowed."""
-        return self.load(self.at(instance, offset(cls, name) // 8, PTR), PTR)
+        return self.load(self._slot(instance, cls, name), PTR)
 
     def put(self, instance: Value, cls: type, name: str, value: Value) -> None:
         """Fill a slot that is still empty, with a reference that becomes the instance's."""
-        self.store(value, self.at(instance, offset(cls, name) // 8, PTR))
+        self.store(value, self._slot(instance, cls, name))
+
+    def _slot(self, instance: Value, cls: type, name: str) -> Value:
+        """Where a slot is; of a class that is known beforehand, as :meth:`address` says."""
+        self._place(cls)
+        return self.at(instance, offset(cls, name) // 8, PTR)
 
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around an array; the references become the tensor's."""
@@ -147,11 +150,23 @@ class Maker(Function):
             self.drop(self.call_object(recording.made_here, node, current.get()))
         self.drop(current.get())
 
-    def address(self, result: Value) -> int:
-        """The address of the finished function."""
-        table = f"@table.$$ = internal global [{len(self.known)} x ptr] zeroinitializer"
-        where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
-        address = native.load(module((self, result), also=[table, where]))
+    def address(self, write: Callable[[], Value], *told: Any) -> int:
+        """The address of the function.
+
+        Args:
+            write: writes it and gives the result; that is left out where the function is found in the cache.
+            told: what decides, together with the code in this folder and where objects have their slots, what is written.
+        """
+
+        def text() -> str:
+            table = f"@table.$$ = internal global [{len(self.known)} x ptr] zeroinitializer"
+            where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
+            return module((self, write()), also=[table, where])
+
+        slots = [(i, slot, offset(c, slot)) for i, c in enumerate(self.known) if isinstance(c, type)
+                 for slot in vars(c).get("__slots__", ()) if isinstance(vars(c)[slot], MemberDescriptorType)]  # fmt: skip
+        places = [self._place(known) for known in self.known]
+        address = native.load(text, self.name, slots, places, *told)
         native.keep(self.known)
         start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
         (ctypes.c_void_p * len(self.known)).from_address(start)[:] = [*map(id, self.known)]
@@ -172,19 +187,23 @@ class Recording:
                  made_here: Callable) -> None:  # fmt: skip
         self.tensor_class, self.node_class, self.users, self.ours, self.made_here = tensor_class, node_class, users, ours, made_here
         self.counter = clock.__self__  # type: ignore[attr-defined]
-        self.known = [tensor_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
+        self.known = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
 
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.outcome`."""
         f = Maker("bare", self.known)
-        return native.as_function("bare", f.address(f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None)))))
+        return native.as_function("bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None)))))
 
     def recorded(self) -> Callable:
         """The function of that name in :mod:`pullback.outcome`."""
         f = Maker("recorded", self.known)
-        array, node_type, edges, saved, frame = (f.given(i) for i in range(5))
-        node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
-        return native.as_function("recorded", f.address(f.bare(self.tensor_class, f.own(array), node)))
+
+        def write() -> Value:
+            array, node_type, edges, saved, frame = (f.given(i) for i in range(5))
+            node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
+            return f.bare(self.tensor_class, f.own(array), node)
+
+        return native.as_function("recorded", f.address(write))
 
 
 def offset(cls: type, slot: str) -> int:

@@ -18,7 +18,7 @@ from . import native
 from .builder import F32, F64, I1, I32, I64, PTR, Type, Value
 from .memory import numpys
 from .objects import TYPE_OF_ARRAY, Maker, Recording
-from .scalar import OPERATIONS, Scalar, lowered, traced
+from .scalar import OPERATIONS, Formula, Scalar, in_steps, lowered, traced
 
 SMALL = 1024  # elements, from which the larger kernels take over
 FLAGS = TYPE_OF_ARRAY + 8
@@ -43,6 +43,19 @@ def expression(function: Callable, operands: Sequence[int | None], type: Type) -
         if s.op not in ("argument", "number"):
             todo += s.operands
     return x
+
+
+def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> dict[tuple[Any, ...], Formula] | None:
+    """What a function of so many operands does, for each type and each number that the last may be, if only some are usual."""
+    made = {}
+    fixing: list[tuple[int, ...]] = [(k,) for k in exponents] or [()]
+    for type in FLOATS:
+        for fixed in fixing:
+            x = expression(function, [*[None] * (count - len(fixed)), *fixed], type)
+            if x is None:
+                return None
+            made[type, *fixed] = in_steps([x])
+    return made
 
 
 class Small(Maker):
@@ -157,8 +170,9 @@ class Small(Maker):
         with self.when(whole < n):
             block(whole, self.mask_below(n - whole, lanes))
 
-    def computed(self, function: Callable, x: Value, n: Value, given: Sequence[tuple[Value, Value, Value]], exponents: Sequence[int] = ()) -> Value:
-        """A new array like x of a function of operands, which are as :meth:`number_or_array` says.
+    def computed(self, forms: dict[tuple[Any, ...], Formula], x: Value, n: Value, given: Sequence[tuple[Value, Value, Value]],
+                 exponents: Sequence[int] = ()) -> Value:  # fmt: skip
+        """A new array like x of a function of operands, which are as :meth:`number_or_array` says; the forms are its :func:`formulas`.
 
         Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a loop.
         """
@@ -177,12 +191,11 @@ class Small(Maker):
                 with self.when(is_number.equals(0)):
                     data.set(self.field(array, native.DATA))
                 operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
-            to, form = self.field(out, native.DATA), expression(function, [*[None] * len(operands), *fixed], type)
-            assert form is not None
+            to = self.field(out, native.DATA)
 
             def block(at: Value, mask: Value | None) -> None:
                 vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
-                self.store(lowered(self, [form], vectors, lanes)[0], self.at(to, at, type), mask)
+                self.store(lowered(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
 
             self.in_vectors(type, n, block)
 
@@ -281,6 +294,16 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     _, reflected = METHODS[attribute]
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
     f = Recorded(f"operator{attribute}", op.reflected if reflected else op.operator, node_types, *given, params=[("self", PTR), ("other", PTR)])
+    function, exponents = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl), EXPONENTS.get(op.name, ())
+    forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
+    assert forms is not None
+    told = forms, reflected, [users for _, _, users in op.getters], exponents
+    return native.as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
+
+
+def _method(f: Recorded, node_types: Sequence[type], forms: dict[tuple[Any, ...], Formula], reflected: bool, users: Sequence[int],
+            exponents: Sequence[int]) -> Value:  # fmt: skip
+    """Users of a value of (the first operand, the second, the result): 1 the rule of the first, 2 of the second, 3 both."""
     x_tensor, other, none = f["self"], f["other"], f.object(None)
     x = f.array_of(x_tensor)
     n = f.size(x)
@@ -290,20 +313,19 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     with f.when(is_number.equals(0)):
         h.set(f.edge_of(other))
     first = f.constant(False, I1), f.constant(0.0, F64), x
-    function = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl)
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
         f.need(is_number)
         operands.reverse()
-    out = f.computed((lambda a, b: function(b, a)) if reflected else function, x, n, [first, (is_number, number, y)], EXPONENTS.get(op.name, ()))
+    out = f.computed(forms, x, n, [first, (is_number, number, y)], exponents)
 
     def saved() -> list[Value]:
         first, second = (edge.differs(none) for _, edge in operands)
         saving, values = {1: first, 2: second, 3: first | second}, [*[v for v, _ in operands], out]
-        return [f.own(f.select(saving[users], value, none) if users else none) for value, (_, _, users) in zip(values, op.getters)]
+        return [f.own(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
 
     made = f.result(out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other])
-    return native.as_method(f.recording.tensor_class, attribute, f.address(f.end(made, [x_tensor, other])))
+    return f.end(made, [x_tensor, other])
 
 
 BLOCK = 128  # elements that NumPy sums without splitting them
@@ -318,6 +340,10 @@ def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
     f = Recorded("total", fallback, [node_type], *given)
+    return native.as_function("total", f.address(lambda: _total(f, node_type)))
+
+
+def _total(f: Recorded, node_type: type) -> Value:
     tensor = f.given(0)
     x = f.array_of(tensor)
     n = f.size(x)
@@ -341,12 +367,16 @@ def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
 
     f.by_type(x, compute)
     made = f.result(out, [f.edge_of(tensor)], f.object(node_type), lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))], [tensor])
-    return native.as_function("total", f.address(f.end(made, [tensor])))
+    return f.end(made, [tensor])
 
 
 def spread(plain: Callable) -> Callable:
     """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not usual."""
     f = Small("spread", plain, [tuple])
+    return native.as_function("spread", f.address(lambda: _spread(f)))
+
+
+def _spread(f: Small) -> Value:
     g, saved = f.given(0), f.given(1)
     f.check_array(g)
     f.need(f.field(g, native.RANK, I32).equals(0))
@@ -363,7 +393,7 @@ def spread(plain: Callable) -> Callable:
     out = f.call("PyArray_NewFromDescr", f.object(np.ndarray), dtype, f.convert("trunc", rank, I32), sizes, strides, f.field(g, native.DATA), flags,
                  f.nothing(), returns=PTR, outside=True)  # fmt: skip
     f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, outside=True)
-    return native.as_function("spread", f.address(f.end(out, [g, saved])))
+    return f.end(out, [g, saved])
 
 
 RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")  # operations whose rules small arrays meet most often
@@ -384,10 +414,14 @@ def rule(op: Any, position: int) -> Callable:
     code = compute.__code__
     at = [op.saved_names.index(name) for name in code.co_varnames[1 : code.co_argcount]]
     exponents = EXPONENTS.get(op.name, ())
-    forms = [[*[None] * len(at), k] for k in exponents] or [[None] * (1 + len(at))]
-    if any(expression(compute, form, F32) is None for form in forms):
+    forms = formulas(compute, 1 + len(at), exponents)
+    if forms is None:
         return plain
     f = Small(f"rule_{op.name}_{position}", plain, [tuple])
+    return native.as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
+
+
+def _rule(f: Small, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]) -> Value:
     g, saved = f.given(0), f.given(1)
     f.need(f.kind(g).equals(f.object(np.ndarray)))
     n = f.size(g)
@@ -399,12 +433,16 @@ def rule(op: Any, position: int) -> Callable:
 
     others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
     given = [f.number_spread_or_array(g), *others]
-    return native.as_function(op.name, f.address(f.end(f.computed(compute, g, n, given, exponents), [g, saved])))
+    return f.end(f.computed(forms, g, n, given, exponents), [g, saved])
 
 
 def sum_rows(plain: Callable) -> Callable:
     """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
     f = Small("sum_rows", plain)
+    return native.as_function("sum_rows", f.address(lambda: _sum_rows(f)))
+
+
+def _sum_rows(f: Small) -> Value:
     x = f.given(0)
     rows, columns = f.check_matrix(x)
     f.need((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
@@ -418,12 +456,16 @@ def sum_rows(plain: Callable) -> Callable:
         f.store(total.get(), f.at(f.field(out, native.DATA), at, type), mask)
 
     f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
-    return native.as_function("sum_rows", f.address(f.end(out, [x])))
+    return f.end(out, [x])
 
 
 def add_row(plain: Callable) -> Callable:
     """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
     f = Small("add_row", plain)
+    return native.as_function("add_row", f.address(lambda: _add_row(f)))
+
+
+def _add_row(f: Small) -> Value:
     x, row = f.given(0), f.given(1)
     rows, columns = f.check_matrix(x)
     f.check_array(row)
@@ -438,4 +480,4 @@ def add_row(plain: Callable) -> Callable:
             f.store(f.load(place, vector, mask) + term, place, mask)
 
     f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
-    return native.as_function("add_row", f.address(f.end(f.own(x), [x, row])))
+    return f.end(f.own(x), [x, row])

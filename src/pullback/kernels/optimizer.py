@@ -6,13 +6,12 @@ Options are written into the kernel, but not the learning rate and what else cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import native
-from .elementwise import Signature, write
+from .elementwise import Signature, kernel
 from .kernel import TYPES
 from .scalar import Scalar
 
@@ -35,7 +34,7 @@ def _made(key: Any, d: np.dtype, arrays: int, numbers: Sequence[float], formulas
                 continue
             if all(isinstance(r, Scalar) and r.type == type for r in results):
                 signature = Signature((type,) * arrays + (None,) * len(numbers), (type,) * len(results))
-                (made,) = native.functions(write("optimize", results, signature, type), ["optimize"])
+                made = kernel("optimize", results, signature, type)
                 break
         _kernels[key, d, arrays] = made
     return made
@@ -51,11 +50,15 @@ def _fit(arrays: Sequence[np.ndarray]) -> bool:
     return True
 
 
-def step(optimizer: Any, pack: Any, options: dict[str, Any], coefficients: tuple[Any, ...], shrink: float | None) -> bool | None:
-    """Update the parameters of a pack; None if some array does not suit, or the formula can't be traced."""
-    names, state = list(pack.names), optimizer.state
-    homes = {id(shared): home for shared, home in pack.shared}
-    jobs = [(p._array, p._grad._array, *[homes.get(id(a), a) for a in [state[p][name]._array for name in names]]) for p in pack.params]
+def step(optimizer: Any, names: Sequence[str], jobs: Iterable[Sequence[np.ndarray]], options: dict[str, Any], coefficients: tuple[Any, ...],
+         shrink: float | None) -> bool | None:  # fmt: skip
+    """Update parameters; None if some array does not suit, or the formula can't be traced.
+
+    Args:
+        names: of what the optimizer keeps.
+        jobs: of each parameter its array, that of its gradient, and what is kept.
+    """
+    jobs = list(jobs)
     if not all(map(_fit, jobs)):
         return None
     fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}

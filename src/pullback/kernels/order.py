@@ -6,15 +6,13 @@ NaN is above all numbers; of equal elements the first counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import native
 from .builder import I32, I64, Function, Type, Value
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 FEW = 32  # that are kept in order while a row goes by
 LEAST = {32: -(1 << 31), 64: -(1 << 63)}
@@ -28,8 +26,8 @@ def _key(f: Function, x: Value, largest: bool) -> Value:
     return key if largest else ~key
 
 
-@lru_cache(None)
-def _few(d: np.dtype, largest: bool) -> Callable:
+@written
+def _few(d: np.dtype, largest: bool) -> str:
     """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``out``."""
     k = Kernel("few", TYPES[d], ["x", "keys", "out"], ["n", "count"])
     f, n, count, number = k.f, k["n"], k["count"], k.type.integers
@@ -81,8 +79,8 @@ def few(x: np.ndarray, count: int, d: int, largest: bool) -> np.ndarray | None:
 VECTORS = 4  # of neighbouring columns
 
 
-@lru_cache(None)
-def _columns(d: np.dtype, largest: bool) -> Callable:
+@written
+def _columns(d: np.dtype, largest: bool) -> str:
     """Of an array ``(outer, n, inner)``: items are some columns."""
     k = Kernel("columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
     f, n, inner, number = k.f, k["n"], k["inner"], k.type.integers.of(k.lanes)
@@ -132,8 +130,8 @@ COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 GRAIN = 1 << 11  # searches that are worth a thread's while
 
 
-@lru_cache(None)
-def _places(d: np.dtype, right: bool, of_rows: bool) -> Callable:
+@written
+def _places(d: np.dtype, right: bool, of_rows: bool) -> str:
     """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at once."""
     k = Kernel("places", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
     f, n, relation = k.f, k["n"], "le" if right else "lt"

@@ -6,22 +6,20 @@ are written, and a large result goes past the caches, where it would only drive 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import native
-from .builder import Value, module
-from .kernel import TYPES, UNROLL, Kernel
+from .builder import Value
+from .kernel import TYPES, UNROLL, Kernel, written
 
 SHARE = 1 << 16  # elements of the result that are worth a thread's while
 PAST = 1 << 20  # bytes of a result that goes past the caches
 
 
-@lru_cache(None)
-def outer_kernel(d: np.dtype, past: bool) -> Callable:
+@written
+def outer_kernel(d: np.dtype, past: bool) -> str:
     """Of items, examples, how many of these an item has, rows, columns, then arrays: the factors and the result.
 
     Args:
@@ -57,9 +55,7 @@ def outer_kernel(d: np.dtype, past: bool) -> Callable:
             block(start, 1, None if past else f.mask_below(columns - start, k.lanes))
     if past:
         f.line("fence seq_cst")  # such writes wait for nothing else
-    around = native.entry(k.name, f.name, k.kinds, 1)
-    (call,) = native.functions(module(f, (around, around.result), also=["!0 = !{i32 1}"]), [k.name])  # type: ignore[attr-defined]
-    return call
+    return k.done(also=["!0 = !{i32 1}"])
 
 
 def outer(x: np.ndarray, y: np.ndarray) -> Any:

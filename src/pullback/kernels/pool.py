@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import native
 from .builder import I32, I64, Function, Value
 from .frames import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
 from .kernel import TYPES, Kernel
@@ -20,8 +21,7 @@ class Maxima:
     """
 
     def __init__(self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
-        k = Kernel("maxima", TYPES[d], ["x", "corners", "firsts", "values", "indices"])
-        f, type, lanes = k.f, k.type, k.lanes
+        lanes = native.WIDTH * 8 // TYPES[d].bits
         frame = frame_of(spatial, padding, stride, size, kernel, dilation)
         taps = list(np.ndindex(*kernel))
         offsets = [frame.offset([t * by for t, by in zip(tap, dilation)]) for tap in taps]
@@ -32,32 +32,36 @@ class Maxima:
         self.corners, self.firsts = self._numbers(frame, rows, kernel, size, dilation, pitch)
         total = frame.size + max(offsets) + pitch
 
-        x, corners, firsts, values, indices = k.given.values()
-        room = k.room(total + 2 * pitch)
-        f.clear(room, total * (type.bits // 8))
-        blank(f, type, room, frame.size, lanes, -math.inf)
-        best = f.at(room, total, type)
-        numbers = f.at(best, pitch, type)
-        vector, integers = k.vector, I32.of(lanes)
-        plane, result = math.prod(spatial), math.prod(size)
-        part = Part((), (), (0,) * len(size), (1,) * len(size), size)
-        with f.loop(f["from"], f["to"]) as item:
-            fill_frame(f, type, f.at(x, item * plane, type), room, frame, lanes)
-            with f.loop(0, pitch, lanes) as v:
-                at = f.at(room, v, type)
-                corner = f.load(f.at(corners, v, I32), integers)
-                value, number = f.load(f.at(at, offsets[0], type), vector), f.load(f.at(firsts, v, I32), integers)
-                number = f.select(f.compare("uno", value, f.constant(0.0, vector)), corner, number)
-                for offset, way in zip(offsets[1:], ways[1:]):
-                    other = f.load(f.at(at, offset, type), vector)
-                    # Greater, or NaN where the best is none; of several NaN the last.
-                    larger = f.compare("ogt", other, value) | f.compare("uno", other, f.constant(0.0, vector))
-                    value, number = f.select(larger, other, value), f.select(larger, corner + way, number)
-                f.store(value, f.at(best, v, type))
-                f.store(number, f.at(numbers, v, I32))
-            copy_out(f, type, best, f.at(values, item * result, type), part, frame.pitches, size, lanes, None)
-            _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
-        self.call = k.done(4)
+        def write() -> str:
+            k = Kernel("maxima", TYPES[d], ["x", "corners", "firsts", "values", "indices"])
+            f, type, (x, corners, firsts, values, indices) = k.f, k.type, k.given.values()
+            room = k.room(total + 2 * pitch)
+            f.clear(room, total * (type.bits // 8))
+            blank(f, type, room, frame.size, lanes, -math.inf)
+            best = f.at(room, total, type)
+            numbers = f.at(best, pitch, type)
+            vector, integers = k.vector, I32.of(lanes)
+            plane, result = math.prod(spatial), math.prod(size)
+            part = Part((), (), (0,) * len(size), (1,) * len(size), size)
+            with f.loop(f["from"], f["to"]) as item:
+                fill_frame(f, type, f.at(x, item * plane, type), room, frame, lanes)
+                with f.loop(0, pitch, lanes) as v:
+                    at = f.at(room, v, type)
+                    corner = f.load(f.at(corners, v, I32), integers)
+                    value, number = f.load(f.at(at, offsets[0], type), vector), f.load(f.at(firsts, v, I32), integers)
+                    number = f.select(f.compare("uno", value, f.constant(0.0, vector)), corner, number)
+                    for offset, way in zip(offsets[1:], ways[1:]):
+                        other = f.load(f.at(at, offset, type), vector)
+                        # Greater, or NaN where the best is none; of several NaN the last.
+                        larger = f.compare("ogt", other, value) | f.compare("uno", other, f.constant(0.0, vector))
+                        value, number = f.select(larger, other, value), f.select(larger, corner + way, number)
+                    f.store(value, f.at(best, v, type))
+                    f.store(number, f.at(numbers, v, I32))
+                copy_out(f, type, best, f.at(values, item * result, type), part, frame.pitches, size, lanes, None)
+                _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
+            return k.done(4)
+
+        self.call = native.function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""

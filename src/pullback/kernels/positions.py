@@ -73,41 +73,46 @@ class Outputs:
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], size: Ints,
                  bias: bool) -> None:  # fmt: skip
         self.groups, self.channels, self.features, self.parts = groups, channels, features, parts
-        k = Kernel("convolve", TYPES[d], ["x", "w", "b", "y"])
-        f, type, lanes, (x, w, b, y) = k.f, k.type, k.lanes, k.given.values()
+        lanes = native.WIDTH * 8 // TYPES[d].bits
         self.rows, vectors = _tile(features, native.REGISTERS)
         self.panels = -(-features // self.rows)
         lengths = [sum((n - 1) * p for n, p in zip(part.many, frame.pitches)) + 1 for part in parts]
         pitch = -(-max(lengths) // (lanes * vectors)) * lanes * vectors
         slack = max(max(part.offsets, default=0) for part in parts) + pitch  # reading goes beyond the last frame
         total = frame.size * channels + slack
-        room = k.room(total + self.panels * self.rows * pitch)
-        blank(f, type, room, total, lanes)
-        sums = f.at(room, total, type)
-        micros = []
-        plane, result = math.prod(frame.spatial), math.prod(size)
-        with f.loop(f["from"], f["to"]) as item:  # an image's group
-            group = item % groups
-            with f.loop(0, channels) as c:
-                fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
-            start = 0
-            for n, part in enumerate(parts):
-                taps = len(part.offsets)
-                micro = _micro(f"tile{n}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
-                micros.append(micro)
-                panel = channels * taps * self.rows
-                weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
-                start += self.panels * panel
-                with f.loop(0, -(-lengths[n] // (lanes * vectors))) as block:
-                    v = block * (lanes * vectors)
-                    with f.loop(0, self.panels) as p:
-                        f.call(micro.name, f.at(room, v, type), f.at(weights, p * panel, type), f.at(sums, p * (self.rows * pitch) + v, type),
-                               f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
-                with f.loop(0, features) as o:
-                    add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
-                    target = f.at(y, (item * features + o) * result, type)
-                    copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
-        self.call = k.done(1, *micros)
+
+        def write() -> str:
+            k = Kernel("convolve", TYPES[d], ["x", "w", "b", "y"])
+            f, type, (x, w, b, y) = k.f, k.type, k.given.values()
+            room = k.room(total + self.panels * self.rows * pitch)
+            blank(f, type, room, total, lanes)
+            sums = f.at(room, total, type)
+            micros = []
+            plane, result = math.prod(frame.spatial), math.prod(size)
+            with f.loop(f["from"], f["to"]) as item:  # an image's group
+                group = item % groups
+                with f.loop(0, channels) as c:
+                    fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                start = 0
+                for n, part in enumerate(parts):
+                    taps = len(part.offsets)
+                    micro = _micro(f"tile{n}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
+                    micros.append(micro)
+                    panel = channels * taps * self.rows
+                    weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
+                    start += self.panels * panel
+                    with f.loop(0, -(-lengths[n] // (lanes * vectors))) as block:
+                        v = block * (lanes * vectors)
+                        with f.loop(0, self.panels) as p:
+                            f.call(micro.name, f.at(room, v, type), f.at(weights, p * panel, type), f.at(sums, p * (self.rows * pitch) + v, type),
+                                   f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
+                    with f.loop(0, features) as o:
+                        add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
+                        target = f.at(y, (item * features + o) * result, type)
+                        copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
+            return k.done(1, *micros)
+
+        self.call = native.function("convolve", write, d, groups, channels, features, frame, parts, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
@@ -130,8 +135,8 @@ class Weight:
     """The kernel of the derivative by the weight, for certain sizes."""
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints) -> None:
-        k = Kernel("fill", TYPES[d], ["x", "g", "xs", "gs"])
-        f, type, lanes, taps = k.f, k.type, k.lanes, len(offsets)
+        type, taps = TYPES[d], len(offsets)
+        self.lanes = lanes = native.WIDTH * 8 // type.bits
         most = native.REGISTERS - 4 if native.REGISTERS == 32 else 12
         at_once = min(taps, 9 if most > 12 else 3)
         across = max(1, min(features, round(math.sqrt(most / at_once)) if at_once < 5 else most // at_once))
@@ -143,73 +148,80 @@ class Weight:
         self.frame, self.channels, self.features, self.groups, self.taps = frame, channels, features, groups, taps
         self.slack = max(offsets) + self.pitch
         plane, result = math.prod(frame.spatial), math.prod(size)
+        told = d, groups, channels, features, frame, offsets, size
 
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
-        x, g, xs, gs = k.given.values()
-        spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
-        with f.loop(f["from"], f["to"]) as item:
-            with f.loop(0, channels) as c:
-                at = item * channels + c
-                blank(f, type, f.at(xs, at * frame.size, type), frame.size, lanes)
-                fill_frame(f, type, f.at(x, at * plane, type), f.at(xs, at * frame.size, type), frame, lanes)
-            with f.loop(0, features) as o:
-                at = item * features + o
-                row = f.at(gs, at * self.pitch, type)
-                if self.pitch > spread.size:
-                    f.clear(f.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
-                _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
-        self.fill = k.done()
+        def write() -> str:
+            k = Kernel("fill", type, ["x", "g", "xs", "gs"])
+            f, x, g, xs, gs = k.f, *k.given.values()
+            spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
+            with f.loop(f["from"], f["to"]) as item:
+                with f.loop(0, channels) as c:
+                    at = item * channels + c
+                    blank(f, type, f.at(xs, at * frame.size, type), frame.size, lanes)
+                    fill_frame(f, type, f.at(x, at * plane, type), f.at(xs, at * frame.size, type), frame, lanes)
+                with f.loop(0, features) as o:
+                    at = item * features + o
+                    row = f.at(gs, at * self.pitch, type)
+                    if self.pitch > spread.size:
+                        f.clear(f.at(row, spread.size, type), (self.pitch - spread.size) * type.bits // 8)
+                    _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
+            return k.done()
+
+        self.fill = native.function("fill", write, *told)
 
         # Then, for each block of features, sums over vectors and images.
-        k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
-        f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.given.values()
-        with f.loop(f["from"], f["to"]) as block:
-            group, first = block // self.blocks, block % self.blocks * across
-            mine = f.at(sums, block * (across * channels * taps * lanes), type)
-            f.clear(mine, across * channels * taps * lanes * type.bits // 8)
-            at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))  # images whose gradients stay near
-            with f.loop(0, images, at_a_time) as several:
-                for low in range(0, taps, at_once):
-                    some = offsets[low : low + at_once]
+        def write_sums() -> str:
+            k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
+            f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.given.values()
+            with f.loop(f["from"], f["to"]) as block:
+                group, first = block // self.blocks, block % self.blocks * across
+                mine = f.at(sums, block * (across * channels * taps * lanes), type)
+                f.clear(mine, across * channels * taps * lanes * type.bits // 8)
+                at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))  # images whose gradients stay near
+                with f.loop(0, images, at_a_time) as several:
+                    for low in range(0, taps, at_once):
+                        some = offsets[low : low + at_once]
 
-                    def tile(c: Value, deep: int, low: int = low, some: Ints = some) -> None:
-                        places = [f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
-                                  for i in range(deep) for o in range(across)]  # fmt: skip
-                        kept = [[f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))] for p in places]
-                        with f.loop(several, f.smaller(several + at_a_time, images)) as n:
-                            item = n * groups + group
-                            base = f.at(xs, (item * channels + c) * frame.size, type)
-                            rows = []
-                            for o in range(across):
-                                feature = f.smaller(first + o, features - 1)
-                                rows.append(f.at(gs, (item * features + feature) * self.pitch, type))
-                            with f.loop(0, self.pitch, lanes) as v:
-                                ys = [f.load(f.at(row, v, type), vector) for row in rows]
-                                for i in range(deep):
-                                    at = f.at(base, v + i * frame.size, type)
-                                    for t, offset in enumerate(some):
-                                        value = f.load(f.at(at, offset, type), vector)
-                                        for o in range(across):
-                                            place = kept[i * across + o][t]
-                                            place.set(f.fma(ys[o], value, place.get()))
-                        for p, variables in zip(places, kept):
-                            for t, place in enumerate(variables):
-                                f.store(place.get(), f.at(p, t * lanes, type))
+                        def tile(c: Value, deep: int, low: int = low, some: Ints = some) -> None:
+                            places = [f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
+                                      for i in range(deep) for o in range(across)]  # fmt: skip
+                            kept = [[f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))] for p in places]
+                            with f.loop(several, f.smaller(several + at_a_time, images)) as n:
+                                item = n * groups + group
+                                base = f.at(xs, (item * channels + c) * frame.size, type)
+                                rows = []
+                                for o in range(across):
+                                    feature = f.smaller(first + o, features - 1)
+                                    rows.append(f.at(gs, (item * features + feature) * self.pitch, type))
+                                with f.loop(0, self.pitch, lanes) as v:
+                                    ys = [f.load(f.at(row, v, type), vector) for row in rows]
+                                    for i in range(deep):
+                                        at = f.at(base, v + i * frame.size, type)
+                                        for t, offset in enumerate(some):
+                                            value = f.load(f.at(at, offset, type), vector)
+                                            for o in range(across):
+                                                place = kept[i * across + o][t]
+                                                place.set(f.fma(ys[o], value, place.get()))
+                            for p, variables in zip(places, kept):
+                                for t, place in enumerate(variables):
+                                    f.store(place.get(), f.at(p, t * lanes, type))
 
-                    whole = channels // deep * deep
-                    with f.loop(0, whole, deep) as c:
-                        tile(c, deep)
-                    if channels % deep:
-                        tile(f.constant(whole, I64), channels % deep)
-            for last in range(across):
-                with f.when(first + last < features):
-                    with f.loop(0, channels) as c:
-                        with f.loop(0, taps) as tap:
-                            total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
-                            to = ((group * features + first + last) * channels + c) * taps + tap
-                            f.store(f.sum_lanes(total), f.at(out, to, type))
-        self.sum_up = k.done()
-        self.lanes = lanes
+                        whole = channels // deep * deep
+                        with f.loop(0, whole, deep) as c:
+                            tile(c, deep)
+                        if channels % deep:
+                            tile(f.constant(whole, I64), channels % deep)
+                for last in range(across):
+                    with f.when(first + last < features):
+                        with f.loop(0, channels) as c:
+                            with f.loop(0, taps) as tap:
+                                total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
+                                to = ((group * features + first + last) * channels + c) * taps + tap
+                                f.store(f.sum_lanes(total), f.at(out, to, type))
+            return k.done()
+
+        self.sum_up = native.function("weight", write_sums, *told)
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype

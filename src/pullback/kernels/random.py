@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -16,15 +15,15 @@ import numpy as np
 
 from ..streams import rounding
 from .builder import F32, F64, I8, I32, I64, Function, Type, Value
-from .kernel import Kernel
+from .kernel import Kernel, written
 
 TWISTER, MIDDLE = 624, 397
 GRAIN = 1 << 13  # numbers that are worth a thread's while
 OF = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(bool): I8}
 
 
-@lru_cache(None)
-def _twister() -> Callable:
+@written
+def _twister() -> str:
     """Arrays: the twister's state, which moves on, and the words."""
     k = Kernel("twister", I32, ["state", "out"], ["blocks"])
     f, blocks, state, out = k.f, k["blocks"], k["state"], k["out"]
@@ -67,8 +66,8 @@ def words(twister: np.random.MT19937, blocks: int) -> np.ndarray | None:
 # --- uniform numbers --------------------------------------------------------------------------------------------
 
 
-@lru_cache(None)
-def _uniform() -> Callable:
+@written
+def _uniform() -> str:
     k = Kernel("uniform", F32, ["words", "out"], [], ["width", "shift", "end", "first"])
     f = k.f
     width, shift, end, first = (k.splat(k[name]) for name in ("width", "shift", "end", "first"))
@@ -97,8 +96,8 @@ def _wide(f: Function, pointer: Value, at: Value, lanes: int, mask: Value | None
     return ((x << 32) | f.binary("lshr", x, 32)) & (2**53 - 1)
 
 
-@lru_cache(None)
-def _from_wide(type: Type, coins: bool) -> Callable:
+@written
+def _from_wide(type: Type, coins: bool) -> str:
     """Uniforms, or whether they lie below a limit."""
     k = Kernel("wide", F64, ["words", "out"], ["limit"])
     f = k.f
@@ -130,8 +129,8 @@ def coins(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
 # --- normal numbers ---------------------------------------------------------------------------------------------
 
 
-@lru_cache(None)
-def _normal() -> Callable:
+@written
+def _normal() -> str:
     """Items of two blocks of 16, the second of which may be the first again."""
     k = Kernel("normal", F32, ["words", "out"], ["blocks"], ["mean", "std"])
     f = k.f
@@ -183,8 +182,8 @@ def normal(words: np.ndarray, mean: float, std: float) -> np.ndarray:
 # --- permutations -----------------------------------------------------------------------------------------------
 
 
-@lru_cache(None)
-def _shuffle() -> Callable:
+@written
+def _shuffle() -> str:
     k = Kernel("shuffle", F64, ["words", "order"], ["n"])
     f, order = k.f, k["order"]
     with f.loop(0, k["n"] - 1) as i:

@@ -18,7 +18,7 @@ import numpy as np
 from . import native, threads
 from .builder import I64, Type, Value
 from .functions import Math
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 Values = Sequence[Value]
 
@@ -183,8 +183,8 @@ class Task(Kernel):
         return [[s.get() for s in row] for row in sums]
 
 
-@lru_cache(64)
-def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Callable:
+@written
+def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the place of x."""
     cell = CELLS[name]
     t = Task(name, TYPES[d], size, rows, 6 + 2 * cell.states)
@@ -242,8 +242,8 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> Call
     return t.done(0)
 
 
-@lru_cache(64)
-def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> Callable:
+@written
+def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
     """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they ``arrive``: else
     they are 0) and (results) of the first; results also: gradients at what states contributed to gates and of x, and h before each
     row, in rows of ``pitch`` elements."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .builder import I64, Value
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
 
@@ -22,8 +21,8 @@ ROWS = 64  # whose contributions to the gradient of a weight are summed by one t
 # --- normalization ----------------------------------------------------------------------------------------------
 
 
-@lru_cache(None)
-def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> Callable:
+@written
+def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> str:
     """Items of segments; the weight is one number a segment, or goes along the only segment."""
     k = Kernel("normalize", TYPES[d], ["w", "b", "x", "mean", "var", "out"], ["segments", "n", "item", "segment", "period", "by_item", "by_segment"],
                ["eps"])  # fmt: skip
@@ -79,8 +78,8 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
     return k.done()
 
 
-@lru_cache(None)
-def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> Callable:
+@written
+def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     """As above with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z, one a segment."""
     k = Kernel("normalize_backward", TYPES[d], ["g", "x", "w", "mean", "var", "totals", "alongs", "out"],
                ["segments", "n", "item", "segment", "period", "by_item", "by_segment"], ["eps"])  # fmt: skip
@@ -130,8 +129,8 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> Callable:
     return k.done()
 
 
-@lru_cache(None)
-def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> Callable:
+@written
+def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's gradients."""
     k = Kernel("normalize_columns_backward", TYPES[d], ["g", "x", "w", "mean", "var", "of_weight", "of_bias", "out"], ["rows", "n"], ["eps"])
     f, n = k.f, k["n"]
@@ -275,8 +274,8 @@ def _largest(k: Kernel, x: Value, n: Value) -> Value:
     return f.fold_lanes(nan_kept(nan_kept(a, b), nan_kept(c, d)), nan_kept)
 
 
-@lru_cache(None)
-def softmax_kernel(d: np.dtype, logarithm: bool) -> Callable:
+@written
+def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
     k = Kernel("softmax", TYPES[d], ["x", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
@@ -303,8 +302,8 @@ def softmax_kernel(d: np.dtype, logarithm: bool) -> Callable:
     return k.done()
 
 
-@lru_cache(None)
-def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> Callable:
+@written
+def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> str:
     k = Kernel("softmax_backward", TYPES[d], ["g", "y", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
@@ -346,8 +345,8 @@ def softmax_backward(g: np.ndarray, y: np.ndarray, dim: int, logarithm: bool = F
 # --- cross entropy ----------------------------------------------------------------------------------------------
 
 
-@lru_cache(None)
-def class_shares_kernel(d: np.dtype) -> Callable:
+@written
+def class_shares_kernel(d: np.dtype) -> str:
     """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays: targets,
     the same with class 0 for those that do not count, and by what share each enters the loss."""
     k = Kernel("class_shares", TYPES[d], ["given", "target", "shares"], ["n", "ignored", "mean"])
@@ -366,8 +365,8 @@ def class_shares_kernel(d: np.dtype) -> Callable:
     return k.done()
 
 
-@lru_cache(None)
-def cross_entropy_kernel(d: np.dtype) -> Callable:
+@written
+def cross_entropy_kernel(d: np.dtype) -> str:
     """The maximum of each row, the logarithm of the sum of exponentials below it, and the loss of the target."""
     k = Kernel("cross_entropy", TYPES[d], ["x", "target", "top", "logsum", "loss"], ["n"])
     f, n = k.f, k["n"]
@@ -385,8 +384,8 @@ def cross_entropy_kernel(d: np.dtype) -> Callable:
     return k.done()
 
 
-@lru_cache(None)
-def cross_entropy_backward_kernel(d: np.dtype) -> Callable:
+@written
+def cross_entropy_backward_kernel(d: np.dtype) -> str:
     """``softmax * share``, less the share at the target."""
     k = Kernel("cross_entropy_backward", TYPES[d], ["x", "target", "top", "logsum", "share", "out"], ["n"])
     f, n = k.f, k["n"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .builder import I64, Value
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 Basis = tuple[tuple[tuple[float, ...], ...], ...]  # by order of derivative, by tap: coefficients, highest power first
 Options = tuple[np.dtype, int, Any, Basis, int]
@@ -110,8 +110,8 @@ class Points(Kernel):
         return self.f.select(inside, self.number(self["images"], start + number) * factor, 0.0)
 
 
-@lru_cache(None)
-def _sampled(options: Options) -> Any:
+@written
+def _sampled(options: Options) -> str:
     k = Points("sampled", options, ["images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:
@@ -124,8 +124,8 @@ def _sampled(options: Options) -> Any:
     return k.done(64)
 
 
-@lru_cache(None)
-def _unsampled(options: Options) -> Any:
+@written
+def _unsampled(options: Options) -> str:
     k = Points("unsampled", options, ["g", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as image:
@@ -143,8 +143,8 @@ def _unsampled(options: Options) -> Any:
     return k.done()
 
 
-@lru_cache(None)
-def _moved(options: Options) -> Any:
+@written
+def _moved(options: Options) -> str:
     k = Points("moved", options, ["g", "images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:

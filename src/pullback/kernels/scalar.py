@@ -12,7 +12,7 @@ decisions in Python that depend on values) raises, and then there is no kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -332,25 +332,64 @@ def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     return result if isinstance(result, Scalar) else None
 
 
+def with_arguments(x: Scalar, arguments: Sequence[Any]) -> Scalar:
+    """An expression with something else in the place of each argument."""
+    made: dict[Scalar, Scalar] = {}
+
+    def of(x: Scalar) -> Scalar:
+        if x.op == "number":
+            return x
+        if x.op == "argument":
+            return arguments[x.operands[0]]
+        if x not in made:
+            made[x] = Scalar(x.op, tuple(map(of, x.operands)), x.type)
+        return made[x]
+
+    return of(x)
+
+
 # --- in machine terms -------------------------------------------------------------------------------------------
 
 
-def lowered(f: Function, expressions: Sequence[Scalar], arguments: Sequence[Value], lanes: int) -> list[Value]:
-    """The expressions' values, for vectors of arguments. What occurs twice is computed once."""
-    math, known, alike = Math(f), {}, {}
+class Formula(NamedTuple):
+    """Expressions as steps: what occurs twice is one, and operands, which are numbers of steps, come first.
 
-    def value(x: Scalar) -> Value:
-        if x not in known:
-            operands = [o if x.op in ("argument", "number") else value(o) for o in x.operands]
-            form = (x.op, x.type, *(o.text if isinstance(o, Value) else repr(o) for o in operands))
-            if form not in alike:
-                alike[form] = compute(x, operands)
-            known[x] = alike[form]
-        return known[x]
+    Attributes:
+        steps: op, type and operands of each; those of arguments and numbers as in :class:`Scalar`.
+        results: the numbers of the expressions' steps.
+    """
 
-    def compute(x: Scalar, v: list[Any]) -> Value:
-        type = x.type.of(lanes)
-        op = x.op
+    steps: tuple[tuple[str, Type, tuple], ...]
+    results: tuple[int, ...]
+
+
+def in_steps(expressions: Sequence[Scalar]) -> Formula:
+    """The formula of some expressions."""
+    places: dict[Scalar, int] = {}
+    alike: dict[Any, int] = {}
+    steps: list[tuple[str, Type, tuple]] = []
+    todo, seen = list(expressions), set()  # without recursion: an expression may be deep
+    while todo:
+        x = todo.pop()
+        if x not in seen:
+            seen.add(x)
+            todo.append(x)
+            if x.op not in ("argument", "number"):
+                todo += [o for o in x.operands if o not in seen]
+        elif x not in places:
+            operands = x.operands if x.op in ("argument", "number") else tuple([places[o] for o in x.operands])
+            places[x] = alike.setdefault((x.op, x.type, repr(operands)), len(steps))  # by repr, as 0.0 == -0.0
+            if places[x] == len(steps):
+                steps.append((x.op, x.type, operands))
+    return Formula(tuple(steps), tuple([places[x] for x in expressions]))
+
+
+def lowered(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
+    """The values of a formula's expressions, for vectors of arguments."""
+    math = Math(f)
+    values: list[Value] = []
+
+    def compute(op: str, type: Type, v: Sequence[Any]) -> Value:
         if op == "argument":
             return arguments[v[0]]
         if op == "number":
@@ -374,17 +413,7 @@ def lowered(f: Function, expressions: Sequence[Scalar], arguments: Sequence[Valu
             return f.intrinsic(op, *v)
         return NAMES[op](math, *v)
 
-    order: list[Scalar] = []  # operands first, without recursion: an expression may be deep
-    todo, seen = list(expressions), set()
-    while todo:
-        x = todo.pop()
-        if x in seen:
-            order.append(x)
-            continue
-        seen.add(x)
-        todo.append(x)
-        if x.op not in ("argument", "number"):
-            todo += [o for o in x.operands if o not in seen]
-    for x in order:
-        value(x)
-    return [value(x) for x in expressions]
+    for op, type, operands in formula.steps:
+        given = operands if op in ("argument", "number") else [values[i] for i in operands]
+        values.append(compute(op, type.of(lanes), given))
+    return [values[i] for i in formula.results]

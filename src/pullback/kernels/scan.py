@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from . import native
 from .builder import F64, I64, Function, Type, Value
-from .kernel import TYPES, UNROLL, Kernel
+from .kernel import TYPES, UNROLL, Kernel, written
 
 CHAINS = 8  # rows side by side, at most
 ADDED = TYPES | {np.dtype(np.int64): I64}
@@ -44,8 +43,8 @@ STEPS: dict[str, tuple[Step, float]] = {"add": (_add, 0.0), "multiply": (_multip
                                         "smallest": (_extreme("ole"), math.inf)}  # fmt: skip
 
 
-@lru_cache(None)
-def _kernel(name: str, d: np.dtype, chains: int) -> Callable:
+@written
+def _kernel(name: str, d: np.dtype, chains: int) -> str:
     """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not). Extremes
     also have the place of each."""
     type: Type = ADDED[d]
@@ -105,8 +104,8 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     return _scan(name, x, dim, places), places
 
 
-@lru_cache(None)
-def _products(d: np.dtype) -> Callable:
+@written
+def _products(d: np.dtype) -> str:
     k = Kernel("products", TYPES[d], ["x", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:

@@ -6,13 +6,11 @@ Sums are taken in double precision, in several vectors side by side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 
 from .builder import F64, I64, Function, Value, Variable
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 UNROLL = 2
 
@@ -25,8 +23,8 @@ def _sum(f: Function, parts: list[Variable]) -> Value:
     return f.sum_lanes(parts[0].get() + parts[1].get())
 
 
-@lru_cache(None)
-def _describe(d: np.dtype) -> Callable:
+@written
+def _describe(d: np.dtype) -> str:
     k = Kernel("describe", TYPES[d], ["x", "out"], ["n"])
     f, wide, whole = k.f, F64.of(k.lanes), I64.of(k.lanes)
     smaller, larger = (lambda a, b: f.select(a < b, a, b)), (lambda a, b: f.select(a > b, a, b))
@@ -62,8 +60,8 @@ def describe(x: np.ndarray) -> list[float] | None:
     return _describe(x.dtype)(1, x.size, x, np.empty(5)).tolist()
 
 
-@lru_cache(None)
-def _squares(d: np.dtype) -> Callable:
+@written
+def _squares(d: np.dtype) -> str:
     k = Kernel("squares", TYPES[d], ["a", "b", "out"], ["n"])
     f, wide = k.f, F64.of(k.lanes)
     apart, own = ([f.variable(f.constant(0, wide)) for _ in range(UNROLL)] for _ in range(2))

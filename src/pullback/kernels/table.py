@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from . import native
 from .builder import F64, I64, Value
-from .kernel import TYPES, UNROLL, Kernel
+from .kernel import TYPES, UNROLL, Kernel, written
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
 ROWS = 64  # that are worth a thread's while
 
 
-@lru_cache(None)
-def take_kernel(d: np.dtype) -> Callable:
+@written
+def take_kernel(d: np.dtype) -> str:
     """Of items (rows), columns, the table, row numbers, the result."""
     k = Kernel("take_rows", TYPES[d], ["table", "at", "out"], ["columns"])
     f, columns = k.f, k["columns"]
@@ -32,8 +31,8 @@ def take_kernel(d: np.dtype) -> Callable:
     return k.done(ROWS)
 
 
-@lru_cache(None)
-def add_kernel(d: np.dtype) -> Callable:
+@written
+def add_kernel(d: np.dtype) -> str:
     """Of items (blocks of columns), rows, columns, rows of the table, then arrays: the rows, row numbers, the sums.
 
     Each block goes through all rows in order, so sums are rounded as in a loop over them.
@@ -54,8 +53,8 @@ def add_kernel(d: np.dtype) -> Callable:
     return k.done()
 
 
-@lru_cache(None)
-def largest_kernel() -> Callable:
+@written
+def largest_kernel() -> str:
     """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than any that is right."""
     k = Kernel("largest", F64, ["at", "out"], ["n"])  # a vector has as many of both types
     f, vector = k.f, I64.of(k.lanes)

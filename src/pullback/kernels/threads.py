@@ -224,7 +224,7 @@ def _text() -> str:
     return declared + POOL.replace("PAUSE", f"call {pause}").replace("SPINS", str(SPINS)).replace("AT_ONCE", str(AT_ONCE))
 
 
-_address = native.load(_text())
+_address = native.load(_text, "threads")
 native.provide("pullback_share", _address("share.$$"))
 _started = 1  # threads there are, with the caller's
 _wanted = 1

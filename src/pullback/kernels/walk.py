@@ -30,6 +30,8 @@ class Walk(Maker):
         functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive, engine.pulled_alone
         super().__init__("walk", [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__,
                                   "last_write", "last_reshape", "_pulls", "_keeps", *functions])  # fmt: skip
+
+    def prepare(self) -> None:
         given = [self.given(i) for i in range(10)]
         self.current, self.g = (self.variable(self.own(v)) for v in given[:2])
         self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing, self.tell = given[2:]
@@ -249,6 +251,7 @@ class Walk(Maker):
 
     def written(self) -> Value:
         """The function's end: (node, gradient) where Python is to go on, or None."""
+        self.prepare()
         everything = self.edges, self.saved, self.pulls, self.handed, self.next, self.next_g
         self.lines += ["br label %again", "again:"]
         self.check_usual()
@@ -279,7 +282,7 @@ def walk(engine: ModuleType, tensor_class: type) -> Callable:
     it is called for each node as observers are.
     """
     f = Walk(engine, tensor_class)
-    return native.as_function("walk", f.address(f.written()))
+    return native.as_function("walk", f.address(f.written))
 
 
 def keep(tensor_class: type) -> Callable:
@@ -288,6 +291,10 @@ def keep(tensor_class: type) -> Callable:
     The function returns a list of the leaves for which :func:`pullback.autograd.engine.keep` has to do it.
     """
     f = Maker("keep", [tensor_class, None, np.ndarray])
+    return native.as_function("keep", f.address(lambda: _keep(f, tensor_class)))
+
+
+def _keep(f: Maker, tensor_class: type) -> Value:
     leaves, borrowed = f.given(0), f.given(1)
     none, rest, at, pair = f.object(None), f.api("PyList_New", f.constant(0, I64)), f.room(1, I64), f.room(2, PTR)
     f.store(f.constant(0, I64), at)
@@ -313,4 +320,4 @@ def keep(tensor_class: type) -> Callable:
             f.api("PyList_Append", rest, leaf, returns=I32)
 
         f.choose(usual.get(), is_kept, is_left)
-    return native.as_function("keep", f.address(rest))
+    return rest

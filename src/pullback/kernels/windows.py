@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .builder import F64, I64, Value
-from .kernel import TYPES, Kernel
+from .kernel import TYPES, Kernel, written
 
 GRAIN = 4  # planes that are worth a thread's while
 
@@ -34,8 +33,8 @@ def _first_maximum(k: Kernel, x: Value, taps: Value, number_of: Callable[[Any], 
     f.store(number.get(), f.at(k["indices"], to, I64))
 
 
-@lru_cache(None)
-def _largest(d: np.dtype) -> Any:
+@written
+def _largest(d: np.dtype) -> str:
     k = Kernel("largest", TYPES[d], ["planes", "numbers", "values", "indices"], ["each", "windows", "taps", "apart"])
     f, type, (each, windows, taps, apart, planes, numbers, _, _) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
@@ -62,8 +61,8 @@ def largest(x: np.ndarray, planes: int, numbers: np.ndarray, shape: tuple[int, .
     return values, indices
 
 
-@lru_cache(None)
-def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> Any:
+@written
+def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> str:
     k = Kernel("drawn", TYPES[d], ["planes", "samples", "steps", "sizes", "offsets", "values", "indices"], ["each", "windows", "taps"])
     f, type, (each, windows, taps, planes, samples, steps, sizes, offsets, _, _) = k.f, k.type, k.given.values()
     real = TYPES[of_samples]
@@ -100,8 +99,8 @@ def drawn(x: np.ndarray, samples: np.ndarray, steps: np.ndarray, sizes: np.ndarr
     return values, indices
 
 
-@lru_cache(None)
-def _mapped(d: np.dtype) -> Any:
+@written
+def _mapped(d: np.dtype) -> str:
     arrays = ["x", "starts", "columns", "weights", "before", "after", "out"]
     k = Kernel("mapped", TYPES[d], arrays, ["each", "rows", "befores", "afters"])
     f, type, (each, rows, befores, afters, x, starts, columns, weights, before, after, out) = k.f, k.type, k.given.values()
@@ -138,8 +137,8 @@ def mapped(x: np.ndarray, planes: int, starts: np.ndarray, columns: np.ndarray, 
     return _mapped(x.dtype)(planes, *sizes, np.ascontiguousarray(x), starts, columns, weights, before, after, out)
 
 
-@lru_cache(None)
-def place_kernel(d: np.dtype) -> Any:
+@written
+def place_kernel(d: np.dtype) -> str:
     k = Kernel("place", TYPES[d], ["source", "index", "out"], ["n", "size"])
     f, type, (n, size, source, index, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:

@@ -106,8 +106,7 @@ class Winograd:
 
     def __init__(self, d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, padding: Ints, size: Ints, bias: bool) -> None:
         self.groups = groups
-        k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
-        f, type, lanes = k.f, k.type, k.lanes
+        lanes = native.WIDTH * 8 // TYPES[d].bits
         height, width = (-(-n // 2) for n in size)  # in tiles
         at_once = min(height, max(NEAR // (16 * (channels + features) * width * d.itemsize), -(-2 * lanes // width)))  # rows of tiles
         chunk = min(lanes, 1 << (width - 1).bit_length())  # tiles of a row that are transformed together
@@ -117,72 +116,76 @@ class Winograd:
         vectors = -(-vectors // deep) * deep
         pitch = vectors * lanes
         self.rows, self.panels = rows, -(-features // rows)
-        product = _product(type, lanes, rows, deep, pitch)
         frame = frame_of(spatial, padding, (2, 2), (height, width), (4, 4), (1, 1))
         (down, _), plane, result = frame.pitches, spatial[0] * spatial[1], size[0] * size[1]
 
-        x, w, b, spoilt, y = k.given.values()
-        # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would let them collide.
-        before, after = channels * pitch + lanes, rows * pitch + lanes
-        frames = frame.size * channels + lanes
-        room = k.room(frames + 16 * (before + after))
-        inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
-        blank(f, type, room, frames + 16 * before, lanes)  # also numbers beyond the tiles, which are multiplied, too
-        part, checked = type.of(chunk), f.variable(0.0, type.of(chunk))
+        def write() -> str:
+            k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
+            f, type, (x, w, b, spoilt, y) = k.f, k.type, k.given.values()
+            product = _product(type, lanes, rows, deep, pitch)
+            # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would let them collide.
+            before, after = channels * pitch + lanes, rows * pitch + lanes
+            frames = frame.size * channels + lanes
+            room = k.room(frames + 16 * (before + after))
+            inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
+            blank(f, type, room, frames + 16 * before, lanes)  # also numbers beyond the tiles, which are multiplied, too
+            part, checked = type.of(chunk), f.variable(0.0, type.of(chunk))
 
-        def for_chunks(body: Callable[[Value, int], None]) -> None:
-            """``body(row, column)`` for each chunk of tiles; of a row's chunks the last two may overlap."""
-            with f.loop(0, at_once) as i:
-                for j in range(0, width, chunk):
-                    body(i, max(0, min(j, width - chunk)))
+            def for_chunks(body: Callable[[Value, int], None]) -> None:
+                """``body(row, column)`` for each chunk of tiles; of a row's chunks the last two may overlap."""
+                with f.loop(0, at_once) as i:
+                    for j in range(0, width, chunk):
+                        body(i, max(0, min(j, width - chunk)))
 
-        def before_products(source: Value, target: Value) -> None:
-            """Transform a channel's tiles, from its frame."""
+            def before_products(source: Value, target: Value) -> None:
+                """Transform a channel's tiles, from its frame."""
 
-            def one(i: Value, j: int) -> None:
-                at, to = f.at(source, i * down + j, type), f.at(target, i * width + j, type)
-                square = [[f.load(f.at(at, frame.offset((r, s)), type), part) for s in range(4)] for r in range(4)]
-                for p, value in enumerate(v for row in _both(_before, square) for v in row):
-                    f.store(value, f.at(to, p * before, type))
+                def one(i: Value, j: int) -> None:
+                    at, to = f.at(source, i * down + j, type), f.at(target, i * width + j, type)
+                    square = [[f.load(f.at(at, frame.offset((r, s)), type), part) for s in range(4)] for r in range(4)]
+                    for p, value in enumerate(v for row in _both(_before, square) for v in row):
+                        f.store(value, f.at(to, p * before, type))
 
-            for_chunks(one)
+                for_chunks(one)
 
-        def after_products(source: Value, target: Value, first: Value, add: Value | None) -> None:
-            """Transform the sums of a feature, and write rows of outputs from the first row of tiles on."""
+            def after_products(source: Value, target: Value, first: Value, add: Value | None) -> None:
+                """Transform the sums of a feature, and write rows of outputs from the first row of tiles on."""
 
-            def one(i: Value, j: int) -> None:
-                at = f.at(source, i * width + j, type)
-                square = [[f.load(f.at(at, (r * 4 + s) * after, type), part) for s in range(4)] for r in range(4)]
-                for r, pair in enumerate(_both(_after, square)):
-                    for v in pair:
-                        checked.set(f.fma(v, 0.0, checked.get()))
-                    even, odd = pair if add is None else [v + add for v in pair]
-                    row = (first + i) * 2 + r
-                    with f.when(row < size[0]) if r and size[0] % 2 else nullcontext():
-                        _interleave(f, type, even, odd, f.at(target, row * size[1] + j * 2, type), size[1] - j * 2)
+                def one(i: Value, j: int) -> None:
+                    at = f.at(source, i * width + j, type)
+                    square = [[f.load(f.at(at, (r * 4 + s) * after, type), part) for s in range(4)] for r in range(4)]
+                    for r, pair in enumerate(_both(_after, square)):
+                        for v in pair:
+                            checked.set(f.fma(v, 0.0, checked.get()))
+                        even, odd = pair if add is None else [v + add for v in pair]
+                        row = (first + i) * 2 + r
+                        with f.when(row < size[0]) if r and size[0] % 2 else nullcontext():
+                            _interleave(f, type, even, odd, f.at(target, row * size[1] + j * 2, type), size[1] - j * 2)
 
-            for_chunks(one)
+                for_chunks(one)
 
-        with f.loop(f["from"], f["to"]) as item:  # an image's group
-            with f.loop(0, channels) as c:
-                fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
-            checked.set(0.0)
-            with f.loop(0, height, at_once) as top:
-                first = f.smaller(top, height - at_once)
+            with f.loop(f["from"], f["to"]) as item:  # an image's group
                 with f.loop(0, channels) as c:
-                    before_products(f.at(room, c * frame.size + first * down, type), f.at(inputs, c * pitch, type))
-                with f.loop(0, self.panels) as panel:
-                    with f.loop(0, 16) as p:
-                        weights = f.at(w, ((item % groups * 16 + p) * self.panels + panel) * (channels * rows), type)
-                        with f.loop(0, pitch, deep * lanes) as v:
-                            f.call(product.name, f.at(inputs, p * before + v, type), weights, f.at(outputs, p * after + v, type),
-                                   f.constant(channels, I64))  # fmt: skip
-                    with f.loop(0, f.smaller(features - panel * rows, rows)) as r:
-                        o = panel * rows + r
-                        add = f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk) if bias else None
-                        after_products(f.at(outputs, r * pitch, type), f.at(y, (item * features + o) * result, type), first, add)
-            f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
-        self.call = k.done(1, product)
+                    fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                checked.set(0.0)
+                with f.loop(0, height, at_once) as top:
+                    first = f.smaller(top, height - at_once)
+                    with f.loop(0, channels) as c:
+                        before_products(f.at(room, c * frame.size + first * down, type), f.at(inputs, c * pitch, type))
+                    with f.loop(0, self.panels) as panel:
+                        with f.loop(0, 16) as p:
+                            weights = f.at(w, ((item % groups * 16 + p) * self.panels + panel) * (channels * rows), type)
+                            with f.loop(0, pitch, deep * lanes) as v:
+                                f.call(product.name, f.at(inputs, p * before + v, type), weights, f.at(outputs, p * after + v, type),
+                                       f.constant(channels, I64))  # fmt: skip
+                        with f.loop(0, f.smaller(features - panel * rows, rows)) as r:
+                            o = panel * rows + r
+                            add = f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk) if bias else None
+                            after_products(f.at(outputs, r * pitch, type), f.at(y, (item * features + o) * result, type), first, add)
+                f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
+            return k.done(1, product)
+
+        self.call = native.function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
         """Whether all numbers are finite, and ``out`` is right. ``w`` is (groups, features, channels, 9)."""

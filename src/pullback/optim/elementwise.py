@@ -105,7 +105,9 @@ class Elementwise(Stepper):
         coefficients = self._advance(o, count)
         for name, array in pack.counters.items():
             array[...] = count[name]
-        if kernels.run("optimizer", "step", pack.size, self, pack, o, coefficients, _shrink(o)):
+        homes = {id(shared): home for shared, home in pack.shared}
+        jobs = ([homes.get(id(a), a) for a in [t._array for t in self._tensors(p, pack)]] for p in pack.params)
+        if kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, o, coefficients, _shrink(o)):
             pack.written()
             return
         for block in pack.blocks:
@@ -114,16 +116,28 @@ class Elementwise(Stepper):
             block.store(update, state, _shrink(o))
         pack.written()
 
+    def _tensors(self, p: Tensor, pack: Pack) -> list[Any]:
+        """A parameter, its gradient, and what is kept for it."""
+        return [p, p._grad, *[self.state[p][name] for name in pack.names]]
+
     def _trace(self, trace: Any, params: list[Tensor], group: Options) -> None:
         """The same in operations, for a compiled step: each call counts anew."""
         o = trace.options(self, group)
         for some in _rounds(params):
             for pack in self._packs.of(some, group, self.state, self.counters(group), self.memory(group)):
-                coefficients = trace.counting(partial(self._count, pack, group))
-                for p in pack.params:
-                    for name in self.memory(group):
-                        trace.keep_state(self, p, name)
-                    self._record(p, o, coefficients)
+                self._trace_pack(trace, pack, group, o)
+
+    def _trace_pack(self, trace: Any, pack: Pack, group: Options, o: Options) -> None:
+        coefficients = trace.counting(partial(self._count, pack, group))
+        for p in pack.params:
+            for name in pack.names:
+                trace.keep_state(self, p, name)
+        plain, numbers = in_numbers(group), trace.concrete(coefficients)
+        trace.for_each(
+            [self._tensors(p, pack) for p in pack.params],
+            lambda i: self._record(pack.params[i], o, coefficients),
+            lambda jobs: kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, plain, numbers, _shrink(plain)),
+        )
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
         """The coefficients of a pack's next step, and what to call once it is taken."""
