@@ -25,6 +25,9 @@ sample("pdist", (4, 3), 0, second=False)
 sample("pdist", (1, 3))
 refuse("pdist", (3,), match="pdist only supports 2D tensors, got: 1D")
 refuse("pdist", (3, 2), -1.0, match="pdist only supports non-negative p values")
+refuse("rnn_tanh_cell", (2, 3), (1, 4), (4, 3), (4, 4), match="Input batch size 2 doesn't match hidden0 batch size 1")
+refuse("gru_cell", (2, 3), (2, 1), (12, 3), (12, 4), match="hidden0 has inconsistent hidden_size: got 1, expected 4")
+refuse("rnn_relu_cell", (2, 3), (2, 4), (1, 3), (4, 4), match="weight_ih first dim must be 1 . hidden_size = 4, but got 1")
 
 # --- sums to a shape, fingerprints
 for size in ([4], [1], [3, 1], [2, 3, 4], [1, 3, 4], []):

@@ -148,6 +148,7 @@ refuse("mean", ints(3, 2), match=r"mean\(\): could not infer output dtype. Input
 refuse("prod", (2, 3), dim=[0, 1], match="invalid combination", error=TypeError)
 refuse("var", ints(3, 2), match="std and var only support floating point and complex dtypes")
 refuse("norm", ints(3, 2), match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got Long")
+refuse("norm", (2,), float("inf"), dtype=torch.float32, match="should be convertible without narrowing to the specified dtype .Float.")
 refuse("norm", (0,), float("inf"), match="cannot compute the inf norm on an empty tensor")
 refuse("norm", (2, 0), -1, dim=1, match="cannot compute the -1 norm on the dimension 1")
 refuse("max", (0,), match=r"max\(\): Expected reduction dim to be specified for input.numel\(\) == 0")

@@ -678,3 +678,17 @@ def test_whole_numbers_keep_their_type(number: int) -> None:
     for result in (x + number, torch.bitwise_left_shift(x, 1), -x):
         assert result.dtype == torch.uint8
     assert (x + number).tolist() == [(5 + number) % 256, (250 + number) % 256]
+
+
+def test_cross_entropy_without_classes() -> None:
+    for smoothing in (0.0, 0.1):
+        assert F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0), label_smoothing=smoothing).isnan()
+    assert F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0), reduction="none").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("logits, targets", (("float32", "float64"), ("float64", "float32"), ("bfloat16", "float64")))
+def test_binary_cross_entropy_of_logits_is_of_the_type_of_its_target(logits: str, targets: str) -> None:
+    x = torch.zeros(2, dtype=getattr(torch, logits), requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, torch.ones(2, dtype=getattr(torch, targets)))
+    loss.backward()
+    assert loss.dtype is getattr(torch, targets) and x.grad.tolist() == [-0.25, -0.25]

@@ -14,7 +14,7 @@ import numpy as np
 from .. import complaint, op, writing
 from ..dtypes import INT64, OF_NUMPY, type_name
 from ..tensor import Tensor
-from .matrix import absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
+from .matrix import LinAlgError, absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
@@ -194,7 +194,9 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     X = np.zeros((*batch, m, right.shape[-1]), A.dtype)
     rank, S = np.zeros(batch, INT64), np.zeros((*batch, min(n, m)), kind)
     cut = np.finfo(A.dtype).eps * max(n, m) if rcond is None else rcond
-    together = driver in ("gelsd", "gelss") and math.prod(batch) >= 2 * min(n, m) and np.isfinite(A).all()
+    together = driver in ("gelsd", "gelss") and math.prod(batch) >= 2 * min(n, m)
+    if driver in ("gelsd", "gelss") and not np.isfinite(A).all():  # LAPACK may never return
+        raise LinAlgError(f"{name}: the input matrix contained non-finite values.")
     if together:
         X, rank, S = _by_singular_values(A, right, cut)
     for i in np.ndindex(*batch) if A.size and right.size and not together else ():

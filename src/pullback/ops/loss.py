@@ -252,6 +252,9 @@ def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction:
     if not ((input >= 0) & (input <= 1)).all():
         raise noted(RuntimeError("all elements of input should be between 0 and 1"),
                     f"they lie between {input.min()} and {input.max()}; for logits, binary_cross_entropy_with_logits")  # fmt: skip
+    if not ((target >= 0) & (target <= 1)).all():
+        raise noted(RuntimeError("all elements of target should be between 0 and 1"),
+                    f"they lie between {target.min()} and {target.max()}")  # fmt: skip
     losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -347,7 +350,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
         raise noted(RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()")
-    return _bce_logits(input, target, weight, pos_weight, reduction)
+    out = _bce_logits(input, target, weight, pos_weight, reduction)
+    return out if out.dtype is target.dtype else out.to(target.dtype)
 
 
 @of_each

@@ -427,6 +427,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality input (got {len(sizes)} dimensions)")
     if not math.prod(sizes):
         return input
+    if size <= 0:
+        raise RuntimeError(f"local_response_norm: size should be greater than zero, but got {size}")
     channels = sizes[1]
     offset = np.arange(channels) - np.arange(channels)[:, None]
     near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size

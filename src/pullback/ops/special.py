@@ -365,7 +365,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.polygamma(1, torch.tensor([1.0, 0.5]))
     tensor([1.6449, 4.9348])
     """
-    if n < 0:
+    if operator.index(n) < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n.\n  n is {n}")
     if n == 0:
         return digamma(input, out=out)
