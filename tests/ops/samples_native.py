@@ -18,6 +18,7 @@ refuse("renorm", (3, 4), 2, 0, -1.0, match="renorm: expected maxnorm to be >= 0 
 refuse("renorm", (3, 4), 2, 2, 1.0, match="Dimension out of range", error=IndexError)
 for dim in (-1, 0, 1):
     sample("norm_except_dim", (3, 4), 2, dim)
+sample("norm_except_dim", (4,), low=0.5)
 for p in (0.5, 1, 2, 3.0, inf):
     sample("pdist", (4, 3), p)
     sample("nn.functional.pdist", (2, 3), p)

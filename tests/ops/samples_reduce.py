@@ -124,6 +124,7 @@ for op in ("cummax", "cummin"):
     sample(op, shape, 1, distinct=True)
     sample(op, (), 0)
 sample("logcumsumexp", shape, 1, complex=True)
+sample("logcumsumexp", (4,), 0, complex=True)
 sample("logcumsumexp", (), -1)
 sample("diff", (3, 5), complex=True)
 sample("diff", (3, 5), 2, 0)

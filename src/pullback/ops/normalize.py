@@ -24,8 +24,8 @@ from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
 from .choosing import clamp, where
+from .complex import abs, is_complex, real
 from .complex import conjugate as conj
-from .complex import is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
 from .norm import of_norm, vector_norm
@@ -514,4 +514,6 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
     """
     if dim == -1:
         return vector_norm(v, pow)
-    return vector_norm(v, pow, [d for d in range(len(v.shape)) if d != dim], True)
+    dim = wrapped_dim(dim, len(v.shape))
+    others = [d for d in range(len(v.shape)) if d != dim]
+    return vector_norm(v, pow, others, True) if others else abs(v)
