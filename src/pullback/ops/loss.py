@@ -249,12 +249,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: floa
 
 @half.general(name="binary_cross_entropy", method=False)
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
-    if not ((input >= 0) & (input <= 1)).all():
-        raise noted(RuntimeError("all elements of input should be between 0 and 1"),
-                    f"they lie between {input.min()} and {input.max()}; for logits, binary_cross_entropy_with_logits")  # fmt: skip
-    if not ((target >= 0) & (target <= 1)).all():
-        raise noted(RuntimeError("all elements of target should be between 0 and 1"),
-                    f"they lie between {target.min()} and {target.max()}")  # fmt: skip
+    for name, x in (("input", input), ("target", target)):
+        if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
+            raise noted(RuntimeError(f"all elements of {name} should be between 0 and 1"),
+                        f"they lie between {x.min()} and {x.max()}" + "; for logits, binary_cross_entropy_with_logits" * (name == "input"))  # fmt: skip
     losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
     return _reduced(losses if weight is None else losses * weight, reduction)
 

@@ -429,6 +429,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         return input
     if size <= 0:
         raise RuntimeError(f"local_response_norm: size should be greater than zero, but got {size}")
+    if input.dtype.category < FLOATING:
+        input = input.to(dtypes.get_default_dtype())
     channels = sizes[1]
     offset = np.arange(channels) - np.arange(channels)[:, None]
     near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
