@@ -692,3 +692,11 @@ def test_binary_cross_entropy_of_logits_is_of_the_type_of_its_target(logits: str
     loss = F.binary_cross_entropy_with_logits(x, torch.ones(2, dtype=getattr(torch, targets)))
     loss.backward()
     assert loss.dtype is getattr(torch, targets) and x.grad.tolist() == [-0.25, -0.25]
+
+
+def test_renorm_of_huge_numbers() -> None:
+    a, g = rng.standard_normal((3, 4)).astype(np.float32) * np.float32(1e25), rng.standard_normal((3, 4))
+    x, exact = rand(3, 4, dtype=np.float32), rand(3, 4)
+    x.data, exact.data = torch.from_numpy(a), torch.from_numpy(a.astype(np.float64))
+    (slope,), (expected,) = (grads((torch.renorm(v, 2, 0, 1.0) * torch.from_numpy(g)).sum(), v) for v in (x, exact))
+    np.testing.assert_allclose(slope, expected, rtol=1e-4)

@@ -252,7 +252,7 @@ def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction:
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
             raise noted(RuntimeError(f"all elements of {name} should be between 0 and 1"),
-                        f"they lie between {x.min()} and {x.max()}" + "; for logits, binary_cross_entropy_with_logits" * (name == "input"))  # fmt: skip
+                        f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits")  # fmt: skip
     losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
     return _reduced(losses if weight is None else losses * weight, reduction)
 

@@ -490,9 +490,8 @@ def _others(dim: int, rank: int) -> tuple[int, ...]:
 def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
     dims = _others(dim, len(input.shape))
     length = vector_norm(input, p, dims, True)
-    over, scale = length > maxnorm, maxnorm / (length + 1e-7)
-    along = real(sum(g * conj(input), dims, True))
-    return g * where(over, scale, 1) - of_norm(where(over, along * scale / (length + 1e-7), 0), input, length, p, dims, True)
+    along = of_norm(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
+    return where(length > maxnorm, maxnorm / (length + 1e-7) * (g - along / (length + 1e-7)), g)
 
 
 renorm.vjp(input=_of_renorm)
