@@ -700,3 +700,20 @@ def test_renorm_of_huge_numbers() -> None:
     x.data, exact.data = torch.from_numpy(a), torch.from_numpy(a.astype(np.float64))
     (slope,), (expected,) = (grads((torch.renorm(v, 2, 0, 1.0) * torch.from_numpy(g)).sum(), v) for v in (x, exact))
     np.testing.assert_allclose(slope, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16))
+def test_products_and_convolutions_do_not_mix_half_and_single_precision(dtype: Any) -> None:
+    def half(*shape: int) -> Any:
+        return torch.ones(shape, dtype=dtype)
+
+    one = torch.ones
+    calls = [
+        lambda: F.conv1d(half(1, 2, 4), one(3, 2, 2)), lambda: F.conv1d(half(1, 2, 4), half(3, 2, 2), one(3)),
+        lambda: F.conv_transpose1d(half(1, 2, 4), one(2, 3, 2)), lambda: torch.addmm(half(2, 2), one(2, 2), one(2, 2)),
+        lambda: torch.addmm(half(2, 2), half(2, 2), one(2, 2)), lambda: torch.addmv(half(2), half(2, 2), one(2)),
+        lambda: torch.baddbmm(half(1, 2, 2), one(1, 2, 2), one(1, 2, 2)), lambda: torch.addbmm(half(2, 2), half(1, 2, 2), one(1, 2, 2)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(RuntimeError, match="same|expected scalar type"):
+            call()

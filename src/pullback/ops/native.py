@@ -148,6 +148,8 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor) -> None:
     """Refuse states and weights that would only broadcast."""
     n, hidden = input.shape[0], w_hh.shape[1]
+    if input.shape[1:] != w_ih.shape[1:]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}")
     for i, state in enumerate(states):
         if state.shape[0] != n:
             raise RuntimeError(f"Input batch size {n} doesn't match hidden{i} batch size {state.shape[0]}")
