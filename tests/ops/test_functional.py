@@ -717,3 +717,10 @@ def test_products_and_convolutions_do_not_mix_half_and_single_precision(dtype: A
     for call in calls:
         with pytest.raises(RuntimeError, match="same|expected scalar type"):
             call()
+
+
+def test_soft_margin_loss_of_unsigned_targets() -> None:
+    """Their negatives would wrap around."""
+    x = rand(3)
+    slopes = [grads(F.soft_margin_loss(x, torch.tensor([1, 0, 2], dtype=dtype)), x)[0] for dtype in (torch.uint8, torch.float64)]
+    np.testing.assert_array_equal(*slopes)

@@ -366,8 +366,8 @@ def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 _soft_margin.vjp(
-    input=lambda g, input, target, reduction: -target * sigmoid(-target * input) * share(g, input, reduction),
-    target=lambda g, input, target, reduction: -input * sigmoid(-target * input) * share(g, input, reduction),
+    input=lambda g, input, target, reduction: target * sigmoid(-(target * input)) * -share(g, input, reduction),
+    target=lambda g, input, target, reduction: input * sigmoid(-(target * input)) * -share(g, input, reduction),
 )
 
 
