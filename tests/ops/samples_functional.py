@@ -72,6 +72,7 @@ refuse(F + "batch_norm", (2, 4), None, None, match="running_mean must be defined
 refuse(F + "batch_norm", (2, 4), None, None, (3,), training=True, match="weight should contain 4 elements not 3")
 refuse(F + "group_norm", (2, 4), 3, match="Expected number of channels in input to be divisible by num_groups")
 refuse(F + "instance_norm", (2, 4, 1), match="Expected more than 1 spatial element when training", error=ValueError)
+refuse(F + "local_response_norm", (2, 4, 1), -3, match="size should be greater than zero, but got -3")
 
 # --- losses -----------------------------------------------------------------------------------------------------
 
@@ -125,6 +126,7 @@ refuse(F + "mse_loss", ints(3, 2), ints(3, 2), match="\"mse_cpu\" not implemente
 refuse(F + "smooth_l1_loss", (2,), (2,), beta=-1.0, match="smooth_l1_loss does not support negative values for beta.")
 refuse(F + "huber_loss", (2,), (2,), delta=0.0, match="huber_loss does not support non-positive values for delta.")
 refuse(F + "binary_cross_entropy", np.array([1.5]), np.array([1.0]), match="all elements of input should be between 0 and 1")
+refuse(F + "binary_cross_entropy", np.array([0.5]), np.array([2.0]), match="all elements of target should be between 0 and 1")
 refuse(F + "binary_cross_entropy", (2, 3), (3,), match="Using a target size .* is deprecated", error=ValueError)
 refuse(F + "binary_cross_entropy_with_logits", (2, 3), (3,), match="must be the same as input size", error=ValueError)
 for name in ("nll_loss", "cross_entropy"):
@@ -136,6 +138,7 @@ for name in ("nll_loss", "cross_entropy"):
     refuse(F + name, (3, 4), ints(4, 3), (4,), match="is not differentiable with respect to argument 'weight'")
     refuse(F + name, (2, 3, 4), ints(3, 2, 5), match=r"Expected target size \[2, 4\], got \[2, 5\]")
 refuse(F + "cross_entropy", (3, 4), ints(4, 3, 4), match="Expected floating point type for target with class probabilities, got Long")
+refuse(F + "cross_entropy", (3, 4), (3, 4), (1,), match="weight tensor should be defined either for all 4 classes or no classes")
 refuse(F + "gaussian_nll_loss", (3,), (3,), np.array([1.0, -1.0, 1.0]), match="var has negative entry/entries", error=ValueError)
 refuse(F + "multi_margin_loss", (3, 4), ints(4, 3), p=3, match="only p == 1 and p == 2 supported", error=ValueError)
 refuse(F + "ctc_loss", (5, 2, 4), ints(3, 2, 2, low=1), [6, 4], [2, 1], match="to have value at most 5, but got value 6")
@@ -168,6 +171,7 @@ refuse(F + "embedding", np.array([1, 7]), (4, 3), match="index out of range in s
 refuse(F + "embedding", np.array([1.0]), (4, 3), match="Expected tensor for argument #1 'indices' to have one of")
 refuse(F + "embedding", np.array([1]), (4, 3), padding_idx=4, match="Padding_idx must be within num_embeddings", error=AssertionError)
 refuse(F + "embedding_bag", np.array([1, 2]), (4, 3), match="offsets has to be a 1D Tensor but got None", error=ValueError)
+refuse(F + "embedding_bag", np.array([1, 2, 3]), (4, 3), np.array([0, 3, 2]), match="offsets has to be in ascending order")
 refuse(F + "one_hot", np.array([1, -2]), match="Class values must be non-negative.")
 refuse(F + "one_hot", np.array([1, 2]), 2, match="Class values must be smaller than num_classes.")
 refuse(F + "dropout", (3,), 2.0, match="dropout probability has to be between 0 and 1, but got 2", error=ValueError)

@@ -18,6 +18,7 @@ refuse("renorm", (3, 4), 2, 0, -1.0, match="renorm: expected maxnorm to be >= 0 
 refuse("renorm", (3, 4), 2, 2, 1.0, match="Dimension out of range", error=IndexError)
 for dim in (-1, 0, 1):
     sample("norm_except_dim", (3, 4), 2, dim)
+sample("norm_except_dim", (4,), low=0.5)
 for p in (0.5, 1, 2, 3.0, inf):
     sample("pdist", (4, 3), p)
     sample("nn.functional.pdist", (2, 3), p)
@@ -25,6 +26,10 @@ sample("pdist", (4, 3), 0, second=False)
 sample("pdist", (1, 3))
 refuse("pdist", (3,), match="pdist only supports 2D tensors, got: 1D")
 refuse("pdist", (3, 2), -1.0, match="pdist only supports non-negative p values")
+refuse("lstm_cell", (2, 2, 3), [(2, 4), (2, 4)], (16, 3), (16, 4), match="input has inconsistent input_size")
+refuse("rnn_tanh_cell", (2, 3), (1, 4), (4, 3), (4, 4), match="Input batch size 2 doesn't match hidden0 batch size 1")
+refuse("gru_cell", (2, 3), (2, 1), (12, 3), (12, 4), match="hidden0 has inconsistent hidden_size: got 1, expected 4")
+refuse("rnn_relu_cell", (2, 3), (2, 4), (1, 3), (4, 4), match="weight_ih first dim must be 1 . hidden_size = 4, but got 1")
 
 # --- sums to a shape, fingerprints
 for size in ([4], [1], [3, 1], [2, 3, 4], [1, 3, 4], []):

@@ -45,6 +45,7 @@ refuse(f"{at}interpolate", image, size=4, mode="lanczos", match="Lanczos mode re
 refuse(f"{at}interpolate", image, size=4, mode="linear", match="Got 4D input, but linear mode needs 3D", error=NotImplementedError)
 refuse(f"{at}interpolate", image, size=4, mode="other", match="Input Error: Only 3D, 4D and 5D", error=NotImplementedError)
 refuse(f"{at}interpolate", image, size=0, match="Input and output sizes should be greater than 0")
+refuse(f"{at}interpolate", image, size=4.5, mode="bilinear", match="integer", error=TypeError)
 refuse(f"{at}grid_sample", image, (2, 4, 4, 2), align_corners=True, match="expected grid and input to have same batch size")
 refuse(f"{at}grid_sample", image, (1, 4, 4, 3), align_corners=True, match="expected grid to have size 2 in last dimension")
 refuse(f"{at}grid_sample", image, (1, 4, 2), align_corners=True, match="expected 4D input and grid with same number of dim")

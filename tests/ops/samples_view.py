@@ -98,6 +98,7 @@ refuse("permute", (2, 3), [0], match="number of dimensions in the tensor input d
 refuse("permute", (2, 3), [0, 0], match=r"permute\(\): duplicate dims are not allowed")
 refuse("movedim", (2, 3), [0, 0], [0, 1], match="movedim: repeated dim in `source`")
 refuse("adjoint", (3,), match="only supported on matrices or batches of matrices")
+refuse("Tensor.expand", (2, 3), 2, 3, out=None, match="unexpected keyword argument 'out'", error=TypeError)
 refuse("Tensor.expand", (2, 3), 2, 5, match=r"The expanded size of the tensor \(5\) must match the existing size \(3\) at non-singleton "
        r"dimension 1.  Target sizes: \[2, 5\].  Tensor sizes: \[2, 3\]")  # fmt: skip
 refuse("Tensor.expand", (2, 3), 3, match=r"the number of sizes provided \(1\) must be greater or equal to the number of dimensions")

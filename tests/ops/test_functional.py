@@ -678,3 +678,49 @@ def test_whole_numbers_keep_their_type(number: int) -> None:
     for result in (x + number, torch.bitwise_left_shift(x, 1), -x):
         assert result.dtype == torch.uint8
     assert (x + number).tolist() == [(5 + number) % 256, (250 + number) % 256]
+
+
+def test_cross_entropy_without_classes() -> None:
+    for smoothing in (0.0, 0.1):
+        assert F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0), label_smoothing=smoothing).isnan()
+    assert F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0), reduction="none").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("logits, targets", (("float32", "float64"), ("float64", "float32"), ("bfloat16", "float64")))
+def test_binary_cross_entropy_of_logits_is_of_the_type_of_its_target(logits: str, targets: str) -> None:
+    x = torch.zeros(2, dtype=getattr(torch, logits), requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, torch.ones(2, dtype=getattr(torch, targets)))
+    loss.backward()
+    assert loss.dtype is getattr(torch, targets) and x.grad.tolist() == [-0.25, -0.25]
+
+
+def test_renorm_of_huge_numbers() -> None:
+    a, g = rng.standard_normal((3, 4)).astype(np.float32) * np.float32(1e25), rng.standard_normal((3, 4))
+    x, exact = rand(3, 4, dtype=np.float32), rand(3, 4)
+    x.data, exact.data = torch.from_numpy(a), torch.from_numpy(a.astype(np.float64))
+    (slope,), (expected,) = (grads((torch.renorm(v, 2, 0, 1.0) * torch.from_numpy(g)).sum(), v) for v in (x, exact))
+    np.testing.assert_allclose(slope, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16))
+def test_products_and_convolutions_do_not_mix_half_and_single_precision(dtype: Any) -> None:
+    def half(*shape: int) -> Any:
+        return torch.ones(shape, dtype=dtype)
+
+    one = torch.ones
+    calls = [
+        lambda: F.conv1d(half(1, 2, 4), one(3, 2, 2)), lambda: F.conv1d(half(1, 2, 4), half(3, 2, 2), one(3)),
+        lambda: F.conv_transpose1d(half(1, 2, 4), one(2, 3, 2)), lambda: torch.addmm(half(2, 2), one(2, 2), one(2, 2)),
+        lambda: torch.addmm(half(2, 2), half(2, 2), one(2, 2)), lambda: torch.addmv(half(2), half(2, 2), one(2)),
+        lambda: torch.baddbmm(half(1, 2, 2), one(1, 2, 2), one(1, 2, 2)), lambda: torch.addbmm(half(2, 2), half(1, 2, 2), one(1, 2, 2)),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(RuntimeError, match="same|expected scalar type"):
+            call()
+
+
+def test_soft_margin_loss_of_unsigned_targets() -> None:
+    """Their negatives would wrap around."""
+    x = rand(3)
+    slopes = [grads(F.soft_margin_loss(x, torch.tensor([1, 0, 2], dtype=dtype)), x)[0] for dtype in (torch.uint8, torch.float64)]
+    np.testing.assert_array_equal(*slopes)

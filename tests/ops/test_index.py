@@ -389,3 +389,11 @@ def test_one_array_may_index_several_dimensions() -> None:
         want = values.copy()
         want[expected] = -1
         np.testing.assert_array_equal(y.numpy(), want)
+
+
+def test_a_number_has_no_dimension_to_index() -> None:
+    number = L(1.0)
+    for index in (L(0), L([0]), L([True])):
+        with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+            number.index_put((index,), L(2.0))
+    assert number.index_put((L(True),), L(2.0)).item() == 2

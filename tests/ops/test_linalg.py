@@ -298,3 +298,30 @@ def test_singular_values_of_long_matrices(shape: tuple[int, int], dtype: Any, sc
     for near_one in (u.conj().T @ u, vh @ vh.conj().T):
         np.testing.assert_allclose(near_one, np.eye(len(s)), atol=1e-13)
     np.testing.assert_allclose(u @ (s[:, None] / scale * vh), a / scale, atol=1e-11)
+
+
+@pytest.mark.parametrize("number", (inf, nan))
+def test_matrices_that_are_not_finite(number: float) -> None:
+    """LAPACK may look for their singular values forever."""
+    a = pullback.eye(4, dtype=pullback.complex128)
+    a[1, 0] = number
+    solved = [lambda driver=driver: linalg.lstsq(a, a, driver=driver) for driver in ("gelsd", "gelss")]
+    for call in (lambda: linalg.svd(a), lambda: linalg.svdvals(a), lambda: linalg.pinv(a), lambda: linalg.cond(a), *solved):
+        with pytest.raises(linalg.LinAlgError, match="contained non-finite values"):
+            call()
+    both = pullback.stack([a, 2 * pullback.eye(4)]).real.requires_grad_()
+    linalg.det(both).sum().backward()
+    assert both.grad[0].isnan().all() and both.grad[1].tolist() == (8 * pullback.eye(4)).tolist()
+
+
+def test_powers_of_integers_and_of_half_precision() -> None:
+    for dtype in (pullback.int64, pullback.float16, pullback.bfloat16):
+        a = pullback.tensor([[1, 1], [1, 0]], dtype=dtype)
+        out = linalg.matrix_power(a, 5)
+        assert out.dtype is dtype and out.tolist() == [[8, 5], [5, 3]]
+    with pytest.raises(RuntimeError, match="linalg.inv: Expected a floating point"):
+        linalg.matrix_power(pullback.tensor([[1, 1], [1, 0]]), -1)
+    a = pullback.tensor([[nan, inf], [1, 0]], requires_grad=True)
+    out = linalg.matrix_power(a, 0)
+    out.sum().backward()
+    assert out.tolist() == [[1, 0], [0, 1]] and a.grad.tolist() == [[0, 0], [0, 0]]

@@ -499,3 +499,17 @@ def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], k
     expected = np.sqrt((x * x).sum(dims, keepdims=keepdim))
     got = torch.linalg.vector_norm(torch.from_numpy(x.astype(np.float32)), 2, dims, keepdim)
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dim", (None, 0))
+def test_variances_of_single_precision_are_taken_in_double(dim: int | None) -> None:
+    """The squares of tiny and huge numbers, and the rounding of a mean far from 0, do not show."""
+    a = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+    for x in (a, a * np.float32(1e-30), a * np.float32(1e30), a + np.float32(1e6)):
+        exact = x.astype(np.float64)
+        for std in (torch.std, lambda *args: torch.std_mean(*args)[0]):
+            np.testing.assert_allclose(std(torch.from_numpy(x), dim).numpy(), exact.std(dim, ddof=1), rtol=3e-7)
+    np.testing.assert_allclose(torch.var(torch.from_numpy(a + np.float32(1e6)), dim), (a + np.float32(1e6)).astype(float).var(dim, ddof=1), rtol=3e-7)
+    for dtype, real in ((torch.complex64, torch.float32), (torch.bfloat16, torch.bfloat16)):
+        std, mean = torch.std_mean(torch.tensor([1, 3], dtype=dtype), dim)
+        assert (std.dtype, mean.dtype) == (real, dtype) and mean.item() == 2

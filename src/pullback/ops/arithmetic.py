@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op, writing
-from ..dtypes import FLOATING, OF_NUMPY
+from ..dtypes import COMPLEX, FLOATING, OF_NUMPY
 from ..tensor import Tensor
 from .choosing import MANY, where
 from .pointwise import floor, log, reciprocal, trunc
@@ -39,6 +39,19 @@ def minus(input: Tensor, other: Tensor) -> Tensor:
 minus.vjp(input=lambda g: g, other=lambda g: -g)
 
 
+def _times(alpha: Any, x: Any, *operands: Any) -> Any:
+    """``alpha * x``, unless that changes the kind of number that the operands make."""
+    if alpha == 1:
+        return x
+    if isinstance(alpha, (float, complex)):
+        category = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands]).category
+        if isinstance(alpha, complex) and category < COMPLEX:
+            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        if category < FLOATING:
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return x * alpha
+
+
 @op.composite(inplace="out")
 def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``, element by element.
@@ -51,7 +64,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
-    return plus(input, other if alpha == 1 else other * alpha, out=out)
+    return plus(input, _times(alpha, other, input, other), out=out)
 
 
 @op.composite(inplace="out")
@@ -66,7 +79,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.sub(torch.tensor([1.0, 2.0]), 1)
     tensor([0., 1.])
     """
-    return minus(input, other if alpha == 1 else other * alpha, out=out)
+    return minus(input, _times(alpha, other, input, other), out=out)
 
 
 @op.composite
@@ -77,7 +90,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> torch.rsub(torch.tensor([1.0, 2.0]), 3)
     tensor([2., 1.])
     """
-    return minus(other, input if alpha == 1 else input * alpha)
+    return minus(other, _times(alpha, input, input, other))
 
 
 @op.elementwise(by=np.multiply, inplace=True)

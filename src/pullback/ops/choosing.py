@@ -240,6 +240,8 @@ def between(input: Tensor, min: Any, max: Any) -> Tensor:
     """Held between two numbers, either of which may be None, in the type of the input."""
     x = input if min is None else np.maximum(input, min)
     x = asarray(x if max is None else np.minimum(x, max))
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 

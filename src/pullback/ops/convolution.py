@@ -152,7 +152,7 @@ def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int
     return layout, size, small_windows(x, layout, itemsize) if few else None
 
 
-@half.general(method=False, linear="input weight, bias")
+@half.general(alike=True, method=False, linear="input weight, bias")
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
                 padding: int | Ints = 0, dilation: int | Ints = 1, transposed: bool = False,
                 output_padding: int | Ints = 0, groups: int = 1) -> Tensor:  # fmt: skip

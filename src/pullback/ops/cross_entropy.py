@@ -215,16 +215,19 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         target = outcome.wrap(target._array.astype(INT64))
     if weight is None:
         return target
-    classes = sizes[_class_axis(input.shape)]
-    if list(weight.shape) != [classes]:
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-                           f"shape: {list(weight.shape)}")  # fmt: skip
+    _check_weight(weight, sizes[_class_axis(input.shape)])
     if weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}")
     if edge_of(weight) is not None:
         raise RuntimeError("The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
                            "cannot have requires_grad True.")  # fmt: skip
     return target
+
+
+def _check_weight(weight: Tensor, classes: int) -> None:
+    if list(weight.shape) != [classes]:
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+                           f"shape: {list(weight.shape)}")  # fmt: skip
 
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
@@ -308,11 +311,12 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ig
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     axis = _class_axis(input.shape)
-    classes = input.shape[axis]
+    classes = max(input.shape[axis], 1)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
     products = log_softmax(input, axis) * target
     if weight is not None:
+        _check_weight(weight, input.shape[axis])
         products = products * _along(weight, input)
     if reduction == NONE:
         return -sum(products, axis)

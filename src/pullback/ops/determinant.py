@@ -7,11 +7,12 @@ A⁻ᵀ`` and returns 0 (or noise) there.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
-from .. import op, writing
+from .. import op, outcome, writing
 from ..dtypes import OF_NUMPY
 from ..lift import bottom
 from ..overrides import overridable
@@ -78,7 +79,9 @@ def cofactors(A: Tensor) -> Tensor:
     except np.linalg.LinAlgError:
         inverse = np.full(A.shape, np.inf, A.dtype)
     if _nearly_singular(A, inverse):
-        return _of_singular_values(*np.linalg.svd(A))
+        finite = np.isfinite(A)
+        C = _of_singular_values(*np.linalg.svd(np.where(finite, A, 0)))
+        return C if finite.all() else np.where(finite.all((-2, -1), keepdims=True), C, np.nan)
     return np.linalg.det(A)[..., None, None] * inverse.mT
 
 
@@ -198,9 +201,10 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     tensor([[1., 5.],
             [0., 1.]])
     """
-    check_square(input, "linalg.matrix_power")
-    if n == 0:
-        result = input * 0 + identity(input, input.shape[-1])
+    if len(input.shape) < 2 or input.shape[-1] != input.shape[-2] or n < 0:
+        check_square(input, "linalg.matrix_power" if n >= 0 else "linalg.inv")
+    if operator.index(n) == 0:
+        result = input.clone().copy_(outcome.wrap(identity(input, input.shape[-1])))
     else:
         if n < 0:
             input, info = linalg_inv_ex(input)

@@ -16,13 +16,18 @@ from ..dtypes import FLOAT32, bfloat16, float16
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
 
 
-def general(**options: Any) -> Callable[[Callable], Any]:
-    """Like ``op.general``; the forward function is handed float32 for half precision, its (first) result rounded back."""
+def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:
+    """Like ``op.general``; the forward function is handed float32 for half precision, its (first) result rounded back.
+
+    Where it refuses arrays of several types (``alike``), it is handed those as they are.
+    """
 
     def declare(impl: Callable) -> Any:
         def computed(input: np.ndarray, *args: Any) -> Any:
             half = input.dtype
             if half is FLOAT32 or half not in HALVES:
+                return impl(input, *args)
+            if alike and any(isinstance(a, np.ndarray) and a.dtype == FLOAT32 for a in args):
                 return impl(input, *args)
             wide = [a.astype(FLOAT32) if isinstance(a, np.ndarray) and a.dtype == half else a for a in args]
             out = impl(input.astype(FLOAT32), *wide)

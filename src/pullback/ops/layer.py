@@ -297,6 +297,8 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
                                f"got {starts[0]}")  # fmt: skip
         if len(starts) and starts[-1] > n:
             raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}")
+        if (starts[1:] < starts[:-1]).any():
+            raise noted(RuntimeError("offsets has to be in ascending order"), f"got {starts.tolist()}")
         return np.searchsorted(starts[: len(starts) - include_last_offset], np.arange(n), side="right") - 1
 
     return derived(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import complaint, op, writing
 from ..dtypes import INT64, OF_NUMPY, type_name
 from ..tensor import Tensor
-from .matrix import absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
+from .matrix import LinAlgError, absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
@@ -196,7 +196,10 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     X = np.zeros((*batch, m, right.shape[-1]), A.dtype)
     rank, S = np.zeros(batch, INT64), np.zeros((*batch, min(n, m)), kind)
     cut = np.finfo(A.dtype).eps * max(n, m) if rcond is None else rcond
-    together = driver in ("gelsd", "gelss") and math.prod(batch) >= 2 * min(n, m) and np.isfinite(A).all()
+    by_values = driver in ("gelsd", "gelss")
+    if by_values and not np.isfinite(A).all():  # LAPACK may never return
+        raise LinAlgError(f"{name}: the input matrix contained non-finite values.")
+    together = by_values and math.prod(batch) >= 2 * min(n, m)
     if together:
         X, rank, S = _by_singular_values(A, right, cut)
     for i in np.ndindex(*batch) if A.size and right.size and not together else ():
@@ -212,7 +215,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
         residuals = np.sum(np.square(np.abs(errors)), -2, dtype=kind)
     none = np.empty(0, kind)
     return (X[..., 0] if vector else X, residuals, rank if driver != "gels" else np.empty(0, INT64),
-            S if driver in ("gelsd", "gelss") else none)  # fmt: skip
+            S if by_values else none)  # fmt: skip
 
 
 def _by_singular_values(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -249,9 +249,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: floa
 
 @half.general(name="binary_cross_entropy", method=False)
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
-    if not ((input >= 0) & (input <= 1)).all():
-        raise noted(RuntimeError("all elements of input should be between 0 and 1"),
-                    f"they lie between {input.min()} and {input.max()}; for logits, binary_cross_entropy_with_logits")  # fmt: skip
+    for name, x in (("input", input), ("target", target)):
+        if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
+            raise noted(RuntimeError(f"all elements of {name} should be between 0 and 1"),
+                        f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits")  # fmt: skip
     losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -347,7 +348,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
         raise noted(RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()")
-    return _bce_logits(input, target, weight, pos_weight, reduction)
+    out = _bce_logits(input, target, weight, pos_weight, reduction)
+    return out if out.dtype is target.dtype else out.to(target.dtype)
 
 
 @of_each
@@ -364,8 +366,8 @@ def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 _soft_margin.vjp(
-    input=lambda g, input, target, reduction: -target * sigmoid(-target * input) * share(g, input, reduction),
-    target=lambda g, input, target, reduction: -input * sigmoid(-target * input) * share(g, input, reduction),
+    input=lambda g, input, target, reduction: target * sigmoid(-(target * input)) * -share(g, input, reduction),
+    target=lambda g, input, target, reduction: input * sigmoid(-(target * input)) * -share(g, input, reduction),
 )
 
 

@@ -317,7 +317,7 @@ def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndar
     return total
 
 
-@half.general(inplace=True)
+@half.general(alike=True, inplace=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``.
 
@@ -343,7 +343,7 @@ addmm.vjp(
 )
 
 
-@half.general(inplace=True)
+@half.general(alike=True, inplace=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``, for a matrix ``(n, k)`` and a vector ``(k,)``.
 
@@ -393,7 +393,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     return result if out is None else writing.write_out(out, result)
 
 
-@half.general(inplace=True)
+@half.general(alike=True, inplace=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha *`` the sum of the products of two batches, ``(b, n, k)`` and ``(b, k, m)``.
 
@@ -417,7 +417,7 @@ addbmm.vjp(
 )
 
 
-@half.general(inplace=True)
+@half.general(alike=True, inplace=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * bmm(batch1, batch2)``.
 

@@ -107,10 +107,12 @@ def blas(name: str, dtype: np.dtype) -> Callable:
     return get_blas_funcs((name,), dtype=dtype)[0]
 
 
-def converged(routine: Callable, *args: Any, **options: Any) -> Any:
+def converged(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:
     """What one of NumPy's iterations returns, with PyTorch's complaint if it does not come to an end."""
     try:
-        return routine(*args, **options)
+        if routine is np.linalg.svd and not np.isfinite(A).all():  # with infinities OpenBLAS may never return
+            raise np.linalg.LinAlgError
+        return routine(A, *args, **options)
     except np.linalg.LinAlgError:
         name = routine.__name__.replace("vals", "")  # eigvalsh: eigh
         why = "contained non-finite values" if name == "svd" else "is ill-conditioned or has too many repeated eigenvalues"

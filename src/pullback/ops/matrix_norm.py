@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import as_dtype, promote_types
+from ..dtypes import as_dtype
 from ..tensor import Tensor
 from .choosing import where
 from .complex import conjugate as conj
@@ -19,7 +19,7 @@ from .extreme import amax, amin
 from .join import cat
 from .matmul import shapes_differ
 from .matrix import check_square, check_type
-from .norm import vector_norm
+from .norm import vector_norm, wider
 from .reduce import sum
 from .scan import cumprod
 from .solve import linalg_inv_ex
@@ -30,20 +30,6 @@ __all__ = ["frobenius_norm", "nuclear_norm"]
 
 
 # --- norms ------------------------------------------------------------------------------------------------------
-
-
-def _wider(own: Any, asked: Any) -> Any:
-    """The type to convert to, unless that would lose something."""
-    name = "linalg.matrix_norm"
-    if not (asked.is_floating_point or asked.is_complex):
-        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtypes.type_name(asked)}")
-    if own.is_complex != asked.is_complex:
-        kind = "complex" if own.is_complex else "real"
-        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtypes.type_name(asked)}")
-    if promote_types(own, asked) is not asked:
-        raise RuntimeError(f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the specified "
-                           f"dtype ({dtypes.type_name(asked)})")  # fmt: skip
-    return asked
 
 
 def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
@@ -83,7 +69,7 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
     check_type(A, name, half=ord not in ("nuc", 2, -2))
     if dtype is not None:
-        A = cast(A, _wider(A.dtype, as_dtype(dtype)).numpy)
+        A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, out=out)
     if ord in ("nuc", 2, -2):

@@ -4,6 +4,7 @@ whose arguments are in the order of PyTorch's own kernels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,20 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 # --- one step of a recurrent layer ------------------------------------------------------------------------------
 
 
+def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor) -> None:
+    """Refuse states and weights that would only broadcast."""
+    n, hidden = input.shape[0], w_hh.shape[1]
+    if input.shape[1:] != w_ih.shape[1:]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}")
+    for i, state in enumerate(states):
+        if state.shape[0] != n:
+            raise RuntimeError(f"Input batch size {n} doesn't match hidden{i} batch size {state.shape[0]}")
+        if state.shape[1:] != (hidden,):
+            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.shape[1]}, expected {hidden}")
+    if w_ih.shape[0] != w_hh.shape[0]:
+        raise RuntimeError(f"weight_ih first dim must be {w_hh.shape[0] // hidden} * hidden_size = {w_hh.shape[0]}, but got {w_ih.shape[0]}")
+
+
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """``tanh(w_ih input + b_ih + w_hh hx + b_hh)``.
 
@@ -157,6 +172,7 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     >>> torch.rnn_tanh_cell(torch.zeros(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
     tensor([[0.]])
     """
+    _check_cell(input, [hx], w_ih, w_hh)
     return tanh(linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh))
 
 
@@ -167,6 +183,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
     tensor([[2.]])
     """
+    _check_cell(input, [hx], w_ih, w_hh)
     return relu(linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh))
 
 
@@ -181,6 +198,7 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     >>> torch.gru_cell(torch.zeros(1, 2), torch.ones(1, 1), torch.ones(3, 2), torch.zeros(3, 1))
     tensor([[0.5000]])
     """
+    _check_cell(input, [hx], w_ih, w_hh)
     (r, z, n), (hidden_r, hidden_z, hidden_n) = chunk(linear(input, w_ih, b_ih), 3, -1), chunk(linear(hx, w_hh, b_hh), 3, -1)
     z = sigmoid(z + hidden_z)
     n = tanh(n + sigmoid(r + hidden_r) * hidden_n)
@@ -203,6 +221,7 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
     >>> torch.lstm_cell(torch.zeros(1, 2), (torch.zeros(1, 1), torch.ones(1, 1)), torch.ones(4, 2), torch.zeros(4, 1))[1]
     tensor([[0.5000]])
     """
+    _check_cell(input, hx, w_ih, w_hh)
     state, content = hx
     i, f, g, o = chunk(linear(input, w_ih, b_ih) + linear(state, w_hh, b_hh), 4, -1)
     content = sigmoid(f) * content + sigmoid(i) * tanh(g)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
-from ..dtypes import FLOATING, OF_NUMPY, as_dtype
+from ..dtypes import FLOATING, OF_NUMPY, as_dtype, promote_types
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import where
@@ -20,6 +20,19 @@ from .reduce import dims_of, evenly, in_numpys_names, kept, spread, total, total
 from .view import reshape
 
 __all__ = ["dist", "norm"]
+
+
+def wider(own: Any, asked: Any, name: str) -> Any:
+    """The type to convert to, unless that would lose something."""
+    if not (asked.is_floating_point or asked.is_complex):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtypes.type_name(asked)}")
+    if own.is_complex != asked.is_complex:
+        kind = "complex" if own.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtypes.type_name(asked)}")
+    if promote_types(own, asked) is not asked:
+        raise RuntimeError(f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the specified "
+                           f"dtype ({dtypes.type_name(asked)})")  # fmt: skip
+    return asked
 
 
 @op.general(name="linalg_vector_norm", method=False)
@@ -47,11 +60,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         raise RuntimeError(complaint + dtypes.type_name(kind))
     x = input
     if dtype is not None:
-        wanted = as_dtype(dtype)
-        if wanted.is_complex is not kind.is_complex:
-            which = "complex for complex" if kind.is_complex else "floating point for real"
-            raise RuntimeError(f"linalg.vector_norm: dtype should be {which} inputs, but got {dtypes.type_name(wanted)}")
-        x = cast(input, wanted.numpy)
+        x = cast(input, wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
     result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         nothing = "an empty tensor because"

@@ -24,8 +24,8 @@ from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
 from .choosing import clamp, where
+from .complex import abs, is_complex, real
 from .complex import conjugate as conj
-from .complex import is_complex, real
 from .matmul import matmul
 from .memory import clone, contiguous
 from .norm import of_norm, vector_norm
@@ -427,6 +427,10 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality input (got {len(sizes)} dimensions)")
     if not math.prod(sizes):
         return input
+    if size <= 0:
+        raise RuntimeError(f"local_response_norm: size should be greater than zero, but got {size}")
+    if input.dtype.category < FLOATING:
+        input = input.to(dtypes.get_default_dtype())
     channels = sizes[1]
     offset = np.arange(channels) - np.arange(channels)[:, None]
     near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
@@ -486,9 +490,8 @@ def _others(dim: int, rank: int) -> tuple[int, ...]:
 def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
     dims = _others(dim, len(input.shape))
     length = vector_norm(input, p, dims, True)
-    over, scale = length > maxnorm, maxnorm / (length + 1e-7)
-    along = real(sum(g * conj(input), dims, True))
-    return g * where(over, scale, 1) - of_norm(where(over, along * scale / (length + 1e-7), 0), input, length, p, dims, True)
+    along = of_norm(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
+    return where(length > maxnorm, maxnorm / (length + 1e-7) * (g - along / (length + 1e-7)), g)
 
 
 renorm.vjp(input=_of_renorm)
@@ -512,4 +515,6 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
     """
     if dim == -1:
         return vector_norm(v, pow)
-    return vector_norm(v, pow, [d for d in range(len(v.shape)) if d != dim], True)
+    dim = wrapped_dim(dim, len(v.shape))
+    others = [d for d in range(len(v.shape)) if d != dim]
+    return vector_norm(v, pow, others, True) if others else abs(v)

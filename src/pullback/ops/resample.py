@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -296,7 +297,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         raise ValueError("Lanczos mode does not support align_corners=True")
     scales: tuple[Any, ...] = (None,) * n
     if size is not None:
-        into = _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")
+        into = tuple(map(operator.index, _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")))
     else:
         scales = _of_each(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
         into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))

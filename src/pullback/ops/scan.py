@@ -165,8 +165,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
-    for before, here in zip(slices, slices[1:]):  # one by one, for that decides the branch of the imaginary part
-        here[...] = logaddexp(before, here)
+    for i in range(1, len(slices)):  # one by one, for that decides the branch of the imaginary part
+        slices[i] = logaddexp(slices[i - 1], slices[i])
     return out
 
 

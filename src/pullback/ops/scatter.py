@@ -201,7 +201,10 @@ def index_put(put: Callable, input: Tensor, indices: Sequence[Tensor], values: T
     if input._array.dtype != values._array.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source.")  # fmt: skip
-    return put(input, values, [index_array(index) for index in indices], accumulate)
+    at = [index_array(index) for index in indices]
+    if not input._array.ndim and any(index.ndim or index.dtype.kind != "b" for index in at):
+        raise IndexError(f"too many indices for tensor of dimension 0 (got {len(at)})")
+    return put(input, values, at, accumulate)
 
 
 def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:

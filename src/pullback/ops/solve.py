@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import op, writing
 from ..complaint import noted
-from ..dtypes import type_name
+from ..dtypes import OF_NUMPY, type_name
 from ..overrides import overridable
 from ..return_types import named
 from ..tensor import Tensor
@@ -189,7 +189,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
     check_type(A, name, "lu_cpu")
     if A.dtype != B.dtype:
-        a, b = (type_name(op.OF_NUMPY[x.dtype]) for x in (A, B))
+        a, b = (type_name(OF_NUMPY[x.dtype]) for x in (A, B))
         raise noted(RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"),
                     "Convert one of them.")  # fmt: skip
     for letter, x in (("A", A), ("B", B)):

@@ -344,6 +344,8 @@ _euler_and_maclaurin = kernels.for_large("zeta_of_integer", _by_euler_and_maclau
 @op.general(method=False, node="PolygammaBackward0")
 def derived_digamma(input: Tensor, n: int) -> Tensor:
     """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
+    if input.dtype.kind == "c":
+        raise not_implemented("polygamma", input)
     wide = input.astype(np.float64)
     return ((-1.0) ** (n + 1) * math.gamma(n + 1) * _zeta_of_integer(wide, n + 1)).astype(input.dtype)
 
@@ -365,7 +367,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.polygamma(1, torch.tensor([1.0, 0.5]))
     tensor([1.6449, 4.9348])
     """
-    if n < 0:
+    if operator.index(n) < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n.\n  n is {n}")
     if n == 0:
         return digamma(input, out=out)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import FLOATING, OF_NUMPY
+from ..dtypes import FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
@@ -39,16 +39,17 @@ __all__ = [
 
 
 def _moments(name: str, input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool = False) -> tuple[Any, np.ndarray]:
-    """Variance (or its root) and mean, in two passes."""
-    if OF_NUMPY[input.dtype].category < FLOATING:
+    """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither infinite nor 0."""
+    kind = OF_NUMPY[input.dtype]
+    if kind.category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    x, dims = widened(input), dims_of(dim, input.ndim)
+    x, dims = widened(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False), dims_of(dim, input.ndim)
     n = x.size if len(dims) == x.ndim else counted(x.shape, dims)
     centre = np.true_divide(total(x, dims, True), n)
-    squares = total_of_squares(x - centre, dims, keepdim)
+    squares = total_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
     spread = row_major(np.true_divide(squares, n - correction if n > correction else 0))
     spread, centre = np.sqrt(spread) if root else spread, centre if keepdim else centre.reshape(spread.shape)
-    return (spread, centre) if x is input else (spread.astype(input.dtype), centre.astype(input.dtype))
+    return (spread, centre) if x is input else (spread.astype(kind.to_real().numpy), centre.astype(input.dtype))
 
 
 def _degrees(input: Any, dim: Any, correction: float) -> float:

@@ -49,6 +49,8 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
     """Offer ``fn(input, sizes)`` as a method that takes the sizes one by one, too."""
 
     def method(self: Tensor, *sizes: Any, **named: Any) -> Any:
+        if named and sizes:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
         if sizes and sizes[0].__class__ is int:
             return fn(self, sizes)
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):

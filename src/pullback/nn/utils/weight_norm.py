@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
+from ...ops.normalize import norm_except_dim
 from ...tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
@@ -15,24 +16,6 @@ from ..parameter import Parameter, is_lazy
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
-
-
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm over all dimensions but one, which stay, of size 1; over all of them for ``dim=-1``.
-
-    >>> import pullback as torch
-    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
-    tensor([[5.],
-            [2.]])
-    """
-    if dim == -1:
-        return v.norm(pow)
-    if dim >= v.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-v.ndim}, {v.ndim - 1}], "
-                         f"but got {dim})")  # fmt: skip
-    rows = v.transpose(0, dim)
-    norms = rows.reshape(rows.shape[0], -1).norm(pow, 1)
-    return norms.view(-1, *[1] * (v.ndim - 1)).transpose(0, dim)
 
 
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
