@@ -121,8 +121,7 @@ class Elementwise(Stepper):
             for pack in self._packs.of(some, group, self.state, self.counters(group), self.memory(group)):
                 coefficients = trace.counting(partial(self._count, pack, group))
                 for p in pack.params:
-                    for name in self.memory(group):
-                        trace.keep_state(self, p, name)
+                    trace.keep_state(self, p, self.memory(group), pack.counters)
                     self._record(p, o, coefficients)
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
