@@ -250,6 +250,24 @@ def inside_another(wrap: Any) -> list[Any]:
     return [*found, w.grad]
 
 
+def inside_of_a_network(wrap: Any) -> list[Any]:
+    """Gradients go on into what is behind an argument, first and second, through views and twice the same argument."""
+    w = pullback.ones(3, requires_grad=True)
+    f, g, found = wrap(lambda x: (x, x.sin().pow(3))), wrap(lambda x, y: x * y), []
+    for _ in range(2):
+        for z in (w, w * 3, (w * 2).view(3, 1), w.detach()):
+            y = sum(v.sum() for v in f(z))
+            found.append(y)
+            if y.requires_grad:
+                (first,) = pullback.autograd.grad(y, w, create_graph=True)
+                found += [first, *pullback.autograd.grad((first**2).sum(), w)]
+        z = w * 3
+        found += pullback.autograd.grad(g(z, z).sum(), w)
+        with pullback.no_grad():
+            found.append(g(z, w))
+    return found
+
+
 def mean_of_nothing(wrap: Any) -> list[Any]:
     logits = pullback.arange(12.0).reshape(4, 3)
     f = wrap(lambda t: (F.cross_entropy(logits, t, ignore_index=1), F.nll_loss(logits, t, ignore_index=1)))
@@ -266,7 +284,7 @@ def copies(wrap: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("program", [items, arguments, zeros, aliases, layouts, gradients, groups, only_the_step, hooks, inside_another,
-                                     mean_of_nothing, copies], ids=lambda f: f.__name__)  # fmt: skip
+                                     inside_of_a_network, mean_of_nothing, copies], ids=lambda f: f.__name__)  # fmt: skip
 def test_programs(program: Callable) -> None:
     runs = []
     for wrap in (lambda f: f, compile):
@@ -363,7 +381,20 @@ def overlapping(wrap: Any) -> Any:
     return several(wrap(f), (a, a[0]), (a, a[1]))
 
 
-@pytest.mark.parametrize("program", [appending, counting, going_on, drawing, seeding, scheduling, looking, overlapping], ids=lambda f: f.__name__)
+def writing(wrap: Any) -> Any:
+    w = pullback.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    f = wrap(lambda x: pullback.relu_(x) * 2)
+    return [*pullback.autograd.grad(f(w * 3).sum(), w), w]
+
+
+def going_behind(wrap: Any) -> Any:
+    w = pullback.ones(3, requires_grad=True)
+    wrap(lambda x: x.sum().backward())(w * 3)
+    return [w.grad]
+
+
+@pytest.mark.parametrize("program", [appending, counting, going_on, drawing, seeding, scheduling, looking, overlapping, writing, going_behind],
+                         ids=lambda f: f.__name__)  # fmt: skip
 def test_what_a_plan_would_not_do_again_is_refused_and_put_back(program: Callable) -> None:
     """So that the program as it is gives then what it gives at all."""
     with pytest.raises(CannotCompile, match=r"test_guards.py:\d+"):

@@ -193,12 +193,11 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
     if around.iterator:
         raise refuse(f"an iterator ({around.iterator}) would go on in the first call only", "Hand over what it gives.")
     trace = Trace()
+    behind = [(x, x._fn) for x in given if x._fn is not None and x._fn is not LEAF and modes.is_grad_enabled()]
+    for x, _ in behind:  # what is behind an argument is no concern of the function's
+        x._fn = LEAF
     history = [(x, x._fn) for x in given] + [(x, x._fn) for x, _ in around.tensors.values()]
     grads = {id(x): (x, x._grad) for x, _ in history}
-    for x in given:
-        if isinstance(x._fn, object) and x._fn is not None and x._fn is not LEAF and modes.is_grad_enabled():
-            raise refuse("an argument has a history that gradients would flow into",
-                         "Compile what makes it, too, or hand over x.detach().")  # fmt: skip
     state = default_generator.get_state()
     try:
         with trace:
@@ -213,7 +212,11 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
                 trace.know(x, "tensor", x, name)
             result = function(*args, **kwargs)
             version = Version(function, trace, around, leaves, spec, history, result)
+            if any(id(x) in trace.leaves for x, _ in behind):
+                raise refuse("backward() would go on into the history of an argument", "Hand over x.detach(), or return the loss.")
     except BaseException as error:
+        if behind and "leaf Variable that requires grad" in str(error):
+            error = refuse("an argument that has a history is written into")
         trace.undo()
         trace.forget()
         if isinstance(error, CannotCompile):
@@ -221,9 +224,11 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
             default_generator.set_state(state)
         for x, g in grads.values():
             x._grad = g
-        for x, e in history:
+        for x, e in (*history, *behind):
             x._fn = e
-        raise
+        raise error
+    for x, e in behind:
+        x._fn = e
     results = tree_flatten(result)[0]
     for y in results:
         if isinstance(y, Tensor) and isinstance(y._array, Traced):
@@ -397,7 +402,7 @@ class Version:
                     scattered.append(len(tensors) - 1)
                 conditions += [f"{name}.__class__ is not ndarray", f"{name}.shape != {array.shape}", f"{name}.dtype is not {constant(array.dtype)}",
                                f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
-                               f"{a}._fn is not {constant(x._fn)}"]  # fmt: skip
+                               f"{a}._fn is not {constant(x._fn)}" if x._fn in (None, LEAF) else f"{a}._fn in {constant((None, LEAF))}"]  # fmt: skip
             else:
                 conditions.append(changed(a, x))
         conditions += self._aliases([trace.tensors_known[id(x)][1] for x in leaves if isinstance(x, Tensor)],
