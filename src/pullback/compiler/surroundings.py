@@ -120,9 +120,9 @@ class Surroundings:
         self._spaces: list[tuple[Any, str, set[str]]] = []  # attributes of users' things, and which of them are looked at
         self._todo: list[tuple[Any, str]] = [(x, "") for x in (*roots, *ALL_MODULES)]
         while self._todo:
-            while self._todo and len(self._seen) < MOST:
+            while self._todo:
                 thing, name = self._todo.pop()
-                if id(thing) not in self._seen and not isinstance(thing, PLAIN):
+                if id(thing) not in self._seen and len(self._seen) < MOST and not isinstance(thing, PLAIN):
                     self._seen[id(thing)] = thing
                     self._look(thing, name)
             for space, name, taken in self._spaces:
@@ -148,7 +148,7 @@ class Surroundings:
         """Let everything be again what it was, as far as it can be assigned."""
         for c in self.checks:
             if differs(c.now(), c.value):
-                with suppress(SyntaxError, TypeError):
+                with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
                     exec(f"{c.how.format('owner')} = value", {"owner": c.owner, "value": c.value})  # noqa: S102
         for x, copy, _ in self.copies:
             if isinstance(x, np.ndarray):
