@@ -309,6 +309,8 @@ class Tensor:
                           "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
                           "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
                           "sure you access the leaf Tensor instead.", UserWarning, stacklevel=2)  # fmt: skip
+        if self._grad is None and modes._local.trace is not None:
+            modes._local.trace.looked_at(self)
         return self._grad
 
     @grad.setter

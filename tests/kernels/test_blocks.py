@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -55,3 +57,19 @@ def test_what_is_not_gone_through_in_blocks() -> None:
 def test_a_number_is_handed_to_every_block() -> None:
     x, scale = np.linspace(-1, 1, N), np.array([3.0])
     np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k)(scale, x, 2), scale * x + 2)
+
+
+def test_everything_works_where_llvmlite_can_not_be_imported() -> None:
+    """Formulas of large arrays are known without it."""
+    program = """
+import sys
+sys.modules["llvmlite"] = None
+import pullback as torch
+net = torch.nn.Sequential(torch.nn.Linear(200, 300), torch.nn.GELU(), torch.nn.LayerNorm(300), torch.nn.Linear(300, 3))
+x = torch.ones(400, 200, requires_grad=True)
+(net(x).exp() * net(x).sigmoid()).sum().backward()
+fast = torch.compile(lambda x: (x.exp() * 2).sum())
+print(torch.kernels.info()["running"], bool(x.grad.isfinite().all()), fast(x.detach()).item() == fast(x.detach()).item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["False", "True", "True"], done.stderr

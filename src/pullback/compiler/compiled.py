@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
+from .. import dtypes, storage
 from ..autograd import modes
-from ..autograd.graph import LEAF
+from ..autograd.graph import LEAF, hooked_leaves
 from ..nn.modules.module import Module
 from ..ops.random import default_generator
 from ..run import installed
@@ -22,12 +22,14 @@ from ..utils._pytree import tree_flatten, tree_unflatten
 from .differentiable import Derivative, differentiable, leaves_behind
 from .ir import Program
 from .plan import Plan
-from .surroundings import PLAIN, Surroundings
+from .surroundings import PLAIN, Check, Surroundings, differs, random_states, same
 from .trace import CannotCompile, Trace, Traced, refuse
 
 ndarray = np.ndarray
 MISS: Any = object()
 MOST_VERSIONS = 8
+MANY = 1000  # things in a list, beyond which they are not compared one by one
+TRACING = threading.RLock()  # tensors hold other values while a function is traced
 
 
 def compile(model: Any = None, *, fallback: bool | None = None, mode: Any = None, backend: Any = None, fullgraph: Any = None,
@@ -83,19 +85,23 @@ class Compiled:
     """
 
     def __init__(self, function: Callable, fallback: bool) -> None:
-        self.function, self.fallback = function, fallback
+        self.function = self.__wrapped__ = function
+        self.fallback = fallback
         self.versions: list[Version] = []
         self._eager = ""
-        self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for i, version in enumerate(self.versions):
             result = version.run(args, kwargs)
             if result is not MISS:
                 if i:
-                    self.versions.insert(0, self.versions.pop(i))
+                    self.versions = [version, *[v for v in self.versions if v is not version]]  # other threads go through the list
                 return result
         return self._first(args, kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy compiles anew."""
+        return functools.partial(compile, fallback=self.fallback), (self.function,)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -104,22 +110,24 @@ class Compiled:
         """A call that no version serves: trace it, or run it as it is."""
         if self._eager or modes._local.trace is not None or modes.intercepted:
             return self.function(*args, **kwargs)
-        if len(self.versions) >= MOST_VERSIONS:
-            self._eager = f"it was compiled {MOST_VERSIONS} times, for other shapes, types or modes at each"
-            warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._eager}", stacklevel=3)
-            return self.function(*args, **kwargs)
-        with self._lock:
-            try:
-                version, result = traced(self.function, args, kwargs)
-            except CannotCompile as error:
-                if not self.fallback:
-                    raise
-                self._eager = str(error)
-                warnings.warn(f"{error}; {_name(self.function)} runs uncompiled", stacklevel=3)
-                return self.function(*args, **kwargs)
-        if version is not None:
-            self.versions.insert(0, version)
-        return result
+        with TRACING:
+            for version in self.versions:  # it may have missed because another thread was tracing
+                result = version.run(args, kwargs)
+                if result is not MISS:
+                    return result
+            if len(self.versions) >= MOST_VERSIONS:
+                self._eager = f"it was compiled {MOST_VERSIONS} times, for other shapes, types or modes at each"
+            else:
+                try:
+                    made, result = traced(self.function, args, kwargs)
+                    self.versions = [*([made] if made is not None else []), *self.versions]
+                    return result
+                except CannotCompile as error:
+                    if not self.fallback:
+                        raise
+                    self._eager = str(error).removeprefix("compile: ")
+        warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._eager}", stacklevel=3)
+        return self.function(*args, **kwargs)
 
     # --- looking inside -----------------------------------------------------------------------------------------
 
@@ -148,6 +156,9 @@ class CompiledModule(Module):
         super().__init__()
         self.__dict__["_compiled"] = compiled
         self._orig_mod = module
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(compile, fallback=self._compiled.fallback), (self._orig_mod,)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -178,37 +189,46 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
     """
     leaves, spec = tree_flatten((args, kwargs))
     given = [x for x in leaves if isinstance(x, Tensor)]
-    around = Surroundings(function)
-    for x in leaves:
-        if not isinstance(x, (Tensor, *PLAIN)):
-            around._todo.append((x, "argument"))
+    around = Surroundings(function, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN))])
+    if around.iterator:
+        raise refuse(f"an iterator ({around.iterator}) would go on in the first call only", "Hand over what it gives.")
     trace = Trace()
+    behind = [(x, x._fn) for x in given if x._fn is not None and x._fn is not LEAF and modes.is_grad_enabled()]
+    for x, _ in behind:  # what is behind an argument is no concern of the function's
+        x._fn = LEAF
     history = [(x, x._fn) for x in given] + [(x, x._fn) for x, _ in around.tensors.values()]
     grads = {id(x): (x, x._grad) for x, _ in history}
-    for x in given:
-        if isinstance(x._fn, object) and x._fn is not None and x._fn is not LEAF and modes.is_grad_enabled():
-            raise refuse("an argument has a history that gradients would flow into",
-                         "Compile what makes it, too, or hand over x.detach().")  # fmt: skip
     state = default_generator.get_state()
     try:
         with trace:
             for i, x in enumerate(given):
                 trace.know(x, "argument", i, f"argument {i}")
-            for x, name in around.tensors.values():
-                trace.know(x, "tensor", x, name)
             for x, g in list(grads.values()):
                 if g is not None:
                     trace.know(g, "gradient", x, "gradient")
+                    if id(g) in around.tensors:
+                        around.checks.append(Check(x, "{}._grad", g, "gradient"))
+            for x, name in around.tensors.values():
+                trace.know(x, "tensor", x, name)
             result = function(*args, **kwargs)
             version = Version(function, trace, around, leaves, spec, history, result)
-    except BaseException:
+            if any(id(x) in trace.leaves for x, _ in behind):
+                raise refuse("backward() would go on into the history of an argument", "Hand over x.detach(), or return the loss.")
+    except BaseException as error:
+        if behind and "leaf Variable that requires grad" in str(error):
+            error = refuse("an argument that has a history is written into")
         trace.undo()
         trace.forget()
+        if isinstance(error, CannotCompile):
+            around.restore()
+            default_generator.set_state(state)
         for x, g in grads.values():
             x._grad = g
-        for x, e in history:
+        for x, e in (*history, *behind):
             x._fn = e
-        raise
+        raise error
+    for x, e in behind:
+        x._fn = e
     results = tree_flatten(result)[0]
     for y in results:
         if isinstance(y, Tensor) and isinstance(y._array, Traced):
@@ -253,7 +273,8 @@ class Version:
             if place is not None:
                 self.results.append(("argument", place))
             elif id(y) in trace.tensors_known:
-                self.results.append(("thing", y))
+                of = next((i.what for i in self.program.inputs if i.kind == "gradient" and i.what._grad is y), None)
+                self.results.append(("thing", y) if of is None else ("gradient", of))
             else:
                 x = y._array if isinstance(y._array, Traced) else trace.known(y._array)
                 self.results.append(("value", len(wanted)))
@@ -298,14 +319,31 @@ class Version:
 
     def _changed(self, around: Surroundings) -> None:
         """Refuse what the function did to Python's variables: a plan would not do it again."""
-        for group, before in self.trace.settings:
+        for group, before in (*around.options, *self.trace.settings):
             if any(group[k] is not v and group[k] != v for k, v in before.items()):
                 raise refuse("the options of an optimizer are changed", "Call scheduler.step() outside of the compiled function.")
-        for expression, value in around.checks:
-            now = eval(expression, dict(around.names))  # noqa: S307
-            if now is not value and not (isinstance(value, PLAIN) and now == value):
-                raise refuse(f"a variable is changed by each call ({expression.rpartition('.')[2]}: {value!r:.40} became {now!r:.40})",
-                             "What is to be kept from call to call has to be in a tensor, written in place.")  # fmt: skip
+        changed = around.changed()
+        if changed:
+            raise refuse(f"a variable is changed by each call ({changed[0]})",
+                         "What is to be kept from call to call has to be in a tensor, written in place.")  # fmt: skip
+        if random_states() != around.random:
+            raise refuse("random numbers of Python's or NumPy's would be drawn in the first call only", "Draw them by torch.rand, or hand them over.")
+
+    def _aliases(self, arguments: list[ndarray], others: list[ndarray], constant: Callable[[Any], str]) -> list[str]:
+        """Conditions: arguments lie in memory of other tensors where they did, and nowhere else if something is written there."""
+        written = [i for _, i in self.writes]
+        changed = {i.what for i in written if i.kind == "argument"}
+        conditions = []
+        for k, x in enumerate(arguments):
+            for j, y in enumerate(arguments[:k]):
+                if x is y:
+                    conditions.append(f"x{k} is not x{j}")
+                elif {j, k} & changed:
+                    conditions.append(f"shares(x{k}, x{j})")
+            conditions += [f"x{k} is not {constant(y)}" for y in others if x is y]
+        alone = [y for y in others if not any(x is y for x in arguments)]
+        owners = frozenset([id(storage.owner_of(y)) for y in alone if changed or any(i.kind == "tensor" and i.what._array is y for i in written)])
+        return conditions + [f"id(x{k} if x{k}.base is None else owner_of(x{k})) in {constant(owners)}" for k in range(len(arguments)) if owners]
 
     def finish(self, leaves: list[Any], around: Surroundings, history: Any) -> None:
         """Make the plan, and the function that checks whether this version serves, runs it, and puts everything in its place."""
@@ -315,17 +353,34 @@ class Version:
                  if i.kind in ("constant", "tensor")}  # fmt: skip
         self.plan = Plan(program, sinks, fixed)
         used = self.plan.inputs
-        names: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "ndarray": ndarray, "local": modes._local, "modes": modes, "new": object.__new__,
-                                 "flatten": tree_flatten, "SPEC": self.spec, "unflatten": tree_unflatten, "RESULT": self.result_spec,
-                                 "written": storage.written, **around.names, **trace.names}  # fmt: skip
+        names: dict[str, Any] = {
+            "MISS": MISS, "Tensor": Tensor, "ndarray": ndarray, "new": object.__new__, "contiguous": np.ascontiguousarray, "lock": threading.RLock(),
+            "local": modes._local, "modes": modes, "dtypes": dtypes, "hooked": hooked_leaves, "differs": differs, "same": same,
+            "shares": np.may_share_memory, "owner_of": storage.owner_of, "written": storage.written, "flatten": tree_flatten, "SPEC": self.spec,
+            "unflatten": tree_unflatten, "RESULT": self.result_spec, **trace.names,
+        }  # fmt: skip
+        named: dict[int, str] = {}
 
         def constant(value: Any) -> str:
-            name = f"k{len(names)}"
+            name = named.setdefault(id(value), f"k{len(names)}")
             names[name] = value
             return name
 
+        def of(x: Tensor) -> str:
+            """What a tensor from outside is called: an argument is another one at each call."""
+            return next((f"a{k}" for k, leaf in enumerate(leaves) if leaf is x), "") or constant(x)
+
+        def changed(expression: str, value: Any) -> str:
+            """The condition that a value is another one."""
+            if expression.startswith("len("):
+                return f"{expression} != {value}" if value else expression[4:-1]
+            if value is None or isinstance(value, bool) or not isinstance(value, PLAIN):
+                return f"{expression} is not {constant(value)}"
+            return f"(now := {expression}) is not {constant(value)} and differs(now, {constant(value)})"
+
         grad, inference = modes._local.grad, modes._local.inference
-        lines = [f"if local.grad is not {grad} or local.inference is not {inference} or local.trace is not None or modes.intercepted: return MISS"]
+        lines = [f"if local.grad is not {grad} or local.inference is not {inference} or local.trace is not None or modes.intercepted "
+                 f"or dtypes._default is not {constant(dtypes._default)}: return MISS"]  # fmt: skip
         plain = self.spec.children[1].num_leaves == 0 and all(c.type is None for c in self.spec.children[0].children)
         arguments = [f"a{i}" for i in range(len(leaves))]
         listed = "".join(f"{a}, " for a in arguments)
@@ -337,52 +392,60 @@ class Version:
             lines.append(f"({listed}) = {'args' if plain else 'leaves'}")
         conditions: list[str] = []
         tensors: list[str] = []  # the arguments that are tensors
+        scattered: list[int] = []  # which of these do not lie in rows
         for a, x in zip(arguments, leaves):
             if isinstance(x, Tensor):
                 array, name = trace.tensors_known[id(x)][1], f"x{len(tensors)}"
                 tensors.append(a)
                 lines += [f"if {a}.__class__ is not {constant(x.__class__)}: return MISS", f"{name} = {a}._array"]
+                if not array.flags.c_contiguous:
+                    scattered.append(len(tensors) - 1)
                 conditions += [f"{name}.__class__ is not ndarray", f"{name}.shape != {array.shape}", f"{name}.dtype is not {constant(array.dtype)}",
-                               f"{a}._fn is not {constant(x._fn)}"]  # fmt: skip
-            elif isinstance(x, PLAIN):
-                conditions.append(f"{a}.__class__ is not {constant(x.__class__)} or {a} != {constant(x)}")
+                               f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
+                               f"{a}._fn is not {constant(x._fn)}" if x._fn in (None, LEAF) else f"{a}._fn in {constant((None, LEAF))}"]  # fmt: skip
             else:
-                conditions.append(f"{a} is not {constant(x)}")
-        firsts: dict[int, int] = {}
-        for k, x in enumerate([x for x in leaves if isinstance(x, Tensor)]):
-            first = firsts.setdefault(id(trace.tensors_known[id(x)][1]), k)
-            if first != k:
-                conditions.append(f"x{k} is not x{first}")
-        for expression, value in around.checks:
-            if value is None or isinstance(value, bool) or not isinstance(value, PLAIN):
-                conditions.append(f"{expression} is not {constant(value)}")
-            elif value == value:
-                conditions.append(f"{expression} != {constant(value)}")
+                conditions.append(changed(a, x))
+        conditions += self._aliases([trace.tensors_known[id(x)][1] for x in leaves if isinstance(x, Tensor)],
+                                    [a for x, a in trace.tensors_known.values() if id(x) in around.tensors], constant)  # fmt: skip
+        conditions += [changed(c.how.format(constant(c.owner)), c.value) for c in around.checks]
+        for x, copy, _ in around.copies:
+            name = constant(x)
+            if not len(copy):
+                conditions.append(name)
+            elif isinstance(x, list) and len(copy) <= MANY:
+                conditions += [f"len({name}) != {len(copy)}", *[changed(f"{name}[{i}]", v) for i, v in enumerate(copy)]]
+            else:
+                conditions.append(f"not same({name}, {constant(copy)})")
         for x, e in history[len(tensors) :]:
             if any(i.what is x and i.number in used for i in program.inputs):
                 name = constant(x)
                 conditions += [f"{name}._array is not {constant(trace.tensors_known[id(x)][1])}", f"{name}._fn is not {constant(e)}"]
+        leaves_hooks = ", ".join([*[f"{a}._hooks" for a in tensors], *[f"{constant(x)}._hooks" for x, _ in history[len(tensors) :]]])
+        hooks = [x._hooks for x, _ in history]
+        conditions.append(f"hooked and [{leaves_hooks}] != {constant(hooks)}")
         for x, before in trace.leaves.values():
             if id(x) not in trace.cleared:
-                conditions.append(f"{constant(x)}._grad is {'not ' if before is None else ''}None")
+                conditions.append(f"{of(x)}._grad is {'not ' if before is None else ''}None")
+        conditions += [f"{of(x)}._grad is not None" for x in trace.without.values()]
         lines += _missed(conditions)
         for name, count, _ in trace.advances:
             lines.append(f"{name}, {name}_taken = {constant(count)}()")
         if trace.conditions:
-            lines.append(f"if not ({' and '.join(dict.fromkeys(trace.conditions))}): return MISS")
+            lines += _missed([f"not ({' and '.join(dict.fromkeys(trace.conditions))})"])
 
         if self.derivative is not None:
             names["derivative"] = self.derivative
             lines.append("state = derivative.state()")
         variables: dict[int, str] = {}
-        for i in program.inputs:
+        written = {i.number for _, i in self.writes}
+        for i in sorted(program.inputs, key=lambda i: i.kind == "random"):  # drawn when nothing is missed any more
             if i.number not in used:
                 continue
             v = variables[i.number] = f"v{i.number}"
             if i.kind == "argument":
                 lines.append(f"{v} = x{i.what}")
             elif i.kind == "gradient":
-                lines += [f"{v} = {constant(i.what)}._grad", f"if {v} is None: return MISS", f"{v} = {v}._array",
+                lines += [f"{v} = {of(i.what)}._grad", f"if {v} is None: return MISS", f"{v} = {v}._array",
                           f"if {v}.shape != {program.values[i.number].shape}: return MISS"]  # fmt: skip
             elif i.kind == "random":
                 lines.append(f"{v} = {constant(i.what)}()")
@@ -390,7 +453,11 @@ class Version:
                 lines.append(f"{v} = {i.what}")
             else:
                 variables[i.number] = constant(fixed[i.number])
-        lines += self.plan.lines(variables, names)
+            if i.number in written - fixed.keys():
+                lines.append(f"if not {v}.flags.c_contiguous: return MISS")
+            elif i.kind in ("gradient", "random") or i.kind == "argument" and i.what in scattered:
+                lines.append(f"if not {v}.flags.c_contiguous: {v} = contiguous({v})")
+        lines += ["with lock:", "    pass", *[f"    {line}" for line in self.plan.lines(variables, names)]]  # threads share the memory between steps
         for name, _, _ in trace.advances:
             lines.append(f"{name}_taken()")
         if self.writes:
@@ -402,7 +469,7 @@ class Version:
                     f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None"]  # fmt: skip
 
         for leaf, place in self.grads:
-            name = constant(leaf)
+            name = of(leaf)
             if place is None:
                 lines.append(f"{name}._grad = None")
             else:
@@ -411,7 +478,8 @@ class Version:
         for k, (kind, what) in enumerate(self.results):
             if kind == "value":
                 lines += tensor(f"r{k}", what)
-            shown.append(f"r{k}" if kind == "value" else tensors[what] if kind == "argument" else constant(what))
+            shown.append(f"r{k}" if kind == "value" else tensors[what] if kind == "argument" else
+                         f"{of(what)}._grad" if kind == "gradient" else constant(what))  # fmt: skip
         if self.derivative is not None:
             lines.append(f"derivative.attach(args, kwargs, state, [{', '.join(r for r, live in zip(shown, self.live) if live)}])")
         listed = ", ".join(shown)
@@ -423,7 +491,8 @@ class Version:
 
 
 def _missed(conditions: Sequence[str]) -> list[str]:
-    return [f"if {' or '.join(conditions[i : i + 40])}: return MISS" for i in range(0, len(conditions), 40)]
+    lines = [f"    if {' or '.join(conditions[i : i + 40])}: return MISS" for i in range(0, len(conditions), 40)]
+    return ["try:", "    pass", *lines, "except (AttributeError, IndexError, KeyError, ValueError): return MISS"]
 
 
 def _built(spec: Any, leaves: Any) -> str:

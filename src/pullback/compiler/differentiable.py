@@ -37,10 +37,10 @@ class CompiledFunctionBackward(Node):
     state: Any
 
     def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
-        for e in edges:
-            if e is not None and storage.write_since(e._array, self._seq) is not None:
+        for x in self.derivative.ends(*self.call):
+            if storage.write_since(x._array, self._seq) is not None:
                 raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                                   f"a tensor of shape {list(e._array.shape)} that a compiled function was computed from.\n"
+                                   f"a tensor of shape {list(x._array.shape)} that a compiled function was computed from.\n"
                                    "  Call backward() before it is written into, such as by optimizer.step().")  # fmt: skip
         g = g if g.__class__ is tuple else (g,)
         create = any(isinstance(v, Tensor) for v in g)
@@ -77,7 +77,8 @@ class Derivative:
         self.pull = compile(pull)
 
     def _grads(self, args: Any, kwargs: Any, seeds: list[Tensor], create: bool) -> tuple[Any, ...]:
-        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y)]
+        given = {id(x) for x in tree_flatten((args, kwargs))[0]}  # which may be returned as they are
+        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given]
         return entry.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
 
     def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
@@ -95,7 +96,7 @@ class Derivative:
         """Give results their history."""
         node = CompiledFunctionBackward()
         node.call, node.derivative, node.state = (args, kwargs), self, state
-        node._edges, node._saved, node._hooks = tuple(self.ends(args, kwargs)), (), None
+        node._edges, node._saved, node._hooks = tuple(map(storage.edge_of, self.ends(args, kwargs))), (), None
         made_here(node, None)
         node._seq = clock()
         if len(results) == 1:

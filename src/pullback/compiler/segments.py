@@ -234,11 +234,6 @@ class Segments:
         for step in self.fusion.steps:
             if step.__class__ is not Call:
                 reached |= step.reads() | step.writes()
-        written = {source.number for source in self.sinks.values()}
-        for n in self.given:
-            if n not in self.fixed and n in (reached | written):
-                v = variables[n]
-                lines.append(f"if not {v}.flags.c_contiguous: " + ("return MISS" if n in written else f"{v} = contiguous({v})"))
         for place, root in self.outs.items():
             made = self.values[root]
             lines.append(f"o{place} = empty({made.shape}, {constant(made.dtype)})")

@@ -12,7 +12,7 @@ they are next used.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os.path import dirname
 from typing import Any
@@ -223,8 +223,10 @@ class Trace(Level):
         conditions: expressions in Python that have to be true for the program to hold.
         names: what these refer to. name_of: the names, by identity.
         cleared: tensors whose ``.grad`` was dropped.
+        without: tensors of which the function saw that ``.grad`` is None.
         leaves: tensors into whose ``.grad`` the function accumulated, in order.
         once: why the program does not serve a second time, if so.
+        seeded: whether a generator of random numbers was set.
     """
 
     def __init__(self) -> None:
@@ -237,11 +239,12 @@ class Trace(Level):
         self.name_of: dict[int, str] = {}
         self.cleared: dict[int, Tensor] = {}
         self.leaves: dict[int, tuple[Tensor, Any]] = {}
+        self.without: dict[int, Tensor] = {}
         self.numbers: dict[str, int] = {}
         self.advances: list[Any] = []
         self.settings: list[tuple[dict[str, Any], dict[str, Any]]] = []  # optimizers' groups, and their options before
         self.before: dict[int, tuple[ndarray, ndarray]] = {}
-        self.once = ""
+        self.once, self.seeded = "", False
 
     def __enter__(self) -> Trace:
         super().__enter__()
@@ -281,15 +284,21 @@ class Trace(Level):
         x = Traced(self, array, self.program.new(array))
         x.source = Input(x._number, kind, what, name)
         self.program.inputs.append(x.source)
+        for other in self.roots:
+            if other.writes:
+                self.apart(other, x)
         self.roots.append(x)
         self.of_array[id(array)] = array, x
         return x
 
-    def keep_state(self, optimizer: Any, tensor: Tensor, name: str) -> None:
-        """What an optimizer remembers of a tensor has to be the same object at later calls; the tensors in it are inputs."""
+    def keep_state(self, optimizer: Any, tensor: Tensor, names: Iterable[str], counters: Iterable[str] = ()) -> None:
+        """What an optimizer remembers of a tensor has to be the same objects at later calls; the tensors in it are inputs."""
         own = optimizer.state[tensor]
-        self.conditions.append(f"{self.name(optimizer.state, 'state')}.get({self.name(tensor, 'tensor')}) is {self.name(own, 'own')}")
-        self.know(own[name], "tensor", own[name], name)
+        own_name = self.name(own, "own")
+        self.conditions.append(f"{self.name(optimizer.state, 'state')}.get({self.name(tensor, 'tensor')}) is {own_name}")
+        self.conditions += [f"{own_name}[{name!r}] is {self.name(own[name], 'kept')}" for name in (*names, *counters)]
+        for name in names:
+            self.know(own[name], "tensor", own[name], name)
 
     def know(self, tensor: Tensor, kind: str, what: Any, name: str) -> None:
         """Let a tensor from outside hold a traced value until the trace ends."""
@@ -307,9 +316,17 @@ class Trace(Level):
 
     def drawn(self, make: Callable[[], ndarray]) -> Traced:
         """Random numbers, drawn anew at every call."""
+        if self.seeded:
+            raise refuse("random numbers are drawn after their generator was set")
         with self.paused():
             array = make()
         return self.input(array, "random", make, "random")
+
+    def seed(self) -> None:
+        """A generator of random numbers is set, from which nothing may come."""
+        self.seeded = True
+        if any(i.kind == "random" for i in self.program.inputs):
+            raise refuse("a generator is set that random numbers were drawn from")
 
     def number_of(self, number: Number) -> int:
         found = self.numbers.get(number.source)
@@ -477,6 +494,9 @@ class Trace(Level):
     def overwrite(self, x: Traced, value: Traced) -> None:
         """Give the memory of ``x`` the contents ``value``."""
         bottom = x.bottom
+        if not bottom.writes:
+            for other in self.roots:
+                self.apart(other, bottom)
         self.remember(bottom.value)
         number = value.number
         if x is bottom:
@@ -495,6 +515,11 @@ class Trace(Level):
             bottom._number = (self.same(bottom.value, conjugated.op, after) if turned else after).number
         bottom.writes += 1
         x.value[...] = value.value
+
+    def apart(self, one: Traced, other: Traced) -> None:
+        """Two inputs, of which one is written into, must not lie in the same memory."""
+        if one is not other and np.may_share_memory(one.value, other.value):
+            raise refuse("a tensor is written into that shares memory with another")
 
     def same(self, value: ndarray, op: Any, x: Traced, *options: Any) -> Traced:
         """Write down an operation on ``x``, whose result is said to lie where ``value`` does."""
@@ -515,7 +540,7 @@ class Trace(Level):
 
     def forget(self) -> None:
         """Let go of the values of the run, which refer back: while a level has values, every operation takes the slow path."""
-        for values in (self.roots, self.of_array, self.leaves, self.cleared, self.numbers):
+        for values in (self.roots, self.of_array, self.leaves, self.cleared, self.without, self.numbers):
             values.clear()
 
     def _before_write(self, array: Any) -> None:
@@ -552,6 +577,11 @@ class Trace(Level):
             with modes.no_grad():
                 old.add_(held(g))
 
+    def looked_at(self, leaf: Tensor) -> None:
+        """Whether there is a ``leaf.grad`` is decided upon."""
+        if leaf._grad is None and id(leaf) in self.tensors_known and id(leaf) not in self.cleared:
+            self.without[id(leaf)] = leaf
+
     # --- numbers ------------------------------------------------------------------------------------------------
 
     def name(self, thing: Any, stem: str) -> str:
@@ -566,6 +596,8 @@ class Trace(Level):
         place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
         name = self.name(optimizer, "optimizer")
         self.conditions.append(f"{name}.state is {self.name(optimizer.state, 'state')} and {name}.param_groups[{place}] is {group_name}")
+        for p in group["params"]:
+            self.looked_at(p)
         self.settings.append((group, {k: v for k, v in group.items() if k != "params"}))
         for key, value in group.items():
             if value.__class__ is float or value.__class__ is int:

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import native
 from .builder import F64, I32, Function, Type, Value
 
 # Largest error in ulp: (float32, float64).
@@ -132,6 +131,8 @@ class Math:
 
     def scaled(self, x: Value, n: Value) -> Value:
         """``x * 2 ** n`` for integer-valued floats n, down to subnormal results."""
+        from . import native  # which needs llvmlite; NumPy's blocks only ask what a formula does
+
         if native.WIDTH == 64:  # AVX-512 has an instruction for it
             return self.f.intrinsic("ldexp", x, self.f.convert("fptosi", n, I32.of(x.type.lanes)), overloads=2)
         whole = self.f.convert("fptosi", n, x.type.integers)

@@ -194,7 +194,10 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
 
 
 def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
-    return loss + math.nan if reduction == MEAN and not bottom(shares._array, True).any() else loss
+    if reduction == MEAN and modes._local.trace is not None:
+        whole = sum(shares)
+        return loss + (whole - whole) / whole
+    return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:

@@ -351,9 +351,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(classes.max()) + 1
-    elif classes.size and classes.max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+
+    def checked(classes: np.ndarray) -> np.ndarray:
+        if classes.size and classes.max() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+        return classes
+
+    checked(classes)
     if is_lifted(tensor._array):
+        if modes._local.trace is not None:
+            tensor = outcome.wrap(derived(checked, tensor._array))
         return (tensor.unsqueeze(-1) == outcome.wrap(np.arange(num_classes))).to(tensor.dtype)
     return outcome.wrap((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 

@@ -42,12 +42,21 @@ class Generator(Streams):
 
     __slots__ = ()
 
+    def manual_seed(self, seed: int) -> Generator:
+        """Start at a seed."""
+        if modes._local.trace is not None:
+            modes._local.trace.seed()
+        super().manual_seed(seed)
+        return self
+
     def get_state(self) -> Tensor:  # type: ignore[override]
         """The whole state: 5056 bytes, as PyTorch's."""
         return wrap(np.array(super().get_state()))
 
     def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
         """Go on from a state."""
+        if modes._local.trace is not None:
+            modes._local.trace.seed()
         super().set_state(state._array if isinstance(state, Tensor) else state)
         return self
 

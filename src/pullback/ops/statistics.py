@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..dtypes import FLOAT64, FLOATING, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor

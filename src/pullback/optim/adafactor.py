@@ -101,8 +101,7 @@ class Adafactor(Stepper):
             own = self.state[param] or self._start(param)
             written = [param, *own.values()]
             if trace is not None:
-                for name in own:
-                    trace.keep_state(self, param, name)
+                trace.keep_state(self, param, own)
                 trace.change("adafactor", _update, written, param._grad, *numbers)
                 continue
             _update(*[t._array for t in written], param._grad._array, *numbers)

@@ -130,8 +130,7 @@ class Elementwise(Stepper):
     def _trace_pack(self, trace: Any, pack: Pack, group: Options, o: Options) -> None:
         coefficients = trace.counting(partial(self._count, pack, group))
         for p in pack.params:
-            for name in pack.names:
-                trace.keep_state(self, p, name)
+            trace.keep_state(self, p, self.memory(group), pack.counters)
         plain, numbers = in_numbers(group), trace.concrete(coefficients)
         trace.for_each(
             [self._tensors(p, pack) for p in pack.params],

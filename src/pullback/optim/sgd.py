@@ -78,9 +78,10 @@ class SGD(Stepper):
                     param.sub_(group["lr"] * self._direction(param, param.clone(), param.grad, group))
             return
         if modes._local.trace is not None:
+            o = modes._local.trace.options(self, group)
             with no_grad():
                 for param in params:
-                    self._trace(modes._local.trace, param, modes._local.trace.options(self, group))
+                    self._trace(modes._local.trace, param, o)
             return
         lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
@@ -106,7 +107,7 @@ class SGD(Stepper):
         state = self.state[param]
         buffer = state.get("momentum_buffer")
         if buffer is not None:
-            trace.keep_state(self, param, "momentum_buffer")
+            trace.keep_state(self, param, ["momentum_buffer"])
         direction = self._direction(param, param.detach(), param.grad, o)
         if buffer is not None:
             state["momentum_buffer"] = buffer.copy_(state["momentum_buffer"])
