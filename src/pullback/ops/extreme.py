@@ -18,7 +18,7 @@ from ..tensor import Tensor
 from .choosing import maximum, minimum
 from .compare import isnan, not_implemented
 from .index import sum_at
-from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
+from .reduce import dims_of, evenly, extremes, in_numpys_names, kept, one_dim
 from .scatter import along
 from .view import reshape, wrapped_dim
 
@@ -68,11 +68,11 @@ def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
 # --- values alone -------------------------------------------------------------------------------------------
 
 
-def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, reduce: Any) -> np.ndarray:
+def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, which: str) -> np.ndarray:
     whole = dim is None or dim.__class__ in (tuple, list) and not dim
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, name, None if whole else dims)
-    return row_major(reduce(x, axis=dims, keepdims=keepdim))
+    return row_major(extremes(x, dims, keepdim, which))
 
 
 def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -93,7 +93,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), (0, 1))
     tensor(5.)
     """
-    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, np.maximum.reduce)
+    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
 
 
 @op.general
@@ -107,7 +107,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
     tensor([1., 2.])
     """
-    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, np.minimum.reduce)
+    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, "smallest")
 
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
@@ -136,8 +136,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
-    low, high = (f.reduce(x, axis=dims, keepdims=keepdim) for f in (np.minimum, np.maximum))
-    return low, high
+    return extremes(x, dims, keepdim, "smallest"), extremes(x, dims, keepdim, "largest")
 
 
 @aminmax.vjp_all

@@ -192,10 +192,27 @@ def _blocked(x: np.ndarray) -> np.ndarray:
     return sums if k * b == n else sums + _blocked(x[:, k * b :])
 
 
+def by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
+    out = kernels.run("reduce", "reduced", x.size, x, dims, *what)
+    return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
+
+
+def extremes(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of: str = "") -> np.ndarray:
+    """The ``"largest"`` or ``"smallest"`` elements, or ``"absolute"`` values; NaN where there is one."""
+    fast = by_kernel(x, dims, keepdim, which, of)
+    if fast is not None:
+        return fast
+    return (np.maximum if which == "largest" else np.minimum).reduce(np.absolute(x) if of else x, axis=dims, keepdims=keepdim)
+
+
 def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
     """:func:`total` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
         return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
+    fast = by_kernel(x, dims, keepdim, "add", "square")
+    if fast is not None:
+        return fast
     if len(dims) < x.ndim or not x.flags.c_contiguous:
         if x.size < 1024 and dims == (x.ndim - 1,):
             out = np.vecdot(x, x)
@@ -518,10 +535,13 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     dims = dims_of(dim, x.ndim)
     if not x.size:
         return np.log(total(x, dims, keepdim)).astype(d)
-    top = np.maximum.reduce(x.real, axis=dims, keepdims=True)
+    top = extremes(x.real, dims, True, "largest")
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
-    apart = np.asarray(x - top)
-    out = np.log(total(np.exp(apart, out=apart), dims, True)) + top
+    whole = by_kernel(x, dims, True, "add", "exp", top)
+    if whole is None:
+        apart = np.asarray(x - top)
+        whole = total(np.exp(apart, out=apart), dims, True)
+    out = np.log(whole) + top
     out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
     return row_major(out.astype(d, copy=False))
 
