@@ -92,7 +92,6 @@ def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
     compare(lambda x: torch.cumsum(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cumprod(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cummax(x, dim).values, shape, dtype=dtype, uses="scan.extremes")
-    compare(lambda x: torch.prod(x, dim), shape, dtype=dtype, uses="scan.products" if dim in (-1, len(shape) - 1) else "")
     x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype.numpy)
     x.ravel()[5::7] = np.nan
     for f in (torch.cummax, torch.cummin, torch.cumsum, torch.cumprod):
@@ -157,6 +156,8 @@ def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
         compare(lambda x, p=p: torch.linalg.vector_norm(x, p, dim), shape, dtype=dtype, uses=uses if p != 3 else "")
     compare(lambda x: torch.amax(x, () if dim is None else dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.amin(x, () if dim is None else dim, keepdim=True), shape, dtype=dtype, uses=uses)
+    if dim is None or isinstance(dim, int):
+        compare(lambda x: torch.prod(1 + x / 8, *[] if dim is None else [dim]), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.logsumexp(x * 30, tuple(range(len(shape))) if dim is None else dim), shape, dtype=dtype, uses=uses)
 
 

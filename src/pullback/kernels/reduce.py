@@ -1,4 +1,4 @@
-"""Extremes and sums of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of functions of them.
+"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of functions of them.
 
 A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by. What several
 tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every number of threads.
@@ -30,7 +30,7 @@ def _extreme(relation: str) -> Callable:
     return fold
 
 
-FOLDS: dict[str, tuple[float, Callable]] = {"add": (0.0, Value.__add__), "largest": (-math.inf, _extreme("ugt")),
+FOLDS: dict[str, tuple[float, Callable]] = {"add": (0.0, Value.__add__), "multiply": (1.0, Value.__mul__), "largest": (-math.inf, _extreme("ugt")),
                                             "smallest": (math.inf, _extreme("ult"))}  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def reduced(x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np
     """A fold over neighbouring dimensions, which stay with size 1; None for others.
 
     Args:
-        fold: ``"add"``, ``"largest"`` or ``"smallest"``; NaN if there is one.
+        fold: ``"add"``, ``"multiply"``, ``"largest"`` or ``"smallest"``; NaN if there is one.
         of: ``"absolute"`` or ``"square"`` values, or ``"exp"`` of what is above ``top``, which has the result's shape.
     """
     start, stop = min(dims, default=0), max(dims, default=-1) + 1

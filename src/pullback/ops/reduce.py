@@ -440,11 +440,15 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    if dims == (x.ndim - 1,) and d == x.dtype:
-        fast = kernels.run("scan", "products", x.size, x)
+    if d == x.dtype:
+        fast = by_kernel(x, dims, keepdim, "multiply")
         if fast is not None:
-            return fast[..., None] if keepdim else fast
-    out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
+            return fast
+    x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
+    if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
+        x, n = x.reshape(-1), x.size - x.size % 1024
+        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, 1024), 0, dtype=inner), x[n:]), (0,)
+    out = np.multiply.reduce(x, axis=dims, dtype=inner, keepdims=keepdim)
     return row_major(asarray(out)).astype(d, copy=False)
 
 
