@@ -46,7 +46,6 @@ def _along(d: np.dtype, fold: str, of: str) -> Callable:
     """Items are parts of rows, ``length`` elements of each."""
     k = Kernel("reduce_along", TYPES[d], ["x", "top", "out"], ["n", "length"])
     f, n, length, (start, combined) = k.f, k["n"], k["length"], FOLDS[fold]
-
     with f.loop(f["from"], f["to"]) as item:
         parts = (n + length - 1) // length
         row, first = item // parts, item % parts * length
@@ -65,7 +64,7 @@ def _along(d: np.dtype, fold: str, of: str) -> Callable:
 
 @lru_cache(None)
 def _across(d: np.dtype, fold: str, of: str) -> Callable:
-    """Items are stretches of columns, ``length`` rows of each, some of which are read side by side."""
+    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place of its own."""
     k = Kernel("reduce_across", TYPES[d], ["x", "top", "out"], ["n", "length", "inner"])
     f, n, length, inner, (start, combined) = k.f, k["n"], k["length"], k["inner"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
@@ -75,7 +74,6 @@ def _across(d: np.dtype, fold: str, of: str) -> Callable:
         x, out = f.at(k["x"], (outer * n + first) * inner + column, k.type), f.at(k["out"], part * inner + column, k.type)
         top, width = f.at(k["top"], outer * inner + column, k.type), f.smaller(inner - column, STRETCH)
         k.sweep(width, lambda at, mask, u: k.store(f.constant(start, k.vector), out, at, mask))
-
         count = f.smaller(n - first, length)
         quarter = count // UNROLL
 
