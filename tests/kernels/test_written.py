@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -91,7 +92,6 @@ def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
     compare(lambda x: torch.cumsum(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cumprod(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cummax(x, dim).values, shape, dtype=dtype, uses="scan.extremes")
-    compare(lambda x: torch.prod(x, dim), shape, dtype=dtype, uses="scan.products" if dim in (-1, len(shape) - 1) else "")
     x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype.numpy)
     x.ravel()[5::7] = np.nan
     for f in (torch.cummax, torch.cummin, torch.cumsum, torch.cumprod):
@@ -141,6 +141,44 @@ def test_half_precision(dtype: Any) -> None:
             results.append([t.detach().float().numpy() for t in (z, x.grad, y.grad)])
     for a, b in zip(*results):
         np.testing.assert_allclose(b, a, rtol=0, atol=0.05 if dtype is torch.bfloat16 else 5e-3)
+
+
+# --- reductions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape, dim", [((5, 33), 1), ((3, 40_000), 1), ((300, 33), 0), ((65, 2100), 0), ((3, 7, 50), 1), ((2, 40, 3, 35), (1, 2)),
+                                        ((4, 9, 33), (2, 1)), ((70, 130), None), ((3, 4, 64), (0, 2)), ((64, 3), 0)])  # fmt: skip
+def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
+    neighbours = dim != (0, 2) and shape[-1] != 3
+    uses = "reduce.reduced" if neighbours else ""
+    for p in (1, 2, 3, math.inf, -math.inf):
+        compare(lambda x, p=p: torch.linalg.vector_norm(x, p, dim), shape, dtype=dtype, uses=uses if p != 3 else "")
+    compare(lambda x: torch.amax(x, () if dim is None else dim), shape, dtype=dtype, uses=uses)
+    compare(lambda x: torch.amin(x, () if dim is None else dim, keepdim=True), shape, dtype=dtype, uses=uses)
+    if dim is None or isinstance(dim, int):
+        compare(lambda x: torch.prod(1 + x / 8, *[] if dim is None else [dim]), shape, dtype=dtype, uses=uses)
+    compare(lambda x: torch.logsumexp(x * 30, tuple(range(len(shape))) if dim is None else dim), shape, dtype=dtype, uses=uses)
+
+
+@pytest.mark.parametrize("dim", (0, 1))
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_unusual_reductions(dtype: Any, dim: int) -> None:
+    """NaN wins everywhere; infinities and numbers whose squares overflow do what they do in NumPy."""
+    x = np.ones((80, 80))
+    at = np.arange(5)
+    for numbers in ([np.nan] * 5, [np.inf] * 5, [-np.inf] * 5, [np.nan, np.inf, -np.inf, 1, np.nan], [1e30] * 5):
+        x[at, at * 13 % 80] = numbers
+        at = at + 7
+    x[:, 79] = x[79] = -np.inf
+    results = []
+    for mode in ("off", "always"):
+        with using(mode):
+            t = torch.from_numpy(x.astype(dtype.numpy))
+            out = [f(t, dim=dim) for f in (torch.amax, torch.amin, torch.logsumexp, torch.norm)]
+            results.append([o.numpy() for o in (*out, *torch.aminmax(t, dim=dim), torch.norm(t, math.inf, dim), torch.norm(t, 1, dim))])
+    for a, b in zip(*results):
+        np.testing.assert_allclose(b, a, rtol=1e-5)
 
 
 # --- convolution and pooling ------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ def test_the_first_operand_that_says_so_decides_how_results_lie(names):
     assert torch.equal(results[0], x.contiguous() * y.contiguous())
 
 
-def test_large_transposed_copies_go_a_few_columns_at_a_time() -> None:
+def test_large_transposed_copies_go_a_few_columns_at_a_time_and_repeated_rows_are_doubled() -> None:
     """Shapes around the blocks' borders, and reshapes, which are views where they can be."""
     for shape, order in (((130, 140), (1, 0)), ((3, 129, 65), (0, 2, 1)), ((3, 5, 33, 70), (0, 3, 1, 2)), ((2, 64, 16, 16), (0, 2, 3, 1))):
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -251,6 +251,10 @@ def test_large_transposed_copies_go_a_few_columns_at_a_time() -> None:
             np.testing.assert_array_equal(copy.numpy(), expected)
         np.testing.assert_array_equal(x[..., ::2].contiguous().numpy(), expected[..., ::2])
         assert x.contiguous().is_contiguous()
+    for row in (torch.arange(7.0), torch.arange(12.0).reshape(3, 4)[:, ::2], torch.tensor(2.0), torch.arange(600.0)):
+        many = row.expand(50, 101, *row.shape)
+        np.testing.assert_array_equal(many.contiguous().numpy(), many.numpy())
+        assert many.contiguous().is_contiguous()
     x = torch.zeros(200, 300).t()
     assert x.reshape(3, 100, 200).data_ptr() == x.data_ptr() and x.reshape(-1).data_ptr() != x.data_ptr()
     with pytest.raises(RuntimeError, match="invalid for input of size"):

@@ -14,6 +14,7 @@ from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64
 from ..outcome import wrap
 from ..storage import edge_of, owner_of
+from ..strides import row_major_copy
 from ..tensor import Tensor
 from . import modes
 from .engine import run
@@ -138,7 +139,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 memory = id(owner_of(r._array))
                 if memory in held or shares(r._array):
                     a = r._array  # the copy is laid out likewise, where that is without gaps
-                    results[i] = r = as_tensor(a.copy("C" if 0 in a.strides else "K") if a.__class__ is np.ndarray else a.copy())
+                    results[i] = r = as_tensor(a.copy() if a.__class__ is not np.ndarray else row_major_copy(a) if 0 in a.strides else a.copy("K"))
                     memory = id(r._array)
                 held.add(memory)
     return tuple(results)

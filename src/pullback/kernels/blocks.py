@@ -15,7 +15,7 @@ from .builder import F32
 from .scalar import Scalar, is_plain, traced
 
 ndarray = np.ndarray
-BLOCK = 1 << 17  # bytes of each operand: a handful of them are a core's second cache
+BLOCK = 1 << 20  # bytes of each operand: what lies between is memory that the allocator has at hand, and calls are few
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
 

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes, and products of rows.
+"""Running sums, products and extremes.
 
 What runs along a row waits for the element before. So several rows run side by side; along other dimensions a vector of
 neighbours does. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
@@ -14,7 +14,7 @@ import numpy as np
 
 from . import native
 from .builder import F64, I64, Function, Type, Value
-from .kernel import TYPES, UNROLL, Kernel, written
+from .kernel import TYPES, Kernel, written
 
 CHAINS = 8  # rows side by side, at most
 ADDED = TYPES | {np.dtype(np.int64): I64}
@@ -102,26 +102,3 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
         return None
     places = np.empty(x.shape, np.int64)
     return _scan(name, x, dim, places), places
-
-
-@written
-def _products(d: np.dtype) -> str:
-    k = Kernel("products", TYPES[d], ["x", "out"], ["n"])
-    f, n = k.f, k["n"]
-    with f.loop(f["from"], f["to"]) as i:
-        x = f.at(k["x"], i * n, k.type)
-        (parts,) = k.sums(1, 1.0)
-        k.sweep(n, lambda at, mask, u: parts[u].set(parts[u].get() * k.load(x, at, mask, 1.0)))
-        total = parts[0].get()
-        for u in range(1, UNROLL):
-            total = total * parts[u].get()
-        k.put(f.fold_lanes(total, lambda a, b: a * b), k["out"], i)
-    return k.done()
-
-
-def products(x: np.ndarray) -> np.ndarray | None:
-    """The product along the last dimension."""
-    if x.dtype not in TYPES or not x.size or not x.ndim:
-        return None
-    n = x.shape[-1]
-    return _products(x.dtype)(x.size // n, n, np.ascontiguousarray(x), np.empty(x.shape[:-1], x.dtype))

@@ -99,7 +99,7 @@ def _check_clipped(input: Any, low: float, high: float) -> None:
 def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
     if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # whole numbers stay such
         low, high = input.dtype.type(low), input.dtype.type(high)
-    return np.minimum(np.maximum(input, low), high)
+    return choosing.clipped(input, low, high)
 
 
 _hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), choosing.depending(0, input), g))
@@ -127,14 +127,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-def _up_to_six(x: Any) -> Any:
-    """``relu6``, of many numbers in one step, which takes a while to begin."""
-    return np.clip(x, 0, 6) if x.__class__ is np.ndarray and x.size >= choosing.MANY else np.minimum(np.maximum(x, 0), 6)
-
-
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    part = _up_to_six(input + 3)
+    part = choosing.clipped(input + 3, 0, 6)
     part /= 6
     return part
 
@@ -154,7 +149,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    part = _up_to_six(input + 3)
+    part = choosing.clipped(input + 3, 0, 6)
     part *= input
     part /= 6
     return part
@@ -283,7 +278,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return input - np.minimum(np.maximum(input, -lambd), lambd)
+    return input - choosing.clipped(input, -lambd, lambd)
 
 
 _softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))

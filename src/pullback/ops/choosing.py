@@ -6,6 +6,7 @@ arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -235,11 +236,18 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     return at_most(input, max, out=out)
 
 
+def clipped(x: Any, low: Any = None, high: Any = None) -> Any:
+    """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of ``np.maximum``."""
+    if x.__class__ is ndarray and x.size >= MANY and x.dtype.kind == "f":
+        return x.clip(-inf if low is None else low, inf if high is None else high)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
 @op.general(method=False, node="ClampBackward1")
 def between(input: Tensor, min: Any, max: Any) -> Tensor:
     """Held between two numbers, either of which may be None, in the type of the input."""
-    x = input if min is None else np.maximum(input, min)
-    x = asarray(x if max is None else np.minimum(x, max))
+    x = asarray(clipped(input, min, max))
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     return x if x.dtype == input.dtype else x.astype(input.dtype)
@@ -315,7 +323,7 @@ def relu(input: Tensor) -> Tensor:
         if input.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
         raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(input, 0)
+    return clipped(input, 0)
 
 
 def depending(value: Any, x: Any) -> Any:

@@ -19,7 +19,7 @@ from ..tensor import Tensor
 from .choosing import maximum, minimum
 from .compare import isnan, not_implemented
 from .index import sum_at
-from .reduce import dims_of, evenly, in_numpys_names, kept, one_dim
+from .reduce import dims_of, evenly, extremes, in_numpys_names, kept, one_dim
 from .scatter import along
 from .view import reshape, wrapped_dim
 
@@ -76,19 +76,18 @@ def holds_nan(x: np.ndarray) -> bool:
 # --- values alone -------------------------------------------------------------------------------------------
 
 
-def _reduced(x: np.ndarray, dims: tuple[int, ...] | None, keepdim: bool, ways: Any) -> np.ndarray:
-    """The largest or smallest elements along dimensions; None means all."""
-    reduce, find = ways
-    if (dims is None or len(dims) == x.ndim) and x.size <= FEW and not keepdim and x.dtype.kind != "V":
-        return x.flat[find(x)]
-    return row_major(reduce(x, dims, None, None, keepdim))
+def _reduced(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str) -> np.ndarray:
+    """The ``"largest"`` or ``"smallest"`` elements along dimensions."""
+    if len(dims) == x.ndim and x.size <= FEW and not keepdim and x.dtype.kind != "V":
+        return x.flat[(np.ndarray.argmax if which == "largest" else np.ndarray.argmin)(x)]
+    return row_major(extremes(x, dims, keepdim, which))
 
 
-def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, ways: Any) -> np.ndarray:
+def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, which: str) -> np.ndarray:
     whole = dim is None or dim.__class__ in (tuple, list) and not dim
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, name, None if whole else dims)
-    return _reduced(x, dims, keepdim, ways)
+    return _reduced(x, dims, keepdim, which)
 
 
 def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -109,7 +108,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), (0, 1))
     tensor(5.)
     """
-    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, HIGHEST)
+    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
 
 
 @op.general
@@ -123,7 +122,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
     tensor([1., 2.])
     """
-    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, LOWEST)
+    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, "smallest")
 
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
@@ -152,7 +151,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
-    return _reduced(x, dims, keepdim, LOWEST), _reduced(x, dims, keepdim, HIGHEST)
+    return _reduced(x, dims, keepdim, "smallest"), _reduced(x, dims, keepdim, "largest")
 
 
 @aminmax.vjp_all
@@ -163,13 +162,13 @@ def _to_both(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: An
 @op.general(node="MaxBackward1", method=False)
 def max_all(input: Tensor) -> Tensor:
     check_not_empty(input, "max", None)
-    return _reduced(real_only(input, "max_all"), None, False, HIGHEST)
+    return _reduced(real_only(input, "max_all"), tuple(range(input.ndim)), False, "largest")
 
 
 @op.general(node="MinBackward1", method=False)
 def min_all(input: Tensor) -> Tensor:
     check_not_empty(input, "min", None)
-    return _reduced(real_only(input, "min_all"), None, False, LOWEST)
+    return _reduced(real_only(input, "min_all"), tuple(range(input.ndim)), False, "smallest")
 
 
 def to_equal(g: Any, input: Any, out: Any) -> Any:

@@ -23,7 +23,7 @@ from ..lift import bottom
 from ..tensor import Tensor
 from . import half
 from .activation import hardtanh, logsigmoid
-from .choosing import clamp, clamp_min, where
+from .choosing import clamp, clamp_min, clipped, where
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
@@ -163,7 +163,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 @of_each
 def _smooth_l1_of_each(input: Any, target: Any, beta: float) -> Any:
     apart = np.abs(input - target)
-    near = np.minimum(apart, beta)
+    near = clipped(apart, None, beta)
     apart -= near
     near *= near * (0.5 / beta)
     apart += near
@@ -203,7 +203,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
 @of_each
 def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
     apart = np.abs(input - target)
-    near = np.minimum(apart, delta)
+    near = clipped(apart, None, delta)
     apart -= 0.5 * near
     apart *= near
     return apart

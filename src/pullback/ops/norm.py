@@ -16,7 +16,7 @@ from .choosing import where
 from .compare import isnan
 from .complex import abs, sgn
 from .convert import cast
-from .reduce import dims_of, evenly, in_numpys_names, kept, spread, total, total_of_squares, widened
+from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, total, total_of_squares, widened
 from .view import reshape
 
 __all__ = ["dist", "norm"]
@@ -73,9 +73,10 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     if 1 < ord < inf:
         out = _root_of_powers(x, ord, dims, keepdim)
     elif ord in (inf, -inf):
-        out = (np.maximum if ord > 0 else np.minimum).reduce(np.absolute(x), axis=dims, keepdims=keepdim)
+        out = extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
     elif ord == 1:
-        out = total(np.absolute(x), dims, keepdim)
+        out = by_kernel(x, dims, keepdim, "add", "absolute")
+        out = total(np.absolute(x), dims, keepdim) if out is None else out
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     return row_major(np.asarray(out)).astype(result, copy=False)

@@ -314,6 +314,8 @@ def sign(input: Tensor) -> Tensor:
                                   "Please use torch.sgn instead.")  # fmt: skip
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
+    if input.size >= MANY:
+        return np.subtract((input > 0).view(np.int8), (input < 0).view(np.int8)).astype(input.dtype)
     out = np.sign(input)
     nan = np.isnan(out)
     return np.where(nan, out.dtype.type(0), out) if np.count_nonzero(nan) else out

@@ -192,10 +192,27 @@ def _blocked(x: np.ndarray) -> np.ndarray:
     return sums if k * b == n else sums + _blocked(x[:, k * b :])
 
 
+def by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
+    out = kernels.run("reduce", "reduced", x.size, x, dims, *what)
+    return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
+
+
+def extremes(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of: str = "") -> np.ndarray:
+    """The ``"largest"`` or ``"smallest"`` elements, or ``"absolute"`` values; NaN where there is one."""
+    fast = by_kernel(x, dims, keepdim, which, of)
+    if fast is not None:
+        return fast
+    return (np.maximum if which == "largest" else np.minimum).reduce(np.absolute(x) if of else x, axis=dims, keepdims=keepdim)
+
+
 def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
     """:func:`total` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
         return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
+    fast = by_kernel(x, dims, keepdim, "add", "square")
+    if fast is not None:
+        return fast
     if len(dims) < x.ndim or not x.flags.c_contiguous:
         if x.size < 1024 and dims == (x.ndim - 1,):
             out = np.vecdot(x, x)
@@ -423,11 +440,15 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    if dims == (x.ndim - 1,) and d == x.dtype:
-        fast = kernels.run("scan", "products", x.size, x)
+    if d == x.dtype:
+        fast = by_kernel(x, dims, keepdim, "multiply")
         if fast is not None:
-            return fast[..., None] if keepdim else fast
-    out = np.multiply.reduce(widened(x), axis=dims, dtype=FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d, keepdims=keepdim)
+            return fast
+    x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
+    if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
+        x, n = x.reshape(-1), x.size - x.size % 1024
+        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, 1024), 0, dtype=inner), x[n:]), (0,)
+    out = np.multiply.reduce(x, axis=dims, dtype=inner, keepdims=keepdim)
     return row_major(asarray(out)).astype(d, copy=False)
 
 
@@ -518,10 +539,13 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     dims = dims_of(dim, x.ndim)
     if not x.size:
         return np.log(total(x, dims, keepdim)).astype(d)
-    top = np.maximum.reduce(x.real, axis=dims, keepdims=True)
+    top = extremes(x.real, dims, True, "largest")
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
-    apart = np.asarray(x - top)
-    out = np.log(total(np.exp(apart, out=apart), dims, True)) + top
+    whole = by_kernel(x, dims, True, "add", "exp", top)
+    if whole is None:
+        apart = np.asarray(x - top)
+        whole = total(np.exp(apart, out=apart), dims, True)
+    out = np.log(whole) + top
     out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
     return row_major(out.astype(d, copy=False))
 

@@ -1,0 +1,117 @@
+"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of functions of them.
+
+A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by. What several
+tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from . import native
+from .builder import Value
+from .kernel import TYPES, UNROLL, Kernel, written
+
+STRETCH = 2048  # columns whose results stay in the cache
+ALONG, ACROSS = 1 << 14, 64  # elements of a row, and rows, that a task folds
+
+
+def _extreme(relation: str) -> Callable:
+    def fold(old: Value, new: Value) -> Value:
+        """NaN stays."""
+        f = old.f
+        return f.select(f.compare(relation, new, old) & f.compare("ord", old, 0.0), new, old)
+
+    return fold
+
+
+FOLDS: dict[str, tuple[float, Callable]] = {"add": (0.0, Value.__add__), "multiply": (1.0, Value.__mul__), "largest": (-math.inf, _extreme("ugt")),
+                                            "smallest": (math.inf, _extreme("ult"))}  # fmt: skip
+
+
+def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
+    """What is folded."""
+    if top is not None:
+        return k.math.exp(x - top)
+    return x * x if of == "square" else k.f.intrinsic("fabs", x) if of == "absolute" else x
+
+
+@written
+def _along(d: np.dtype, fold: str, of: str) -> str:
+    """Items are parts of rows, ``length`` elements of each."""
+    k = Kernel("reduce_along", TYPES[d], ["x", "top", "out"], ["n", "length"])
+    f, n, length, (start, combined) = k.f, k["n"], k["length"], FOLDS[fold]
+    with f.loop(f["from"], f["to"]) as item:
+        parts = (n + length - 1) // length
+        row, first = item // parts, item % parts * length
+        x, top = f.at(k["x"], row * n + first, k.type), k.splat(k.number(k["top"], row)) if of == "exp" else None
+        (made,) = k.sums(1, start)
+
+        def take(at: Value, mask: Value | None, u: int) -> None:
+            old = made[u].get()
+            new = combined(old, _value(k, of, k.load(x, at, mask), top))
+            made[u].set(new if mask is None else f.select(mask, new, old))
+
+        k.sweep(f.smaller(n - first, length), take)
+        k.put(f.fold_lanes(reduce(combined, [v.get() for v in made]), combined), k["out"], item)
+    return k.done()
+
+
+@written
+def _across(d: np.dtype, fold: str, of: str) -> str:
+    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place of its own."""
+    k = Kernel("reduce_across", TYPES[d], ["x", "top", "out"], ["n", "length", "inner"])
+    f, n, length, inner, (start, combined) = k.f, k["n"], k["length"], k["inner"], FOLDS[fold]
+    with f.loop(f["from"], f["to"]) as item:
+        parts, stretches = (n + length - 1) // length, (inner + STRETCH - 1) // STRETCH
+        part, column = item // stretches, item % stretches * STRETCH
+        outer, first = part // parts, part % parts * length
+        x, out = f.at(k["x"], (outer * n + first) * inner + column, k.type), f.at(k["out"], part * inner + column, k.type)
+        top, width = f.at(k["top"], outer * inner + column, k.type), f.smaller(inner - column, STRETCH)
+        k.sweep(width, lambda at, mask, u: k.store(f.constant(start, k.vector), out, at, mask))
+        count = f.smaller(n - first, length)
+        quarter = count // UNROLL
+
+        def through(low: Any, high: Value, rows: int) -> None:
+            with f.loop(low, high) as i:
+
+                def take(at: Value, mask: Value | None, u: int) -> None:
+                    above = k.load(top, at, mask) if of == "exp" else None
+                    values = [_value(k, of, k.load(x, (i + quarter * row) * inner + at, mask), above) for row in range(rows)]
+                    k.store(reduce(combined, values, k.load(out, at, mask)), out, at, mask)
+
+                k.sweep(width, take, 2)
+
+        through(0, quarter, UNROLL)
+        through(quarter * UNROLL, count, 1)
+    return k.done()
+
+
+def reduced(x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None) -> np.ndarray | None:
+    """A fold over neighbouring dimensions, which stay with size 1; None for others.
+
+    Args:
+        fold: ``"add"``, ``"multiply"``, ``"largest"`` or ``"smallest"``; NaN if there is one.
+        of: ``"absolute"`` or ``"square"`` values, or ``"exp"`` of what is above ``top``, which has the result's shape.
+    """
+    start, stop = min(dims, default=0), max(dims, default=-1) + 1
+    if x.dtype not in TYPES or stop - start != len(dims) or not dims or not x.size or not x.flags.c_contiguous:
+        return None
+    outer, n, inner = math.prod(x.shape[:start]), math.prod(x.shape[start:stop]), math.prod(x.shape[stop:])
+    lanes, shape = native.WIDTH // x.itemsize, x.shape[:start] + (1,) * len(dims) + x.shape[stop:]
+    if 1 < inner < lanes or inner == 1 and n < 2 * lanes and fold == "add" and top is None:  # NumPy does as well
+        return None
+    kernel, length, rest = (_along, ALONG, []) if inner == 1 else (_across, ACROSS, [inner])
+    items = outer * -(-inner // STRETCH)
+    while True:
+        parts = -(-n // length)
+        out = np.empty((outer, parts, inner), x.dtype)
+        x = kernel(x.dtype, fold, of)(items * parts, n, length, *rest, x, x if top is None else top, out)
+        if parts == 1:
+            return x.reshape(shape)
+        n, of = parts, ""
