@@ -220,9 +220,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
-    rank, n = len(input.shape), math.prod(weight.shape)
-    if len(weight.shape) > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight.shape)}")
+    rank, n = input.ndim, weight.numel()
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if n != 1:
         if rank == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")

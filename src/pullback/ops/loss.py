@@ -247,12 +247,17 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: floa
 # --- probabilities of two classes -------------------------------------------------------------------------------
 
 
+@of_each
+def _bce_of_each(input: Any, target: Any) -> Any:
+    return (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
+
+
 @half.general(name="binary_cross_entropy", method=False)
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
-    if not ((input >= 0) & (input <= 1)).all():
+    losses = _bce_of_each(input, target)
+    if losses.size and math.isnan(losses.item(losses.argmax())) and not ((input >= 0) & (input <= 1)).all():  # argmax stops at NaN
         raise noted(RuntimeError("all elements of input should be between 0 and 1"),
                     f"they lie between {input.min()} and {input.max()}; for logits, binary_cross_entropy_with_logits")  # fmt: skip
-    losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -290,7 +295,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     tensor(0.6931)
     """
     reduction = chosen(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    if target._array.shape != input._array.shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          "Please ensure they have the same size.")  # fmt: skip
     if target.dtype is not input.dtype:
@@ -342,7 +347,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     tensor([6.9315e-01, 1.0000e+03])
     """
     reduction = chosen(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    if target._array.shape != input._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
@@ -378,7 +383,9 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
     tensor(0.6931)
     """
     reduction = chosen(reduction, size_average, reduce)
-    return _soft_margin(*broadcast_tensors(input, target), reduction)
+    if input._array.shape != target._array.shape:
+        input, target = broadcast_tensors(input, target)
+    return _soft_margin(input, target, reduction)
 
 
 # --- distributions ----------------------------------------------------------------------------------------------
