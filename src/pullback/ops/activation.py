@@ -230,7 +230,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if channels != n:
             raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                                f"{n} and channel size = {channels}.")  # fmt: skip
-    return _prelu(input, reshape(weight, (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]))
+    along = (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]
+    return _prelu(input, reshape(weight, along) if n != 1 or weight.ndim > rank else weight)
 
 
 @op.elementwise(name="rrelu_with_noise", node="RreluWithNoiseBackward0", method=False, check=floats("leaky_relu_cpu"))
