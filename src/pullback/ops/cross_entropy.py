@@ -33,7 +33,6 @@ from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
 
-
 UNSIGNED = np.dtype(np.uint64)
 
 
