@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, outcome
+from .. import kernels, outcome
 from ..autograd import modes
 from ..lift import topmost
 from ..strides import side_by_side
@@ -78,7 +78,7 @@ def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: A
     return results
 
 
-@op.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
+@half.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
             node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
 def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scale: float = 1.0) -> Any:
     """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal one."""
@@ -88,6 +88,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scal
 @_flash.vjp_all
 def _of_flash(g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any) -> Any:
     if g.__class__ is np.ndarray:
+        g, query, key, value, result = [x.astype(logsum.dtype, copy=False) for x in (g, query, key, value, result)]  # autocast gives half
         return kernels.run("attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum)
     scores = matmul(query * scale, key.mT)
     weights = softmax(scores + _causal(query, key) if causal else scores, -1)
