@@ -78,6 +78,7 @@ class Op:
             self.large = kernels.beside(self.name, [by], by)
         elif kind == "elementwise" or self.name == "between":
             self.impl = self.large = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
+            self.small = self.impl if self.name in kernels.AT_ANY_SIZE else self.small
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
         self.outputs = tuple(outputs.split())

@@ -3,9 +3,9 @@
     scalar expressions ─► vector LLVM IR ─► machine code      (elementwise operations and their derivative rules)
     written kernels    ─►                                     (rows, products, convolution, recurrence, order, optimizers, ...)
 
-NumPy computes what is small, and everything where llvmlite can't be imported or ``PULLBACK_KERNELS=off``: results agree
-to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size and ``PULLBACK_VECTOR=16`` vectors of so many bytes,
-for testing. Nothing is loaded before the first large array comes along.
+NumPy computes what is small, unless it would take many steps, and everything where llvmlite can't be imported or
+``PULLBACK_KERNELS=off``: results agree to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size and
+``PULLBACK_VECTOR=16`` vectors of so many bytes, for testing. Nothing is loaded before the first kernel is asked for.
 
 >>> import pullback as torch
 >>> sorted(torch.kernels.info())
@@ -27,9 +27,13 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1024, "reduce": 4096, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
-         "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1024, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
+SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1, "reduce": 4096, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
+         "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
          "table": 1024, "outer": 1024}  # fmt: skip
+# Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
+# already: the same call gives the same bits.
+AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softplus",
+               "softshrink"}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -133,6 +137,8 @@ def for_large(name: str, compute: Callable, count: int, alone: bool = False) -> 
         alone: only the first is an array, the others are options.
     """
     kernel = beside(name, [compute], compute)
+    if name in AT_ANY_SIZE and MODE != "off":
+        return kernel
 
     def one(x: Any) -> Any:
         return kernel(x) if x.__class__ is ndarray and x.size >= LARGE else compute(x)

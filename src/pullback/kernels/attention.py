@@ -309,20 +309,25 @@ def suits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
 
 def lies_well(x: np.ndarray) -> bool:
     """Whether the elements of rows lie together, and nothing lies backwards."""
-    return x.strides[-1] == x.itemsize and all(s % x.itemsize == 0 <= s for s in x.strides)
+    return x.flags.c_contiguous or x.strides[-1] == x.itemsize and all([s % x.itemsize == 0 <= s for s in x.strides])
 
 
 def kernel(q: np.ndarray, k: np.ndarray, v: np.ndarray, others: Sequence[np.ndarray], causal: bool) -> tuple[Callable, list[int]]:
     """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie well."""
-    (*lead, n, depth), m, width = q.shape, k.shape[-2], v.shape[-1]
-    strides = [[0] * (4 - x.ndim) + [s // x.itemsize for s in x.strides[:-1]] for x in (q, k, v, *others)]
-    call = (_forward if len(others) == 1 else _backward)(q.dtype, depth, width, causal)
-    return call, [math.prod(lead), lead[-1] if lead else 1, n, m, *[s for own in strides for s in own]]
+    return _arranged(q.dtype, q.shape, k.shape[-2], v.shape[-1], causal, *[x.strides for x in (q, k, v, *others)])
+
+
+@lru_cache(256)
+def _arranged(d: np.dtype, shape: tuple[int, ...], m: int, width: int, causal: bool, *strides: tuple[int, ...]) -> tuple[Callable, list[int]]:
+    *lead, n, depth = shape
+    call = (_forward if len(strides) == 4 else _backward)(d, depth, width, causal)
+    steps = [step for own in strides for step in (*[0] * (4 - len(own)), *[s // d.itemsize for s in own[:-1]])]
+    return call, [math.prod(lead), lead[-1] if lead else 1, n, m, *steps]
 
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float) -> Any:
     """The result, and logarithms of the sums of exponentials."""
-    q, k, v = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v))
+    q, k, v = [x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v)]
     out, logsum = side_by_side((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
     call, integers = kernel(q, k, v, [out], causal)
     call(*integers, scale, q, k, v, out, logsum)

@@ -15,6 +15,7 @@ import numpy as np
 from .builder import I64, Value
 from .kernel import TYPES, Kernel, written
 
+FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
 
 
@@ -170,6 +171,7 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     return k.done()
 
 
+@lru_cache(256)
 def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]) -> tuple[bool, int, list[int]] | None:
     """Whether the weight goes along rows, how many items there are, and the integers that the kernels take."""
     rank, dims = len(shape), list(dims)
@@ -179,7 +181,7 @@ def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[
     if dims == trailing and set(weighted) <= set(dims) and len(of_weight) == rank and all(of_weight[d] == shape[d] for d in dims):
         n = math.prod(shape[d] for d in dims)
         return True, math.prod(shape[d] for d in kept), [1, n, n, 0, 1, 0, 0]
-    if len(of_weight) == rank and rank >= 3 and dims == [0, *range(2, rank)] and kept == [1]:  # a channel of a batch
+    if len(of_weight) == rank and (rank > 2 or math.prod(shape) < FEW) and dims == [0, *range(2, rank)] and kept == [1]:  # a channel of a batch
         length = math.prod(shape[2:])
         return False, shape[1], [shape[0], length, length, shape[1] * length, max(1, shape[1]), 1, 0]
     if dims == trailing and kept == [0, 1] and weighted in ([], [1]):  # a channel of a sample
@@ -194,11 +196,9 @@ def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[
 def normalizer(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
     """The kernel for operands of such shapes and types, and the integers that it is given; None if there is none."""
     arrangement = _arrangement(x.shape, dims, shape)
-    if arrangement is None or x.dtype not in TYPES or 0 in x.shape or any(p is not None and p.dtype != x.dtype for p in (weight, bias)):
+    if arrangement is None or x.dtype not in TYPES or 0 in x.shape or any([p is not None and p.dtype != x.dtype for p in (weight, bias)]):
         return None
     by_column, items, integers = arrangement
-    if integers[1] < 8:  # too short for vectors
-        return None
     return _normalize(x.dtype, by_column, centre, weight is not None, bias is not None), [items, *integers]
 
 
@@ -226,10 +226,10 @@ def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shap
         return None
     call, integers = made
     x = np.ascontiguousarray(x)
-    kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
+    kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
     mean, var = np.empty(kept, x.dtype) if centre else np.zeros((1,) * x.ndim, x.dtype), np.empty(kept, x.dtype)
     out = np.empty(x.shape, x.dtype)
-    w, b = (x if p is None else np.ascontiguousarray(p) for p in (weight, bias))
+    w, b = [x if p is None else np.ascontiguousarray(p) for p in (weight, bias)]
     return call(*integers, eps, w, b, x, mean, var, out), mean, var
 
 

@@ -215,9 +215,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
-    rank, n = len(input.shape), math.prod(weight.shape)
-    if len(weight.shape) > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight.shape)}")
+    rank, n = input.ndim, weight.numel()
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if n != 1:
         if rank == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -225,7 +225,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if channels != n:
             raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                                f"{n} and channel size = {channels}.")  # fmt: skip
-    return _prelu(input, reshape(weight, (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]))
+    along = (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]
+    return _prelu(input, reshape(weight, along) if n != 1 or weight.ndim > rank else weight)
 
 
 @op.elementwise(name="rrelu_with_noise", node="RreluWithNoiseBackward0", method=False, check=floats("leaky_relu_cpu"))

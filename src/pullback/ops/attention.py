@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, outcome
+from .. import kernels, outcome
 from ..autograd import modes
 from ..lift import topmost
 from ..strides import side_by_side
@@ -78,7 +78,7 @@ def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: A
     return results
 
 
-@op.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
+@half.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
             node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
 def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scale: float = 1.0) -> Any:
     """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal one."""
@@ -88,6 +88,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scal
 @_flash.vjp_all
 def _of_flash(g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any) -> Any:
     if g.__class__ is np.ndarray:
+        g, query, key, value, result = [x.astype(logsum.dtype, copy=False) for x in (g, query, key, value, result)]  # autocast gives half
         return kernels.run("attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum)
     scores = matmul(query * scale, key.mT)
     weights = softmax(scores + _causal(query, key) if causal else scores, -1)
@@ -144,10 +145,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         key, value = (_repeated(query, x) for x in (key, value))
-    q, k, v = (tuple(x.shape) for x in (query, key, value))
+    arrays = query._array, key._array, value._array
+    q, k, v = [x.shape for x in arrays]
     alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
     number = 1 / math.sqrt(q[-1]) if scale is None else scale
-    arrays = query._array, key._array, value._array
     if alike and attn_mask is None and number > 0 and not (modes.special and topmost(arrays) is not modes._local.trace):
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
@@ -173,9 +174,9 @@ def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
-    ranks = [len(x.shape) for x in (query, key, value)]
-    types = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (query, key, value)]
-    if len(set(types)) > 1:
+    ranks = [x.ndim for x in (query, key, value)]
+    if not query.dtype is key.dtype is value.dtype:
+        types = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (query, key, value)]
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: {types[1]} "
                            f"and value.dtype: {types[2]} instead.")  # fmt: skip
     if min(ranks) < 2:
@@ -186,8 +187,9 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
     if is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if mask.dtype.name not in ("bool", "float32", query.dtype.name):
+        given, own = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (mask, query)]
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                           f"{CPP_NAMES.get(mask.dtype.name, mask.dtype.name)} and  query.dtype: {types[0]} instead.")  # fmt: skip
+                           f"{given} and  query.dtype: {own} instead.")  # fmt: skip
 
 
 def _repeated(query: Tensor, x: Tensor) -> Tensor:

@@ -52,12 +52,14 @@ def _tabulated(kind: str, order: int) -> Callable:
     def even_or_odd(x: Any) -> Any:
         return np.copysign(table(np.abs(x)), x) if order % 2 else table(np.abs(x))
 
-    return lambda x: function(x) if x.dtype != np.float32 or x.size < MANY else even_or_odd(x)
+    return lambda x: function(x) if x.size < MANY or x.dtype != np.float32 else even_or_odd(x)
+
+
+NODES = {("i", 0): "I0Backward0", ("ie", 0): "SpecialI0EBackward0", ("i", 1): "SpecialI1Backward0", ("ie", 1): "SpecialI1EBackward0"}
 
 
 def _bessel_node(input: Any, kind: str, order: int) -> str:
-    torch_has = {"i0": "I0", "ie0": "SpecialI0E", "i1": "SpecialI1", "ie1": "SpecialI1E"}
-    return torch_has.get(f"{kind}{order}", "SpecialBessel") + "Backward0"
+    return NODES.get((kind, order), "SpecialBesselBackward0")
 
 
 @op.general(method=False, node=_bessel_node)
@@ -72,7 +74,7 @@ def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
         value = _of_order[names[2]](np.asarray(order, input.dtype), input)
         if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
             value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
-    return np.asarray(value).astype(input.dtype, copy=False)
+    return value.astype(input.dtype, copy=False)
 
 
 def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:

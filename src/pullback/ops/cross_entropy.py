@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes, kernels, op, outcome
 from ..autograd import modes
 from ..complaint import noted
-from ..dtypes import FLOATING, INT64, OF_NUMPY
+from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY
 from ..lift import bottom, is_lifted, topmost
 from ..storage import edge_of
 from ..tensor import Tensor
@@ -32,6 +32,8 @@ from .softmax import largest, log_softmax
 from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
+
+UNSIGNED = np.dtype(np.uint64)
 
 
 def _class_axis(shape: Sequence[int]) -> int:
@@ -52,7 +54,8 @@ def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     axis = _class_axis(shape)
     images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     if places == 1:
-        return (target.reshape(-1) + np.arange(images) * shape[axis]).reshape(target.shape)
+        step = shape[axis] or 1
+        return target + np.arange(0, images * step, step).reshape(target.shape)
     classes = target.reshape(images, places)
     at = classes * places + np.arange(images)[:, None] * (shape[axis] * places) + np.arange(places)
     return at.reshape(target.shape)
@@ -67,7 +70,7 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
         IndexError: for a target that is not a class.
     """
     x = input._array
-    d, classes = np.result_type(x.dtype, np.float32), x.shape[_class_axis(x.shape)]
+    d, classes = FLOAT64 if x.dtype == FLOAT64 else FLOAT32, x.shape[_class_axis(x.shape)]
     weights = None if weight is None else weight._array
     level = topmost((target._array, x, weights)) if modes.special else None
     if level is None:
@@ -82,14 +85,17 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
 
 def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
     """Refuse targets that are no class and not ignored."""
-    if t.size and t.view(np.uint64).max() >= classes:  # negative is large
+    if t.size and t.view(UNSIGNED).max() >= classes:  # negative is large
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
             raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
 
 
 def _all_count(t: np.ndarray, classes: int, ignore_index: int) -> bool:
-    return not 0 <= ignore_index < classes and t.size > 0 and t.view(np.uint64).max() < classes  # negative is large
+    if 0 <= ignore_index < classes or t.size == 0:
+        return False
+    t = t.view(UNSIGNED)  # negative is large
+    return t.item(t.argmax()) < classes  # faster than the maximum
 
 
 def _even(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:

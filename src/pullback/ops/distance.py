@@ -158,7 +158,7 @@ def _lengths(x: np.ndarray, p: float) -> np.ndarray:
         return (x != 0).sum(-1, dtype=x.dtype)
     if p == math.inf:
         return x.max(-1, initial=0)
-    return x.sum(-1) if p == 1 else (x**p).sum(-1) ** (1 / p)
+    return total(x, (1,)) if p == 1 else total(x**p, (1,)) ** (1 / p)
 
 
 def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:

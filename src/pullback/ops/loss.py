@@ -247,13 +247,18 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: floa
 # --- probabilities of two classes -------------------------------------------------------------------------------
 
 
+@of_each
+def _bce_of_each(input: Any, target: Any) -> Any:
+    return (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
+
+
 @half.general(name="binary_cross_entropy", method=False)
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
             raise noted(RuntimeError(f"all elements of {name} should be between 0 and 1"),
                         f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits")  # fmt: skip
-    losses = (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
+    losses = _bce_of_each(input, target)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -291,7 +296,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     tensor(0.6931)
     """
     reduction = chosen(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    if target._array.shape != input._array.shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          "Please ensure they have the same size.")  # fmt: skip
     if target.dtype is not input.dtype:
@@ -343,7 +348,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     tensor([6.9315e-01, 1.0000e+03])
     """
     reduction = chosen(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    if target._array.shape != input._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
@@ -380,7 +385,9 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
     tensor(0.6931)
     """
     reduction = chosen(reduction, size_average, reduce)
-    return _soft_margin(*broadcast_tensors(input, target), reduction)
+    if input._array.shape != target._array.shape:
+        input, target = broadcast_tensors(input, target)
+    return _soft_margin(input, target, reduction)
 
 
 # --- distributions ----------------------------------------------------------------------------------------------

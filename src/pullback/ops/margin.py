@@ -85,7 +85,7 @@ def _behind(input: Tensor, at: list[Any], p: int, margin: float) -> Tensor:
     """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``."""
     short = np.maximum(margin - input[tuple(at)][:, None] + input, 0)
     short[tuple(at)] = 0
-    return np.add.reduce(short if p == 1 else short * short, 1) / short.dtype.type(input.shape[1])
+    return total(short if p == 1 else short * short, (1,)) / input.shape[1]
 
 
 @_behind.vjp_all
@@ -122,8 +122,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
 
 def _of_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where the scores of targets are, as an index, and which pairs of a target and another class there are."""
-    if ((labels < -1) | (labels >= labels.shape[1])).any():
-        raise RuntimeError("argument #2 'target' is out of range")
+    check_bounds(labels + 1, labels.shape[1] + 1, 0, words="argument #2 'target' is out of range")
     listed = np.logical_and.accumulate(labels >= 0, 1)
     at = np.arange(len(labels))[:, None], np.where(listed, labels, 0)
     is_target = np.zeros(labels.shape, bool)
@@ -136,7 +135,7 @@ def _all_behind(input: Tensor, at: list[Any], pairs: np.ndarray) -> Tensor:
     """For each row, by how much the scores of targets (``at``) fail to lead the others by 1; ``pairs``: (rows, targets, others)."""
     short = 1 - input[tuple(at)][:, :, None] + input[:, None]
     np.maximum(short, 0, out=short)
-    return total(keep.op.impl(short, pairs), (1, 2)) / short.dtype.type(input.shape[1])
+    return total(keep.op.impl(short, pairs), (1, 2)) / input.shape[1]
 
 
 @_all_behind.vjp_all

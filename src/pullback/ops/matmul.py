@@ -439,6 +439,9 @@ baddbmm.vjp(
 # --- products of three-dimensional vectors, and distances -------------------------------------------------------
 
 
+NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # coordinates after and before each
+
+
 @op.general(method=False)
 def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """Vector product along a dimension of size 3: ``torch.linalg.cross``.
@@ -461,8 +464,7 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    next_, last = [1, 2, 0], [2, 0, 1]
-    return input.take(next_, dim) * other.take(last, dim) - input.take(last, dim) * other.take(next_, dim)
+    return input.take(NEXT, dim) * other.take(LAST, dim) - input.take(LAST, dim) * other.take(NEXT, dim)
 
 
 linalg_cross.vjp(

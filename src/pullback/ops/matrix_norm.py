@@ -105,7 +105,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
     if ord is not None and (isinstance(ord, str) or (A.ndim if dims is None else len(dims)) == 2):
         return linalg_matrix_norm(A, ord, (0, 1) if dims is None and A.ndim == 2 else dims or (-2, -1), keepdim, dtype=dtype, out=out)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype, out=out)
 
 
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:

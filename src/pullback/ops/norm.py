@@ -79,7 +79,8 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         out = total(np.absolute(x), dims, keepdim) if out is None else out
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    return row_major(np.asarray(out)).astype(result, copy=False)
+    out = row_major(np.asarray(out))
+    return out if out.dtype is result else out.astype(result, copy=False)
 
 
 @lru_cache(8)
@@ -92,13 +93,14 @@ def _least_power(d: np.dtype) -> float:
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
-        out = np.sqrt(total_of_squares(x, dims, keepdim))
+        out = np.asarray(total_of_squares(x, dims, keepdim))
+        np.sqrt(out, out)
     else:
-        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    safe = (out > _least_power(x.dtype) ** (1 / ord)) & (out < inf)
-    if np.count_nonzero(safe) == out.size or not x.size:
+        out = np.asarray(np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord))
+    least = _least_power(x.dtype) ** (1 / ord)
+    if not x.size or out.item(out.argmin()) > least and out.item(out.argmax()) < inf:  # both stop at NaN
         return out
-    out, unsafe = np.asarray(out), np.logical_or(~safe, ord != 2)  # other roots lose digits long before
+    unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
     rest = [d for d in range(x.ndim) if d not in dims]
     rows = np.absolute(x.transpose(*rest, *dims)[unsafe.reshape([x.shape[d] for d in rest])])
     rows = rows.reshape(len(rows), -1)

@@ -122,7 +122,7 @@ def _trailing(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bia
     """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    return _checked_trailing(input._array.shape, tuple(normalized_shape), *(None if p is None else p._array.shape for p in (weight, bias)))
+    return _checked_trailing(input._array.shape, tuple(normalized_shape), *[None if p is None else p._array.shape for p in (weight, bias)])
 
 
 @lru_cache(256)

@@ -51,8 +51,8 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
             from scipy import special
 
             found = getattr(special, name)
-        # A Python number among the operands would make float64 of float32.
-        others = tuple(y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others)
+        if others:  # a Python number among them would make float64 of float32
+            others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others])
         try:
             return found(x, *others)
         except TypeError:
@@ -296,7 +296,10 @@ def lgamma(input: Tensor) -> Tensor:
     >>> torch.lgamma(torch.tensor([1.0, 5.0]))
     tensor([0.0000, 3.1781])
     """
-    return either(np.isinf(input), np.abs(input), _gammaln(input))
+    out = np.asarray(_gammaln(input))
+    if out.size and not out.item(out.argmin()) > -np.inf:  # there may be minus infinity, where scipy says the same
+        out[out == -np.inf] = np.inf
+    return out
 
 
 lgamma.vjp(input=lambda g, input: g * digamma(input))

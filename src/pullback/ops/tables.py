@@ -41,7 +41,7 @@ class Tabulated:
         return powers
 
     def __call__(self, x: Any) -> Any:
-        if x.dtype != np.float32 or x.size < MANY:
+        if x.size < MANY or x.dtype != np.float32:
             return self.function(x)
         if x.size <= BLOCK or not x.flags.c_contiguous:
             return self._looked_up(x)
