@@ -513,17 +513,14 @@ def test_switches_of_the_compiler():
     torch._dynamo.config.suppress_errors = True
     torch._dynamo.reset()
     torch.compiler.reset()
-    seen = []
 
     def f(x):
-        seen.append(torch.compiler.is_compiling())
-        return x + 1
+        return x + (1 if torch.compiler.is_compiling() else 2)
 
     assert torch.compiler.disable(f) is f and torch.compiler.disable()(f) is f and torch.compiler.allow_in_graph(f) is f
     for options in ({"mode": "max-autotune"}, {"backend": "eager"}, {"dynamic": True}, {"fullgraph": True}):
         assert torch.compile(f, **options)(torch.ones(2)).tolist() == [2.0, 2.0]
-    f(1)
-    assert True in seen and seen[-1] is False
+    assert f(1) == 3
 
 
 def test_storages_are_said_to_be_smaller():

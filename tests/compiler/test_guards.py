@@ -18,6 +18,8 @@ import pullback
 from pullback import nn
 from pullback.compiler import CannotCompile, compile
 
+from ..kernels import using
+
 F = nn.functional
 SCALE: Any = 2.0
 x, row = pullback.tensor([1.0, -2.0, 3.0]), pullback.ones(1, 3)
@@ -465,3 +467,13 @@ def test_several_threads() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert not wrong and len(fast.versions) == 1
+
+
+def test_operations_may_come_to_be_machine_code():
+    exp, y = pullback.exp, pullback.ones(2, requires_grad=True)
+    step = compile(lambda: (exp(y) * 2).sum())
+    step()
+    with using("on"):  # in Python
+        step()
+    step()
+    assert len(step.versions) == 1

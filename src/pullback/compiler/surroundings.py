@@ -225,6 +225,8 @@ class Surroundings:
             self._copy(vars(x), name)
 
     def _function(self, f: types.FunctionType, name: str) -> None:
+        if hasattr(f, "op"):  # an operation, which may come to be machine code
+            return
         code = f.__code__
         for variable, cell in zip(code.co_freevars, f.__closure__ or ()):
             try:
