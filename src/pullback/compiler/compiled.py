@@ -379,8 +379,9 @@ class Version:
             return f"(now := {expression}) is not {constant(value)} and differs(now, {constant(value)})"
 
         grad, inference = modes._local.grad, modes._local.inference
-        lines = [f"if local.grad is not {grad} or local.inference is not {inference} or local.trace is not None or modes.intercepted "
-                 f"or dtypes._default is not {constant(dtypes._default)}: return MISS"]  # fmt: skip
+        silent = "modes.silent and " if grad and not inference else ""  # a thread's own modes take longer to ask for
+        lines = [f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) or modes.special and (local.trace is not None "
+                 f"or modes.intercepted) or dtypes._default is not {constant(dtypes._default)}: return MISS"]  # fmt: skip
         plain = self.spec.children[1].num_leaves == 0 and all(c.type is None for c in self.spec.children[0].children)
         arguments = [f"a{i}" for i in range(len(leaves))]
         listed = "".join(f"{a}, " for a in arguments)
@@ -457,7 +458,9 @@ class Version:
                 lines.append(f"if not {v}.flags.c_contiguous: return MISS")
             elif i.kind in ("gradient", "random") or i.kind == "argument" and i.what in scattered:
                 lines.append(f"if not {v}.flags.c_contiguous: {v} = contiguous({v})")
-        lines += ["with lock:", "    pass", *[f"    {line}" for line in self.plan.lines(variables, names)]]  # threads share the memory between steps
+        steps = self.plan.lines(variables, names)
+        alone = sum("= empty(" not in line for line in steps) < 2  # else threads would share the memory between steps
+        lines += steps if alone else ["with lock:", *[f"    {line}" for line in steps]]
         for name, _, _ in trace.advances:
             lines.append(f"{name}_taken()")
         if self.writes:
