@@ -34,6 +34,7 @@ class Usual(NamedTuple):
         fallback: the call in Python, of all arguments.
         node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor.
         node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no gradient.
+            Of views that ``node_of(*args)``, where the type depends on the arguments.
         places: a byte for each argument: what may stand there.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
         limit: elements of a tensor from which kernels do better.
@@ -82,9 +83,9 @@ class Call(Recorded):
     """
 
     def __init__(self, name: str, edge_of: Callable, options: set[type], ordinary: Any, *given: Any) -> None:
-        super().__init__(name, edge_of, (), *given)
+        super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
         self.known += [options, ordinary, SCALARS, np.asarray, (), Exception, BOOL]
-        self.options, self.ordinary = options, ordinary
+        self.edge_of_view, self.options, self.ordinary = edge_of, options, ordinary
         self.values, self.edges = self.room(MOST, PTR), self.room(MOST, PTR)  # references of our own, so many of each:
         self.valued, self.edged = self.variable(0, I64), self.variable(0, I64)
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
@@ -138,7 +139,7 @@ class Call(Recorded):
     def take_tensor(self, tensor: Value, value: Any) -> None:
         edge = self.variable(self.edge_of(tensor))
         with self.when(self.slot(tensor, self.recording.tensor_class, "_view").differs(self.object(None))):
-            found = self.call_object(self.fallback, tensor)
+            found = self.call_object(self.edge_of_view, tensor)
             self.need(found.differs(self.nothing()))
             self.drop(found)  # the tensor holds it
             edge.set(found)
@@ -207,7 +208,6 @@ class Call(Recorded):
                 item.set(self.load(self.at(self.values, (code & (SHAPE - 1)) - 1, PTR), PTR))
             with self.when((code & RESULT).differs(0)):
                 item.set(result)
-
             self.own(item.get())
             with self.when((code & SHAPE).differs(0)):
                 whole = item.get()
@@ -229,6 +229,7 @@ class Call(Recorded):
             self.store(node.get(), pair)
             self.store(dtype, self.at(pair, 1, PTR))
             found = self.api("PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing())
+            self.need(found.differs(self.nothing()))
             self.drop(found)  # its operation holds it
             node.set(found)
             recording.set(found.differs(none))
@@ -272,7 +273,6 @@ class Call(Recorded):
         self.give_back()
         failed = self.api("PyErr_Occurred").differs(self.nothing())
         with self.when(failed):
-            (go_on,) = self._labels(1)
             ordinary = self.api("PyErr_ExceptionMatches", self.object(Exception), returns=I32).differs(0)
             self.unless(ordinary, "interrupted")
             self.api("PyErr_Clear", returns=None)
@@ -315,11 +315,12 @@ def views(*given: Any) -> Callable[[Any, Callable], Callable]:
     bound = native.bound("view", f.address(lambda: _view(f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
-        node, name = op.node_name, op.node_name.__class__ is str
-        if op.impl.__annotations__["return"] != "Tensor" or len(op.params) > MOST:
+        name, total = op.node_name, len(op.params)
+        if op.impl.__annotations__["return"] != "Tensor" or total > MOST:
             return fallback
-        return bound(Usual(op.impl, fallback, op.node_type(node, False) if name else None, None,
-                           lambda *args: op.node_type(node(*args), False), bytes([TENSOR] + [0] * (len(op.params) - 1)), (), 0, False))  # fmt: skip
+        node = op.node_type(name, False) if isinstance(name, str) else None
+        places = bytes([TENSOR, *[0] * (total - 1)])
+        return bound(Usual(op.impl, fallback, node, None, lambda *args: op.node_type(name(*args), False), places, (), 0, False))
 
     return call_of
 
