@@ -37,7 +37,6 @@ def as_it_is(op: Op, call: Callable) -> Callable:
 
 # What makes machine code of the usual call of an operation, from its call here, once that pays.
 machine: Callable[[Op, Callable], Callable] = as_it_is
-machine_of_views = machine
 
 
 def elementwise_call(op: Op) -> Callable:
@@ -61,14 +60,14 @@ def unary_call(op: Op) -> Callable:
             if c is ndarray:
                 return asarray(impl(input))
             if c not in PLAIN:
-                return elementwise_slow(op, (input,), None)
+                return elementwise_slow(op, (input,))
         usual = True
         try:
             x = input._array
             d = x.dtype
             if not (d is FLOAT32 or d is FLOAT64) or modes.special:
                 usual = False
-                return elementwise_slow(op, (input,), None)
+                return elementwise_slow(op, (input,))
             e = input._fn
             if input._view is not None:
                 e = storage.edge_of_saved(input)
@@ -78,7 +77,7 @@ def unary_call(op: Op) -> Callable:
         except Exception:
             if not usual:
                 raise
-            return elementwise_slow(op, (input,), None)  # whatever it was, the slow way says it better
+            return elementwise_slow(op, (input,))  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
             value = asarray(value)
         if e is None or modes.silent and not modes.is_grad_enabled():
@@ -194,13 +193,13 @@ def general_call(op: Op) -> Callable:
             if c is ndarray:
                 return asarray(impl(*args)) if named is None else impl(*args)
             if c not in PLAIN:
-                return slow(op, args, None)
+                return slow(op, args)
         if modes.special:
-            return slow(op, args, None)
+            return slow(op, args)
         e = input._fn
         if input._view is not None:
             if input._view is inference:
-                return slow(op, args, None)
+                return slow(op, args)
             e = storage.edge_of(input)
         elif e is LEAF:
             e = input
@@ -208,10 +207,10 @@ def general_call(op: Op) -> Callable:
         if elementwise:
             d = x.dtype
             if not (d is FLOAT32 or d is FLOAT64):
-                return slow(op, args, None)
+                return slow(op, args)
             for option in args[1:]:
                 if option.__class__ not in OPTIONS:
-                    return slow(op, args, None)
+                    return slow(op, args)
         values = (x, *args[1:])
         try:
             value = impl(*values)
@@ -222,14 +221,14 @@ def general_call(op: Op) -> Callable:
     def call_listed(*args: Any) -> Any:
         """Of a list of tensors and options."""
         if modes.special or args[0].__class__ is not list and args[0].__class__ is not tuple:
-            return slow(op, args, None)
+            return slow(op, args)
         arrays: list[Any] = []
         edges: list[Any] = []
         wanted = 0
         for x in args[0]:
             c = x.__class__
             if c is not Tensor and c not in PLAIN or x._view is inference:
-                return slow(op, args, None)
+                return slow(op, args)
             e = x._fn
             if x._view is not None:
                 e = storage.edge_of(x)
@@ -240,7 +239,7 @@ def general_call(op: Op) -> Callable:
             arrays.append(x._array)
             edges.append(e)
         if not arrays:
-            return slow(op, args, None)
+            return slow(op, args)
         values = [arrays, *args[1:]]
         try:
             value = impl(*values)
@@ -254,10 +253,10 @@ def general_call(op: Op) -> Callable:
             if ndarray in kinds and kinds <= ARRAYS:
                 return asarray(impl(*args)) if named is None else impl(*args)
         if modes.special:
-            return slow(op, args, None)
+            return slow(op, args)
         for i in masks:
             if args[i].__class__ is not ndarray:
-                return slow(op, args, None)
+                return slow(op, args)
         values, edges, wanted, bit, node, d = list(args), [], 0, 1, Node, None
         for i in tensors:
             x, e = args[i], None
@@ -266,7 +265,7 @@ def general_call(op: Op) -> Callable:
                 e = x._fn
                 if x._view is not None:
                     if x._view is inference:
-                        return slow(op, args, None)
+                        return slow(op, args)
                     e = storage.edge_of(x)
                 elif e is LEAF:
                     e = x
@@ -277,17 +276,17 @@ def general_call(op: Op) -> Callable:
                     if d is None:
                         d = x.dtype
                         if not (d is FLOAT32 or d is FLOAT64) or x.__class__ is not ndarray:
-                            return slow(op, args, None)
+                            return slow(op, args)
                     elif x.dtype is not d:
-                        return slow(op, args, None)
+                        return slow(op, args)
             elif not (x is None and i in optional or (i or elementwise) and (c is float or c is int)):
-                return slow(op, args, None)
+                return slow(op, args)
             else:
                 node = ScalarNode
             edges.append(e)
             bit += bit
         if elementwise and d is None:
-            return slow(op, args, None)
+            return slow(op, args)
         try:
             value = impl(*values)
         except Exception as error:
@@ -463,7 +462,7 @@ def view_call(op: Op) -> Callable:
 
     def lay_out() -> None:
         nonlocal perform
-        perform = machine_of_views(op, in_python)
+        perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
     op.layout = (op.params[0] + "_shape", *op.params[1:])

@@ -89,8 +89,7 @@ def _load() -> None:
         recording = objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN, LEAF, modes, storage.mark
-        usual = storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *given
-        machines = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, *usual), calls.views(*usual)
+        machine = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *given)
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
@@ -100,7 +99,7 @@ def _load() -> None:
         return
     bare, recorded = functions
     engine.walk, engine.keep_usual, gradients.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
-    calling.machine, calling.machine_of_views = machines
+    calling.machine = machine
     for op in REGISTRY.values():
         for lay_out in op.after_layout:
             lay_out()

@@ -25,7 +25,7 @@ ndarray, asarray = np.ndarray, np.asarray
 getframe = sys._getframe
 
 
-def elementwise_slow(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
+def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
     if out is None and op.check is None and not modes.special and not modes.silent:
         try:
@@ -148,7 +148,7 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
     raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}")
 
 
-def general_slow(op: Op, args: tuple, out: Any) -> Any:
+def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
     if modes.intercepted or modes.overridden:
         from .overrides import NOT_OVERRIDDEN, dispatch

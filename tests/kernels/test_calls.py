@@ -24,8 +24,7 @@ from pullback.kernels import calls  # noqa: E402
 
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
-USUAL = storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *GIVEN
-CALLS, VIEWS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, *USUAL), calls.views(*USUAL)
+CALLS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *GIVEN)
 DRAWING = {"bernoulli", "dropout_mask", "normal", "rrelu", "feature_mask"}  # what gives something else each time
 
 
@@ -43,7 +42,7 @@ def in_python(op: Op) -> Callable:
 
 
 def machine(op: Op, fallback: Callable | None = None) -> Callable:
-    return (VIEWS if op.kind == "view" else CALLS)(op, fallback or in_python(op))
+    return CALLS(op, fallback or in_python(op))
 
 
 def described(result: Any) -> Any:
@@ -136,7 +135,7 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
     op = REGISTRY["exp"]
     made = calls.usual(op, in_python(op), calling.node_of, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
-        CALLS.__closure__[0].cell_contents(made._replace(compute=interrupted))(x)  # type: ignore[index, union-attr]
+        inspect.getclosurevars(CALLS).nonlocals["of_call"](made._replace(compute=interrupted))(x)  # type: ignore[union-attr]
 
 
 def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:

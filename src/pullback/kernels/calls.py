@@ -72,6 +72,16 @@ def usual(op: Any, fallback: Callable, node_of: Callable, large: int, shared: in
     return Usual(compute, fallback, node, scalar_node, node_of, bytes(places), tuple(map(plan, range(1 << len(tensors)))), limit, elementwise)
 
 
+def usual_view(op: Any, fallback: Callable) -> Usual | None:
+    """The same of an operation that looks at its tensor's memory; None if it gives several views."""
+    name, total = op.node_name, len(op.params)
+    if op.impl.__annotations__["return"] != "Tensor" or total > MOST:
+        return None
+    node = op.node_type(name, False) if isinstance(name, str) else None
+    places = bytes([TENSOR, *[0] * (total - 1)])
+    return Usual(op.impl, fallback, node, None, lambda *args: op.node_type(name(*args), False), places, (), 0, False)
+
+
 class Call(Recorded):
     """The call of an operation, being written.
 
@@ -290,12 +300,13 @@ def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[
         large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
         given: for :class:`Call`.
     """
-    f = Call("call", *given)
-    bound = native.bound("call", f.address(lambda: _call(f)))
+    call, view = Call("call", *given), Call("view", *given)
+    of_call = native.bound("call", call.address(lambda: _call(call)))
+    of_view = native.bound("view", view.address(lambda: _view(view)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
-        known = usual(op, fallback, node_of, large, shared)
-        return fallback if known is None else bound(known)
+        known = usual_view(op, fallback) if op.kind == "view" else usual(op, fallback, node_of, large, shared)
+        return fallback if known is None else (of_view if op.kind == "view" else of_call)(known)
 
     return call_of
 
@@ -309,23 +320,8 @@ def _call(f: Call) -> Value:
     return f.finish(result.get())
 
 
-def views(*given: Any) -> Callable[[Any, Callable], Callable]:
-    """The same of views, where they are recorded; a view knows its base, the time it was made, and how it came to be."""
-    f = Call("view", *given)
-    bound = native.bound("view", f.address(lambda: _view(f)))
-
-    def call_of(op: Any, fallback: Callable) -> Callable:
-        name, total = op.node_name, len(op.params)
-        if op.impl.__annotations__["return"] != "Tensor" or total > MOST:
-            return fallback
-        node = op.node_type(name, False) if isinstance(name, str) else None
-        places = bytes([TENSOR, *[0] * (total - 1)])
-        return bound(Usual(op.impl, fallback, node, None, lambda *args: op.node_type(name(*args), False), places, (), 0, False))
-
-    return call_of
-
-
 def _view(f: Call) -> Value:
+    """Where it is recorded; a view knows its base, the time it was made, and how it came to be."""
     tensor, none, tensor_class = f.given(0), f.object(None), f.recording.tensor_class
     f.take_all()
     base, kind = f.variable(tensor), f.variable(f.object(f.ordinary))
