@@ -21,7 +21,7 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .choosing import where
-from .index import index_array, sum_at, take_at
+from .index import all_inside, index_array, sum_at, take_at
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
@@ -32,8 +32,6 @@ from .softmax import largest, log_softmax
 from .view import reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
-
-UNSIGNED = np.dtype(np.uint64)
 
 
 def _class_axis(shape: Sequence[int]) -> int:
@@ -85,17 +83,14 @@ def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
 
 def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
     """Refuse targets that are no class and not ignored."""
-    if t.size and t.view(UNSIGNED).max() >= classes:  # negative is large
+    if not all_inside(t, classes):
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
             raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
 
 
 def _all_count(t: np.ndarray, classes: int, ignore_index: int) -> bool:
-    if 0 <= ignore_index < classes or t.size == 0:
-        return False
-    t = t.view(UNSIGNED)  # negative is large
-    return t.item(t.argmax()) < classes  # faster than the maximum
+    return not 0 <= ignore_index < classes and t.size > 0 and all_inside(t, classes)
 
 
 def _even(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:
