@@ -57,21 +57,21 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     >>> torch.linalg.matrix_norm(x), torch.linalg.matrix_norm(x, "nuc"), torch.linalg.matrix_norm(x, -2)
     (tensor(5.), tensor(7.), tensor(3.))
     """
-    name = "linalg.matrix_norm"
-    if A.ndim < 2:
+    name, rank = "linalg.matrix_norm", len(A._array.shape)
+    if rank < 2:
         raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(A.shape)}")
-    if isinstance(ord, str) and ord not in ("fro", "nuc") or not isinstance(ord, str) and abs(ord) not in (1, 2, inf):
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
         raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
-    rows, columns = (wrapped_dim(d, A.ndim) for d in dim)
+    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
     check_type(A, name, half=ord not in ("nuc", 2, -2))
     if dtype is not None:
         A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
+        return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
         values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
