@@ -1,4 +1,4 @@
-"""Kernels that look for large and small elements, against NumPy's way."""
+"""Kernels that look for large, small and frequent elements, against NumPy's way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ KINDS = ["any", "many equal", "special", "nothing but nan", "rising"]
 
 @both_types
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape, k", [((9, 40), 5), ((4, 17), 1), ((2, 3, 259), 32), ((300,), 7), ((1, 8), 1)])
+@pytest.mark.parametrize("shape, k", [((9, 40), 5), ((4, 17), 1), ((2, 3, 259), 32), ((300,), 7), ((1, 8), 1), ((3, 5), 2), ((4, 17), 17),
+                                      ((2, 64), 31), ((7, 1), 1), ((0, 5), 2)])  # fmt: skip
 def test_the_few_largest_and_smallest(shape: tuple[int, ...], k: int, kind: str, dtype: Any) -> None:
     x = numbers(kind, shape, dtype)
     for largest in (True, False):
@@ -43,6 +44,21 @@ def test_the_few_largest_and_smallest(shape: tuple[int, ...], k: int, kind: str,
         expected = x.sort(-1, descending=largest, stable=True).indices[..., :k]  # NumPy's
         np.testing.assert_array_equal(indices.numpy(), expected.numpy())
         np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x.numpy(), expected.numpy(), -1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(3, 5), (1, 70), (40,), (6, 1, 33), (5, 4, 3), (0, 4)])
+def test_the_most_frequent(shape: tuple[int, ...], kind: str, dtype: Any) -> None:
+    x = numbers(kind if dtype in (np.float32, np.float64) else "many equal", (2, *shape), dtype)[1]
+    for d in range(x.dim()) if x.numel() else [1]:
+        found = []
+        for mode in ("off", "always"):
+            with using(mode):
+                found.append(x.mode(d))
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_array_equal(b.numpy(), a.numpy())
+            np.testing.assert_array_equal(np.signbit(b.numpy()), np.signbit(a.numpy()))
 
 
 @both_types

@@ -9,10 +9,11 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from . import native
-from .builder import F32, F64, I64, PTR, Function, Type, Value, Variable, module
+from .builder import F32, F64, I32, I64, PTR, Function, Type, Value, Variable, module
 from .functions import Math
 
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 UNROLL = 4
 P = ParamSpec("P")
 

@@ -1,4 +1,4 @@
-"""The few largest or smallest elements of rows, the largest or smallest of columns, and places in sorted sequences.
+"""The largest or smallest elements of columns, and places in sorted sequences.
 
 NaN is above all numbers; of equal elements the first counts.
 """
@@ -11,70 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import native
-from .builder import I32, I64, Function, Type, Value
-from .kernel import TYPES, Kernel, written
-
-FEW = 32  # that are kept in order while a row goes by
-LEAST = {32: -(1 << 31), 64: -(1 << 63)}
-
-
-def _key(f: Function, x: Value, largest: bool) -> Value:
-    """An integer that is in the order of numbers, or in the opposite one."""
-    bits = f.convert("bitcast", x + 0.0, x.type.integers)  # one zero
-    top = (1 << x.type.bits - 1) - 1
-    key = f.select(f.compare("uno", x, 0.0), top - 1, bits ^ ((bits >> x.type.bits - 1) & top))
-    return key if largest else ~key
-
-
-@written
-def _few(d: np.dtype, largest: bool) -> str:
-    """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``out``."""
-    k = Kernel("few", TYPES[d], ["x", "keys", "out"], ["n", "count"])
-    f, n, count, number = k.f, k["n"], k["count"], k.type.integers
-    with f.loop(f["from"], f["to"]) as row:
-        x, keys, out = f.at(k["x"], row * n, k.type), f.at(k["keys"], row * count, number), f.at(k["out"], row * count, I64)
-        with f.loop(0, count) as i:
-            f.store(f.constant(LEAST[number.bits], number), f.at(keys, i, number))
-        last = f.variable(LEAST[number.bits], number)
-
-        def insert(key: Value, at: Value) -> None:
-            """Before all that are smaller, which move on; the last falls out."""
-            place = f.variable(count - 1)
-            with f.loop(1, count):
-                before = place.get() - 1
-                smaller = f.load(f.at(keys, f.select(before < 0, 0, before), number), number) < key
-                with f.when(smaller & (before >= 0)):
-                    for array, type in ((keys, number), (out, I64)):
-                        f.store(f.load(f.at(array, before, type), type), f.at(array, place.get(), type))
-                    place.set(before)
-            f.store(key, f.at(keys, place.get(), number))
-            f.store(at, f.at(out, place.get(), I64))
-            last.set(f.load(f.at(keys, count - 1, number), number))
-
-        def look(at: Value, mask: Value | None, u: int) -> None:
-            key = _key(f, k.load(x, at, mask), largest)
-            better = key > f.splat(last.get(), k.lanes)
-            if mask is not None:
-                better = better & mask
-            some = f.convert("bitcast", better, Type(f"i{k.lanes}", k.lanes))
-            with f.when(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
-                one = _key(f, k.number(x, i), largest)
-                with f.when(one > last.get()):
-                    insert(one, i)
-
-        k.sweep(n, look, 1)
-    return k.done()
-
-
-def few(x: np.ndarray, count: int, d: int, largest: bool) -> np.ndarray | None:
-    """The indices of so many elements along the last dimension, in order."""
-    n = x.shape[-1]
-    if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= min(FEW, n // 8):
-        return None
-    shape = (*x.shape[:-1], count)
-    keys = np.empty(shape, f"i{x.itemsize}")
-    return _few(x.dtype, largest)(x.size // n, n, count, np.ascontiguousarray(x), keys, np.empty(shape, np.int64))
-
+from .builder import I64
+from .kernel import COMPARED, TYPES, Kernel, written
 
 VECTORS = 4  # of neighbouring columns
 
@@ -126,7 +64,6 @@ def columns(x: np.ndarray, d: int, largest: bool) -> Any:
 
 # --- places in sorted sequences -----------------------------------------------------------------------------------
 
-COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 GRAIN = 1 << 11  # searches that are worth a thread's while
 
 

@@ -69,8 +69,10 @@ def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
 
 def holds_nan(x: np.ndarray) -> bool:
     """Whether any of these real numbers is NaN, and so the largest."""
+    if x.dtype.kind not in "fV" or not x.size:
+        return False
     x = ordered(x)
-    return x.dtype.kind == "f" and x.size > 0 and math.isnan(x.item(x.argmax()))
+    return math.isnan(x.item(x.argmax()))
 
 
 # --- values alone -------------------------------------------------------------------------------------------

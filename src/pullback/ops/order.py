@@ -7,6 +7,7 @@ differentiable, and hand their gradient to the elements that the indices point a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import isfinite, prod
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from .. import dtypes, kernels, op, outcome, writing
 from ..complaint import noted
-from ..lift import by_example, derived, primal
+from ..lift import derived
 from ..return_types import named
 from ..tensor import Tensor
 from .compare import not_implemented
@@ -104,8 +105,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise noted(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    indices = first_in_order(x, k, d, largest)
-    values = taken(x, indices, d)
+    values, indices = first_in_order(x, k, d, largest)
     return (values, indices) if input.ndim or k != 1 else (values.reshape(()), indices.reshape(()))
 
 
@@ -253,19 +253,10 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 # --- places in sorted sequences -----------------------------------------------------------------------------
 
 
-@op.composite(method=False)
-@by_example
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Tensor | None = None,
-    out: Any = None,
-) -> Tensor:
-    """Where to insert ``input`` into sorted sequences to keep them sorted.
+@op.general(method=False)
+def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter: Tensor | None = None) -> Tensor:  # fmt: skip
+    """Where to insert ``input`` into sorted sequences to keep them sorted. NaN is put behind all, as the largest.
 
     Args:
         sorted_sequence: ascending along the last dimension.
@@ -280,60 +271,65 @@ def searchsorted(
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
+    edges, values = sorted_sequence, np.asarray(input)
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if side == "left" and right:
+            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        right = side == "right"
+    if edges.ndim != 1:
+        _check_rows(edges, values)
+    if sorter is not None:
+        edges = _in_order_of(sorter, edges)
+    edges, values = ordered(edges), ordered(values)
+    places = kernels.run("order", "places", values.size, edges, values, right)
+    if places is None:
+        which: Any = "right" if right else "left"
+        places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)
+        if not right and holds_nan(values):  # which comes behind others, too
+            places = np.where(np.isnan(values), edges.shape[-1], places)
+    return places.astype(np.int32) if out_int32 else places
+
+
+def _check_rows(edges: np.ndarray, values: np.ndarray) -> None:
+    """Refuse edges that are no rows of the values."""
     name = "torch.searchsorted(): "
-    if side not in (None, "left", "right"):
-        raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError(f"{name}side and right can't be set to opposites, got side of left while right was True")
-    edges, values = primal(sorted_sequence._array), primal(input._array) if isinstance(input, Tensor) else np.asarray(input)
     if not edges.ndim:
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
-    if edges.ndim > 1 and not values.ndim:
+    if not values.ndim:
         raise RuntimeError(
             f"{name}input value can be a scalar only when boundaries tensor dimension is 1, but we "
             f"got boundaries tensor dim({edges.ndim}) and input value's dim(0) numel(1)"
         )
-    if edges.ndim > 1 and (edges.ndim != values.ndim or edges.shape[:-1] != values.shape[:-1]):
+    if edges.ndim != values.ndim or edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
             "tensor and input value tensor must match, but we got boundaries tensor "
             f"{list(edges.shape)} and input value tensor {list(values.shape)}"
         )
-    if sorter is not None:
-        order = sorter._array
-        if order.dtype != np.int64:
-            raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {dtypes.type_name(sorter.dtype)}")
-        if order.shape != edges.shape:
-            raise RuntimeError(
-                f"{name}boundary and sorter must have the same size, but got boundary tensor "
-                f"{list(edges.shape)}and got sorter tensor {list(order.shape)}"
-            )
-
-    def found(edges: np.ndarray, values: np.ndarray, order: np.ndarray | None = None) -> np.ndarray:
-        if order is not None:
-            if order.size and (order.min() < 0 or order.max() >= edges.shape[-1]):
-                raise RuntimeError(f"{name}sorter index out of range")
-            edges = taken(edges, order, order.ndim - 1)
-        side_ = "right" if right or side == "right" else "left"
-        return _places(ordered(edges), ordered(values), side_, np.int32 if out_int32 else np.int64)
-
-    result = outcome.wrap(derived(found, edges, values, *([] if sorter is None else [sorter._array])))
-    return result if out is None else writing.write_out(out, result)
 
 
-def _places(edges: np.ndarray, values: np.ndarray, side: Any, dtype: Any) -> np.ndarray:
-    fast = kernels.run("order", "places", values.size, edges, values, side == "right")
-    if fast is not None:
-        return fast.astype(dtype, copy=False)
-    if edges.ndim == 1:
-        places = np.asarray(edges.searchsorted(values, side))
-    else:
-        places = np.empty(values.shape, np.int64)
-        for row in np.ndindex(edges.shape[:-1]):
-            places[row] = edges[row].searchsorted(values[row], side)
-    if holds_nan(values):
-        places = np.where(np.isnan(values), edges.shape[-1], places)
-    return places.astype(dtype, copy=False)
+def _in_order_of(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The edges where ``sorter`` points, row by row."""
+    name = "torch.searchsorted(): "
+    if sorter.dtype != np.int64:
+        raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {dtypes.type_name(dtypes.OF_NUMPY[sorter.dtype])}")
+    if sorter.shape != edges.shape:
+        raise RuntimeError(
+            f"{name}boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)}and got sorter tensor "
+            f"{list(sorter.shape)}"
+        )
+    if sorter.size and (sorter.min() < 0 or sorter.max() >= edges.shape[-1]):
+        raise RuntimeError(f"{name}sorter index out of range")
+    return taken(edges, sorter, sorter.ndim - 1)
+
+
+def _row_by_row(edges: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
+    places = np.empty(values.shape, np.int64)
+    for row in np.ndindex(edges.shape[:-1]):
+        places[row] = edges[row].searchsorted(values[row], side)
+    return places
 
 
 @op.composite(method=False)
@@ -346,7 +342,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+    return searchsorted(boundaries, input, out_int32, right, None, None, out=out)
 
 
 # --- histograms ---------------------------------------------------------------------------------------------
@@ -382,7 +378,7 @@ def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
     if low == high:
         x = ordered(x)
-        low, high = (x[x.argmin()], x[x.argmax()]) if x.size else (0, 1)
+        low, high = (x.item(x.argmin()), x.item(x.argmax())) if x.size else (0, 1)
     if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
@@ -409,26 +405,25 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _range_of(x, min, max, "torch.histc")
-    low, high = x.dtype.type(low), x.dtype.type(high)
+    low, high = np.asarray(low, x.dtype), np.asarray(high, x.dtype)
     x = x[(x >= low) & (x <= high)]
-    places = np.minimum(((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1)
-    return np.bincount(places, minlength=bins).astype(x.dtype)
+    x -= low
+    x *= bins
+    x /= high - low
+    counts = np.bincount(x.astype(np.int64), None, bins + 1)
+    counts[bins - 1] += counts[bins]  # where the highest come
+    return counts[:bins].astype(x.dtype)
 
 
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
-    """Count points (rows) in the boxes between edges."""
-    sizes = [e.size - 1 for e in edges]
-    inside: Any = True
+    """Count points (rows), none of which lies outside, in the boxes between edges."""
     flat: Any = 0
     for x, e in zip(points.T, edges):
-        inside = inside & (x >= e[0]) & (x <= e[-1])
-        flat = flat * (e.size - 1) + np.minimum(e.searchsorted(x, "right") - 1, e.size - 2)
-    w = None if weight is None else weight.reshape(-1)[inside]
-    counts = np.bincount(flat[inside], w, prod(sizes)).astype(points.dtype).reshape(sizes)
+        flat = flat * (e.size - 1) + e[1:-1].searchsorted(x, "right")
+    sizes = [e.size - 1 for e in edges]
+    counts = np.bincount(flat, weight, prod(sizes)).astype(points.dtype).reshape(sizes)
     if density:
-        volume = np.ones((), points.dtype)
-        for e in edges:
-            volume = volume[..., None] * (e[1:] - e[:-1])
+        volume = reduce(np.multiply.outer, [e[1:] - e[:-1] for e in edges])
         counts = counts / volume / np.add.reduce(counts, None)
     return counts
 
@@ -448,7 +443,9 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
         if n <= 0:
             raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
         low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
-        made.append(np.linspace(low, high, n + 1, dtype=points.dtype))
+        steps = np.arange(n + 1.0) * ((high - low) / n) + low
+        steps[-1] = high
+        made.append(steps.astype(points.dtype))
     return made
 
 
@@ -460,7 +457,11 @@ def _histogram_and_edges(input: Tensor, bins: Any, range: Any, weight: Tensor | 
         x = _floats_only(x, "histogramdd")
         points = x.reshape(-1, x.shape[-1])
         made = _edges(points, list(edges) or bins, range, name)
-        return [_histogram(points, made, weight, density), *made]
+        w = None if weight is None else weight.reshape(-1)
+        if edges or range is not None:
+            inside = np.logical_and.reduce([(x >= e[0]) & (x <= e[-1]) for x, e in zip(points.T, made)])
+            points, w = points[inside], None if w is None else w[inside]
+        return [_histogram(points, made, w, density), *made]
 
     return [outcome.wrap(x) for x in derived(computed, input._array, None if weight is None else weight._array, *edges)]
 

@@ -567,13 +567,12 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    if "c" in input.dtype.kind + values.dtype.kind:
+    if input.dtype.kind == "c" or values.dtype.kind == "c":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
                            f"  {input.dtype} and {values.dtype}")  # fmt: skip
-    zero = ZEROS.get(input.dtype, 0)
-    return np.where(np.equal(input, zero), values, np.greater(input, zero))
+    return np.where(input, np.greater(input, ZEROS.get(input.dtype, 0)), values)
 
 
 heaviside.vjp()

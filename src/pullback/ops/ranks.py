@@ -66,18 +66,19 @@ def in_order(x: np.ndarray, d: int, descending: bool = False, count: int | None 
     return x.shape[d] - 1 - order[basic(d, slice(None, None if count is None else -count - 1, -1))]
 
 
-def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> np.ndarray:
-    """The first ``count`` of them; of equal ones at their end, some or others."""
-    x = ordered(x)
-    n = x.shape[d]
-    if not 0 < count < n // 8:
-        return in_order(x, d, descending, count)
-    few = kernels.run("order", "few", x.size, x, count, d, descending)
-    if few is not None:
-        return few
-    few = np.argpartition(x, n - count if descending else count - 1, axis=d)
-    few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
-    return taken(few, in_order(taken(x, few, d), d, descending), d)
+def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The first ``count`` elements in order, and their indices; of equal ones at their end, some or others."""
+    found = kernels.run("ranks", "few", x.size, x, count, d, descending)
+    if found is not None:
+        return found
+    numbers, n = ordered(x), x.shape[d]
+    if 0 < count < n // 8:
+        few = np.argpartition(numbers, n - count if descending else count - 1, axis=d)
+        few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
+        at = taken(few, in_order(taken(numbers, few, d), d, descending), d)
+    else:
+        at = in_order(numbers, d, descending, count)
+    return taken(x, at, d), at
 
 
 def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:

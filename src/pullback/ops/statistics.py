@@ -292,20 +292,15 @@ def corrcoef(input: Tensor) -> Tensor:
 # --- medians ------------------------------------------------------------------------------------------------
 
 
-def _median_of(x: np.ndarray) -> np.ndarray:
-    """The lower median of all elements."""
-    flat = ordered(x).flatten()
-    flat.partition((x.size - 1) // 2)
-    return flat[(x.size - 1) // 2].astype(x.dtype)
-
-
 def _median_all(x: np.ndarray, skip: bool) -> np.ndarray:
-    real_only(x, "median_cpu", "cb")
-    if x.dtype.kind not in "fV":
-        return _median_of(x) if x.size else np.asarray(np.iinfo(x.dtype).min, x.dtype)
-    if holds_nan(x):
-        x = x[~np.isnan(x)] if skip else x[:0].reshape(-1)
-    return _median_of(x) if x.size else np.asarray(np.nan, x.dtype)
+    flat = ordered(real_only(x, "median_cpu", "cb")).flatten()
+    if not flat.size:
+        return np.asarray(np.nan if x.dtype.kind in "fV" else np.iinfo(x.dtype).min, x.dtype)
+    middle = (flat.size - 1) // 2
+    flat.partition(middle)
+    if holds_nan(flat[middle:]):  # which comes last
+        return _median_all(x[~np.isnan(x)] if skip else x[:0], skip)
+    return flat[middle, ...].astype(x.dtype)
 
 
 @op.general(node="MedianBackward0", method=False)
@@ -404,15 +399,22 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     check_not_empty(input, "mode", (d,))
     n, shape = input.shape[d], kept(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
     rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
+    order = in_order(rows, 1)
+    values, indices = kernels.run("ranks", "most_frequent", rows.size, rows, order) or _most_frequent(rows, order)
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def _most_frequent(rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What ``order`` sorts: the most frequent element of each row, and its last place."""
     numbers, flat = np.arange(rows.size), rows.reshape(-1)
-    first = numbers[::n]  # of the numbers of each row's elements
-    order = (in_order(rows, 1) + first[:, None]).reshape(-1)
+    first = numbers[:: rows.shape[1]]  # of the numbers of each row's elements
+    order = (order + first[:, None]).reshape(-1)
     values, begins = flat[order], np.empty(flat.size, bool)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
-    begins[::n] = True
+    begins[first] = True
     so_far = numbers - np.maximum.accumulate(begins * numbers)  # how many equal ones came before
-    at = order[so_far.reshape(-1, n).argmax(1) + first]
-    return flat[at].reshape(shape), (at - first).reshape(shape)
+    at = order[so_far.reshape(rows.shape).argmax(1) + first]
+    return flat[at], at - first
 
 
 mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
