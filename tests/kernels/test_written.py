@@ -22,11 +22,12 @@ F = torch.nn.functional
 TYPES = (torch.float32, torch.float64)
 
 
-def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "") -> None:
+def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "", mode: str = "always") -> None:
     """Values and gradients of a function of random tensors are the same with kernels and without.
 
     Args:
         uses: ``module.function`` of a kernel that has to take part.
+        mode: "on" for those that small sizes alone have.
     """
     rng, results, ran = np.random.default_rng(0), [], []
     arrays = [rng.standard_normal(s) if isinstance(s, tuple) else s for s in shapes]
@@ -38,8 +39,8 @@ def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None
             ran.append(f"{kind}.{name}")
         return out
 
-    for mode in ("off", "always"):
-        with using(mode), pytest.MonkeyPatch.context() as patch:
+    for each in ("off", mode):
+        with using(each), pytest.MonkeyPatch.context() as patch:
             patch.setattr(kernels, "run", noting)
             leaves = [torch.from_numpy(a.astype(dtype.numpy)).requires_grad_() if isinstance(s, tuple) else s for a, s in zip(arrays, shapes)]
             given = [x.permute(permute) if permute and x is leaves[0] else x for x in leaves]
