@@ -27,8 +27,8 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024, "recurrent": 256,
-         "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024,
+SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024,
+         "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024,
          **dict.fromkeys(("attention", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
