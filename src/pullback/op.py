@@ -74,6 +74,7 @@ class Op:
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)  # where kernels do better; where they don't, of floats
+        self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         if kind == "elementwise" and isinstance(by, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
             self.large = kernels.beside(self.name, [by], by)
         elif kind == "elementwise" or self.name == "between":

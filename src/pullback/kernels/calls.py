@@ -39,7 +39,8 @@ class Usual(NamedTuple):
         places: a byte for each argument: what may stand there.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
         limit: elements of a tensor from which kernels do better.
-        elementwise: whether tensors have to be of one type, which is float32 or float64.
+        elementwise: whether tensors have to be of one type, which is float32, float64 or one of
+        whole: those without fractions that it computes in as they are.
         named: the class of several results.
         parts: for each of these whether it takes part in derivatives.
         first: the first that does.
@@ -55,6 +56,7 @@ class Usual(NamedTuple):
     plans: tuple[bytes, ...] = ()
     limit: int = sys.maxsize
     elementwise: bool = False
+    whole: frozenset[np.dtype] = frozenset()
     named: type | None = None
     parts: bytes = b""
     first: int = 0
@@ -67,7 +69,7 @@ def kind_of(op: Any) -> str:
     return "named" if op.result else "listed" if op.listed else "call"
 
 
-def usual(op: Any, fallback: Callable, node_of: Callable, large: int, shared: int) -> Usual:
+def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
     """What is to be known of an operation of at most MOST arguments."""
     total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
     places = [(MASK if i in op.indices else OPTION) if elementwise else 0 for i in range(total)]
@@ -84,8 +86,9 @@ def usual(op: Any, fallback: Callable, node_of: Callable, large: int, shared: in
     plans = [b"", looking if op.kind == "view" else plan(-1)] if not tensors or op.kind == "view" else map(plan, range(1 << len(tensors)))
     node, scalar_node = (op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name))
     compute, limit = (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
+    as_they_are = frozenset(t for t, category in whole.items() if category >= op.to and t.kind not in op.refuses and op.check is None)
     return Usual(compute, fallback, node, scalar_node, lambda *args: op.node_type(name(*args), False), node_of, bytes(places),
-                 tuple(plans), limit, elementwise, op.result, bytes([i in op.differentiable for i in range(len(op.outputs))]),
+                 tuple(plans), limit, elementwise, as_they_are, op.result, bytes([i in op.differentiable for i in range(len(op.outputs))]),
                  min(op.differentiable, default=0))  # fmt: skip
 
 
@@ -110,7 +113,7 @@ class Call(Recorded):
         self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
         self.others: list[Any] = []  # those of these whose reference is ours until the end
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
-        self.tensors, self.arrays, self.numbers = (self.variable(False, I1) for _ in range(3))  # whether there are any
+        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))  # whether there are any
         self.first, self.several, self.gaps = self.variable(self.nothing()), self.variable(False, I1), self.variable(False, I1)
 
     def known_of(self, field: str) -> Value:
@@ -140,7 +143,7 @@ class Call(Recorded):
             taken = self.taken(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
             self.store(self.own(taken), self.at(self.values, i, PTR))
             self.valued.set(i + 1)
-        self.need(self.tensors.get().differs(self.arrays.get()))
+        self.need(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
 
     def take_list(self, given: Value) -> None:
         """Put a list of arrays among the values, for one of tensors."""
@@ -191,7 +194,7 @@ class Call(Recorded):
         value.set(array)
         with self.when(self.known_of("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
-            self.choose(self.first.get().equals(self.nothing()), lambda: self.need(self.is_floating(dtype)),
+            self.choose(self.first.get().equals(self.nothing()), lambda: self.check_type(dtype),
                         lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))))  # fmt: skip
             again = self.first.get().differs(self.nothing())
             self.several.set(self.several.get() | again)
@@ -204,6 +207,12 @@ class Call(Recorded):
         self.tensors.set(True)
         self.wanted.set(self.wanted.get() + self.select(edge.get().differs(self.object(None)), self.bit.get(), 0))
         self.add_edge(edge.get())
+
+    def check_type(self, dtype: Value) -> None:
+        """Of the first tensor of an elementwise operation."""
+        with self.when(self.is_floating(dtype).equals(0)):
+            self.need(self.api("PySet_Contains", self.known_of("whole"), dtype, returns=I32).equals(1))
+            self.whole.set(True)
 
     def look_for_gaps(self, array: Value) -> None:
         gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, native.RANK, I32) < 2)
@@ -402,11 +411,12 @@ class Call(Recorded):
         return self.nothing()
 
 
-def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[Any, Callable], Callable]:
+def calls(node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any) -> Callable[[Any, Callable], Callable]:
     """What makes the call of an operation, from it and its call in Python.
 
     Args:
         node_of: see :class:`Usual`.
+        whole: types without fractions, and their categories.
         large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
         given: for :class:`Call`.
     """
@@ -414,7 +424,7 @@ def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[
     bound = {name: native.bound(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()}  # type: ignore[misc]
 
     def call_of(op: Any, fallback: Callable) -> Callable:
-        return fallback if len(op.params) > MOST else bound[kind_of(op)](usual(op, fallback, node_of, large, shared))
+        return fallback if len(op.params) > MOST else bound[kind_of(op)](usual(op, fallback, node_of, whole, large, shared))
 
     return call_of
 
