@@ -22,7 +22,7 @@ from ..ops.test_rules import call, outputs, tensors
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import calls  # noqa: E402
+from pullback.kernels import calls, usual  # noqa: E402
 
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
@@ -168,7 +168,7 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = calls.usual(op, in_python(op), calling.node_of, slowly.WHOLE, 1 << 14, 1 << 16)
+    made = usual.usual(op, in_python(op), calling.node_of, slowly.WHOLE, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 
