@@ -342,17 +342,30 @@ def general_call(op: Op) -> Callable:
         keeping[wanted] = shaped, kept
         return keeping[wanted]
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
-        return perform(*args) if out is None else slow(op, args, out)
+    op.after_layout.append(keeping.clear)
+    return in_order(op, call_listed if op.listed else call_one if tensors == (0,) else call_several, slow)
 
-    perform = in_python = call_listed if op.listed else call_one if tensors == (0,) else call_several
+
+def in_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Callable:
+    """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too, if anything does."""
+    total, required, positional, orders, defaults = len(op.params), op.required, op.positional, op.orders, op.defaults
+    perform = in_python
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        n = len(args)
+        if kwargs:
+            order = orders.get((n, *kwargs))
+            if order is not None:
+                return perform(*order((*args, *kwargs.values(), *defaults)))
+            out = kwargs.pop("out", None) if slow is not None else None
+            args = op.bind(args, kwargs)
+            return perform(*args) if out is None else slow(op, args, out)  # type: ignore[misc]
+        if n == total:
+            return perform(*args)
+        return perform(*args, *defaults[n:]) if required <= n <= positional else perform(*op.bind(args, kwargs))
 
     def lay_out() -> None:
         nonlocal perform
-        keeping.clear()
         perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
@@ -368,14 +381,9 @@ def node_of(node: type[Node], dtype: np.dtype) -> type[Node] | None:
 
 def view_call(op: Op) -> Callable:
     """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the rule asks for."""
-    total, impl, node_name = len(op.params), op.impl, op.node_name
+    impl, node_name = op.impl, op.node_name
     ordinary = storage.ORDINARY
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != total:
-            args = op.bind(args, kwargs)
-        return perform(*args)
 
     def in_python(*args: Any) -> Any:
         input = args[0]
@@ -458,12 +466,5 @@ def view_call(op: Op) -> Callable:
             value.level.track(result)
         return result
 
-    perform = in_python
-
-    def lay_out() -> None:
-        nonlocal perform
-        perform = machine(op, in_python)
-
-    op.after_layout.append(lay_out)
     op.layout = (op.params[0] + "_shape", *op.params[1:])
-    return call
+    return in_order(op, in_python)

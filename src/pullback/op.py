@@ -74,6 +74,7 @@ class Op:
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)  # where kernels do better; where they don't, of floats
+        self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         if kind == "elementwise" and isinstance(by, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
             self.large = kernels.beside(self.name, [by], by)
         elif kind == "elementwise" or self.name == "between":
@@ -85,7 +86,8 @@ class Op:
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
         self.piecewise: tuple[str, ...] = ()  # how the names of nodes begin whose gradient, recorded, depends on the input with derivative 0
-        self.node_name: Any = node or camel(self.name) + "Backward0"
+        self.node_at = self.params.index(node) if node in self.params else -1  # which argument names the node, if one does
+        self.node_name: Any = (lambda *args: args[self.node_at]) if node in self.params else node or camel(self.name) + "Backward0"
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
         self.getters: tuple[Any, ...] = ()

@@ -78,7 +78,7 @@ def _load() -> None:
     _count = -math.inf
     if not kernels.start():
         return
-    from . import calling, storage
+    from . import calling, slowly, storage
     from .autograd import engine, gradients
     from .op import REGISTRY
     from .ops import reduce
@@ -90,7 +90,8 @@ def _load() -> None:
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN, LEAF, modes, storage.mark
         kinds = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
-        machine = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, kinds, Output, *given)
+        for_calls = storage.edge_of_saved, calling.OPTIONS, kinds, Output, *given
+        machine = calls.calls(calling.node_of, slowly.WHOLE, kernels.LARGE, kernels.SHARED, *for_calls)
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)

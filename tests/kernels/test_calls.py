@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import calling, kernels, outcome, storage
+from pullback import calling, kernels, outcome, slowly, storage
 from pullback.autograd.graph import Node, Output
 from pullback.op import REGISTRY, Op
 
@@ -21,12 +22,12 @@ from ..ops.test_rules import call, outputs, tensors
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import calls  # noqa: E402
+from pullback.kernels import calls, usual  # noqa: E402
 
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
-CALLS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, KINDS, Output, *GIVEN)
+CALLS = calls.calls(calling.node_of, slowly.WHOLE, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, KINDS, Output, *GIVEN)
 DRAWING = {"bernoulli", "dropout_mask", "normal", "rrelu", "feature_mask"}  # what gives something else each time
 
 
@@ -118,6 +119,30 @@ def _run(sample: Sample, dtype: Any) -> None:
         torch.autograd.grad(results, leaves, [torch.ones_like(o) for o in results], allow_unused=True)
 
 
+def test_whole_numbers() -> None:
+    """Elementwise operations, where they compute in the type that is there."""
+    taken = set()
+    operands = [torch.arange(-3, 9).reshape(3, 4).to(t) for t in (torch.int64, torch.uint8, torch.int16, torch.bool)]
+    operands += [operands[0].t(), operands[0][1], operands[0][:, ::2], torch.tensor(3), torch.ones(0, 4, dtype=torch.int64), torch.ones(3, 4)]
+    for op in REGISTRY.values():
+        if op.kind == "elementwise" and len(op.tensors) == len(op.params) and op.name not in DRAWING:
+            left: list[int] = []
+            made = machine(op, lambda *args, op=op, left=left: left.append(1) or in_python(op)(*args))
+            for args in itertools.product(operands, *[[*operands, 2, 1.5]] * (len(op.params) - 1)) if len(op.params) < 3 else ():
+                outcomes: list[Any] = []
+                left.clear()
+                for call in (made, in_python(op)):
+                    with np.errstate(all="ignore"):
+                        try:
+                            outcomes.append(described(call(*args)))
+                        except Exception as error:
+                            outcomes.append(repr(error))
+                assert str(outcomes[0]) == str(outcomes[1]), (op.name, args)
+                taken |= {op.name} if not left and args[0] is operands[0] else set()
+    assert {"gcd", "lcm", "bitwise_left_shift", "add", "lt", "abs"} <= taken
+    assert not {"exp", "div"} & taken
+
+
 def test_lines_of_the_users() -> None:
     x, y = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
     exp, maximum, transpose, cummax, stack, unbind = map(machine, map(REGISTRY.get, ("exp", "maximum", "transpose", "cummax", "stack", "unbind")))
@@ -143,7 +168,7 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = calls.usual(op, in_python(op), calling.node_of, 1 << 14, 1 << 16)
+    made = usual.usual(op, in_python(op), calling.node_of, slowly.WHOLE, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

@@ -44,6 +44,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
             return forward(x, *others)
 
         limited.of_floats = limited if "f" in kinds else forward  # type: ignore[attr-defined]  # without the look
+        limited.refuses = kinds  # type: ignore[attr-defined]
         return limited
 
     return limit
@@ -267,7 +268,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.left_shift, refuse="bfcV", kernel="lshift_cpu")
+@constant(by=np.left_shift, refuse="bfcV", kernel="lshift_cpu")  # NumPy, too, leaves 0 where C leaves open what happens
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 

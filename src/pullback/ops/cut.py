@@ -73,7 +73,7 @@ def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward
     return look(x, basic(dim, slice(start, end)), name)
 
 
-@op.view(name="split", method=False, node=lambda input, sizes, dim, name: name)
+@op.view(name="split", method=False, node="name")
 def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> list[Tensor]:
     """Consecutive pieces of those sizes along ``dim``."""
     out, start, before = [], 0, (slice(None),) * dim

@@ -38,7 +38,7 @@ WHOLE = slice(None)
 # --- gathering and scattering by index arrays -------------------------------------------------------------------
 
 
-@op.general(name="index", node=lambda input, at, name: name, holomorphic=False, method=False, linear="input")
+@op.general(name="index", node="name", holomorphic=False, method=False, linear="input")
 def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tensor:
     """The elements at an advanced index, as a copy."""
     last = at[-1]
@@ -85,7 +85,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
     return Rows(at, shape).summed(input)
 
 
-@op.general(name="index_put_at", node=lambda input, value, at, accumulate, name: name, holomorphic=False, method=False)
+@op.general(name="index_put_at", node="name", holomorphic=False, method=False)
 def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
     """A copy of the input with other elements at an advanced index, or with these added there."""
     out = np.array(input)

@@ -223,7 +223,7 @@ def _sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
     return Scattered(spatial, size, numbers_of(spatial, elements))
 
 
-@half.general(outputs="values indices", differentiable="values", node=lambda input, windows, name: name, method=False)
+@half.general(outputs="values indices", differentiable="values", node="name", method=False)
 def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
     if input.dtype.kind in "bc":

@@ -40,7 +40,7 @@ Shape = Sequence[int]
 LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}  # of so many dimensions, results lie as images do that are given
 
 
-@half.general(name="standardize", outputs="out mean var", method=False, node=lambda *args: args[-1])
+@half.general(name="standardize", outputs="out mean var", method=False, node="node")
 def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, dims: Shape = (),
                  shape: Shape = (), eps: float = 1e-5, centre: bool = True, node: str = "") -> Any:  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias``, with the mean and the (biased) variance over ``dims``.

@@ -68,7 +68,7 @@ def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return i
 
 
-@op.general(name="pad", node=lambda input, dim, before, after, mode, name: name, method=False, holomorphic=False)
+@op.general(name="pad", node="name", method=False, holomorphic=False)
 def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
     out = input.take(_border_index(input.shape[dim], before, after, mode), dim)

@@ -50,7 +50,7 @@ def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) 
     return IndexError(message.replace("for axis", "for dimension"))
 
 
-@op.view(name="basic_part", node=lambda input, part, name: name, method=False)
+@op.view(name="basic_part", node="name", method=False)
 def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
     """What a basic NumPy index, which has an Ellipsis, shows; ``name`` is the node's."""
     try:
@@ -59,13 +59,13 @@ def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
         raise in_torchs_words(error, input, part) from None
 
 
-@op.general(name="read_part", node=lambda input, part, name: name, holomorphic=False, method=False, linear="input")
+@op.general(name="read_part", node="name", holomorphic=False, method=False, linear="input")
 def read(input: Tensor, part: Any, name: str = "AsStridedBackward0") -> Tensor:
     """A copy of the part's elements, in the part's shape."""
     return input[part].copy() if part.__class__ is tuple else part.read(input)
 
 
-@op.general(name="place_part", node=lambda input, part, shape, name: name, holomorphic=False, method=False, linear="input")
+@op.general(name="place_part", node="name", holomorphic=False, method=False, linear="input")
 def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePartBackward0") -> Tensor:
     """Zeros of that shape, with the input's elements added to the part's."""
     if part.__class__ is not tuple:
@@ -81,7 +81,7 @@ def blank(input: Tensor, part: Any) -> Tensor:
     return overwritten(input, part, 0)
 
 
-@op.general(name="write_part", node=lambda input, value, part, name: name, holomorphic=False, method=False)
+@op.general(name="write_part", node="name", holomorphic=False, method=False)
 def write(input: Tensor, value: Tensor, part: Any, name: str = "CopySlices") -> Tensor:
     """A copy of the input in which the part's elements are those of ``value``, broadcast and cast."""
     return overwritten(input, part, value)

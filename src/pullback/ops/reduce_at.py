@@ -18,7 +18,7 @@ FEW = 64  # elements that NumPy reduces faster itself
 REDUCTIONS = {"sum": (np.add, 0), "mean": (np.add, 0), "prod": (np.multiply, 1), "amax": (np.maximum, None), "amin": (np.minimum, None)}
 
 
-@op.general(name="reduce_at", node=lambda input, src, at, reduce, include_self, name: name, method=False, holomorphic=False)
+@op.general(name="reduce_at", node="name", method=False, holomorphic=False)
 def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
     """The input, reduced at an advanced index with the elements of ``src``."""
     combine, neutral = REDUCTIONS[reduce]

@@ -168,7 +168,7 @@ class Lines:
 ONE = np.ones(())
 
 
-@half.general(node=lambda input, lines, name: name, method=False)
+@half.general(node="name", method=False)
 def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
     """Lines along the last dimensions."""
     out, d = lines(input), input.dtype
@@ -376,7 +376,7 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
 
 
-@half.general(node=lambda input, index, size, add, name: name, method=False, linear="input")
+@half.general(node="name", method=False, linear="input")
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
     out = kernels.run("windows", "place", input.size, input, index, size, add)
