@@ -135,7 +135,7 @@ BLOCK = 1 << 12  # matrices that stay in the cache
 
 def inverses(A: np.ndarray) -> np.ndarray:
     """Inverses of matrices, in double precision like NumPy's, which raises where there is none."""
-    if A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
+    if 0 < A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
         out = _inverses_of_small(A)
         if np.isfinite(out).all():
             return out
