@@ -38,12 +38,12 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first zero on the diagonal of U, or 0.
     """
     batch, k = A.shape[:-2], min(A.shape[-2:])
-    if prod(batch) >= 2 * k and k:
-        return eliminated(A)
     if not batch and k:
         LU, pivots, info = lapack("getrf", A.dtype)(A)
         pivots += 1
         return np.ascontiguousarray(LU), pivots, np.array(info, np.int32)
+    if prod(batch) >= 2 * k and k:
+        return eliminated(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
         each(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
