@@ -336,7 +336,8 @@ class Trace(Level):
         if self.seeded:
             raise refuse("random numbers are drawn after their generator was set")
         self.in_order = True
-        array = draw(*self.concrete(list(parameters)))
+        with self.paused():
+            array = draw(*self.concrete(list(parameters)))
         out = self.program.new(array)
         self.write_down(Draw("draw", draw, None, [True]), self.operand(tuple(parameters)), (out,))
         return Traced(self, array.copy("K"), out)
