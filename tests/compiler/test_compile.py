@@ -302,6 +302,8 @@ DRAWN: list[Any] = [
     lambda x: pullback.bernoulli(pullback.full((3,), 0.5)),
     lambda x: pullback.rand(3) + pullback.bernoulli(x.sigmoid()) + F.dropout(x) * pullback.rand(3).neg_(),
     lambda x: pullback.func.vmap(lambda row: pullback.bernoulli(row.sigmoid()), randomness="different")(x) + pullback.rand(3),
+    lambda x: pullback._standard_gamma(x.exp()) - pullback._standard_gamma(x.exp()) + pullback.rand(3),
+    lambda x: pullback._sample_dirichlet(pullback.ones(3)) * x,
     lambda x: pullback.distributions.Categorical(logits=x, validate_args=False).sample(),
     lambda x: (pullback.bernoulli(x.sigmoid()), pullback.rand(3), pullback.rand(3) + x)[-1],
 ]

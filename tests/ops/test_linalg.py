@@ -268,6 +268,27 @@ def test_many_small_matrices_give_what_each_gives(name: str, dtype: Any, shape: 
             np.testing.assert_allclose(part.numpy(), np.stack([one[i].numpy() for one in singly]), rtol=0, atol=1e-11 * size)
 
 
+@pytest.mark.parametrize("dtype", (np.float32, np.float64, np.complex64, np.complex128))
+@pytest.mark.parametrize("shape", ((600, 1, 1), (5000, 2, 2), (70, 80, 3, 3), (700, 5, 5), (600, 0, 0)))
+def test_many_small_inverses_are_as_exact_as_one_is(shape: tuple[int, ...], dtype: Any) -> None:
+    """They are found at once: to the last digits of double precision, whatever the pivots, or as if they were not."""
+    rng, n = np.random.default_rng(0), shape[-1]
+    A = rng.standard_normal(shape).astype(dtype)
+    if np.iscomplexobj(A):
+        A += 1j * rng.standard_normal(shape)
+    if n > 1:
+        A[..., 0, 0] = 0
+    expected, got = np.linalg.inv(A), linalg.inv(pullback.tensor(A)).numpy()
+    size = abs(expected).max((-2, -1), initial=0)
+    condition = np.linalg.cond(A) if n else 1
+    error = abs(got - expected).max((-2, -1), initial=0)
+    assert (error <= 4 * size * (np.finfo(np.float64).eps * condition + np.finfo(dtype).eps)).all()
+    if n > 1:
+        A[3], A[4] = 0, np.nan
+        inverse, info = linalg.inv_ex(pullback.tensor(A))
+        assert info.nonzero()[:, 0].unique().tolist() == [3] and inverse[4].isnan().all() and not inverse[5:].isnan().any()
+
+
 def test_exponentials_of_many_matrices_of_all_sizes() -> None:
     """Tiny, nilpotent, large, infinite and undefined ones in one batch."""
     a = pullback.tensor([[[0.0, 1.0], [0.0, 0.0]], [[1e-9, 0.0], [0.0, -30.0]], [[inf, 0.0], [0.0, 0.0]], [[nan, 0.0], [0.0, 1.0]]])

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}  # instructions that draw random numbers: others at every call, wanted or not
+
 
 class Ref(NamedTuple):
     """A value's number, as an operand."""
@@ -87,7 +89,7 @@ class Program:
 
     def draws(self) -> bool:
         """Whether there are random numbers."""
-        return any([i.kind == "random" for i in self.inputs]) or any([step.op.kind == "draw" for step in self.instructions])
+        return any([i.kind == "random" for i in self.inputs]) or any([step.op.name in DRAWS for step in self.instructions])
 
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]

@@ -27,7 +27,7 @@ from ..ops import part
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.write import copied, filled
 from ..tensor import Tensor
-from .ir import Input, Instruction, Program, Ref, Value, refs, replaced
+from .ir import DRAWS, Input, Instruction, Program, Ref, Value, refs, replaced
 
 ndarray = np.ndarray
 NUMPY = dirname(np.__file__)
@@ -203,12 +203,6 @@ class Rule:
         self.name, self.impl, self.of, self.gives = name, impl, of, gives
 
 
-class Draw(Rule):
-    """Random numbers that are drawn where their parameters are known, or after such: at every call, wanted or not."""
-
-    kind = "draw"
-
-
 def values_of(x: Any) -> Any:
     """What tensors hold, alone or in tuples and lists."""
     if x.__class__ in (tuple, list):
@@ -325,21 +319,25 @@ class Trace(Level):
         """Random numbers, drawn anew at every call: before all else, unless others come before them that can't be."""
         if self.in_order:
             return self.drawn_by([], make)
-        if self.seeded:
-            raise refuse("random numbers are drawn after their generator was set")
+        self.draws()
         with self.paused():
             array = make()
         return self.input(array, "random", make, "random")
 
     def drawn_by(self, parameters: Sequence[Any], draw: Callable[..., ndarray]) -> Traced:
         """Random numbers that depend on values, drawn anew at every call."""
+        self.draws(in_between=True)
+        with self.paused():
+            array = draw(*self.concrete(list(parameters)))
+        out = self.program.new(array)
+        self.write_down(Rule("draw", draw, None, [True]), self.operand(tuple(parameters)), (out,))
+        return Traced(self, array.copy("K"), out)
+
+    def draws(self, in_between: bool = False) -> None:
+        """Random numbers are drawn, perhaps in between instructions."""
         if self.seeded:
             raise refuse("random numbers are drawn after their generator was set")
-        self.in_order = True
-        array = draw(*self.concrete(list(parameters)))
-        out = self.program.new(array)
-        self.write_down(Draw("draw", draw, None, [True]), self.operand(tuple(parameters)), (out,))
-        return Traced(self, array.copy("K"), out)
+        self.in_order |= in_between
 
     def seed(self) -> None:
         """A generator of random numbers is set, from which nothing may come."""
@@ -387,6 +385,8 @@ class Trace(Level):
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
         if op.name in SHAPED_BY_VALUES or op.name == "index" and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)]):
             raise refuse(f"the shape of what {op.name} gives depends on values")
+        if op.name in DRAWS:
+            self.draws(in_between=True)
         given = [self.concrete(v) for v in values]
         args = tuple([self.operand(v) for v in values])
         with self.paused():

@@ -97,7 +97,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot, False)
     check_info(info, "torch.linalg.lu_factor", NO_SOLUTION, RuntimeError)
     result = Factored(LU, pivots)
     return result if out is None else writing.write_out(out, result)
@@ -114,7 +114,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     >>> torch.lu(torch.tensor([[2.0]]))[0]
     tensor([[2.]])
     """
-    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot, False)
     result = WithInfo(LU, pivots, info) if get_infos else (LU, pivots)
     return result if out is None else writing.write_out(out, result)
 
@@ -177,8 +177,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     if A.ndim < 2:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
-    LU, pivots, _ = linalg_lu_factor_ex(A, pivot=pivot)
-    result = Parts(*lu_unpack(LU, pivots))
+    LU, pivots, _ = linalg_lu_factor_ex(A, pivot, False)
+    result = Parts(*_unpacked(LU, pivots, True, True))
     return result if out is None else writing.write_out(out, result)
 
 

@@ -61,9 +61,9 @@ class _Public:
 
     @classmethod
     def r2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
-        from scipy.fft import ihfftn, rfftn
+        from scipy.fft import rfftn
 
-        return rfftn(x, None, axes, cls.NORMS[factor], workers=threads) if forward else ihfftn(x, None, axes, cls.NORMS[2 - factor], workers=threads)
+        return rfftn(x, None, axes, cls.NORMS[factor], workers=threads)
 
     @classmethod
     def c2r(cls, x: Any, axes: Any, last: int, forward: bool, factor: int, out: None, threads: int) -> Any:
@@ -96,7 +96,11 @@ fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not fo
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
     """:func:`fft_c2c` of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
-    return _transforms().r2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
+    if forward:
+        return _transforms().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
+    half = fft_r2c.op.impl(input, dim[-1:], factor, True)
+    np.conjugate(half, out=half)
+    return fft_c2c.op.impl(half, dim[:-1], factor, False) if len(dim) > 1 else half
 
 
 @op.general(method=False, holomorphic=False, linear="input")

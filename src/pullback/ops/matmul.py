@@ -464,7 +464,9 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    return input.take(NEXT, dim) * other.take(LAST, dim) - input.take(LAST, dim) * other.take(NEXT, dim)
+    out = input.take(NEXT, dim) * other.take(LAST, dim)
+    out -= input.take(LAST, dim) * other.take(NEXT, dim)
+    return out
 
 
 linalg_cross.vjp(

@@ -38,12 +38,12 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first zero on the diagonal of U, or 0.
     """
     batch, k = A.shape[:-2], min(A.shape[-2:])
-    if prod(batch) >= 2 * k and k:
-        return eliminated(A)
     if not batch and k:
         LU, pivots, info = lapack("getrf", A.dtype)(A)
         pivots += 1
         return np.ascontiguousarray(LU), pivots, np.array(info, np.int32)
+    if prod(batch) >= 2 * k and k:
+        return eliminated(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
         each(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
@@ -135,7 +135,7 @@ BLOCK = 1 << 12  # matrices that stay in the cache
 
 def inverses(A: np.ndarray) -> np.ndarray:
     """Inverses of matrices, in double precision like NumPy's, which raises where there is none."""
-    if A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
+    if 0 < A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
         out = _inverses_of_small(A)
         if np.isfinite(out).all():
             return out
