@@ -17,7 +17,7 @@ from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
-from .choosing import clamp_min, keep, minimum, relu, where
+from .choosing import clamp_min, minimum, where
 from .index import index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import vector_norm
