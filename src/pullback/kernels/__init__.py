@@ -30,7 +30,7 @@ NEVER = sys.maxsize
 SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1, "reduce": 4096, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
          "sampling": 1, "order": 1024, "random": 1024, "recurrent": 256, "attention": 1, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024,
          "table": 1024, "outer": 1024,
-         "margin": 1}  # fmt: skip
+         "margin": 1, "distance": 1}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
 AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softshrink"}
