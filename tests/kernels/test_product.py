@@ -138,3 +138,17 @@ def test_linear_adds_its_bias_once() -> None:
     assert bias.grad is not None and float(bias.grad[1]) == 80
     with pytest.raises(RuntimeError):
         torch.nn.functional.linear(x, w, bias[:3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_long_rows(dtype: Any) -> None:
+    """Their products are inner products; anything else is a matrix product as ever."""
+    rng = np.random.default_rng(0)
+    a, b, bias = (rng.standard_normal(shape).astype(dtype) for shape in ((3, 5000), (5000, 4), (4,)))
+    expected = a.astype(float) @ b.astype(float)
+    for left in (a, np.asfortranarray(a), np.repeat(a, 2, 1)[:, ::2]):
+        for right in (b, np.asfortranarray(b)):
+            np.testing.assert_allclose(kernels.product(left, right), expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10)
+            np.testing.assert_allclose(kernels.product(left, right, bias), expected + bias, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10)
+    assert kernels.product(a, np.asfortranarray(b)).dtype == dtype
+    assert not kernels.product(np.asfortranarray(a)[:0], np.asfortranarray(b)).size

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from numpy import ndarray
+from numpy import ndarray, vecdot
 
 __all__ = ["info", "set_num_threads", "get_num_threads"]
 
@@ -29,7 +29,7 @@ NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
 SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024,
          "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024,
-         **dict.fromkeys(("attention", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
+         **dict.fromkeys(("attention", "distance", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
 AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softshrink"}
@@ -113,8 +113,14 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_pl
     return call
 
 
+LONG, FEW = 1 << 12, 36  # numbers in each of so many products of rows
+
+
 def product(a: Any, b: Any, bias: Any = None) -> Any:
     """``a @ b + bias`` of two matrices."""
+    if a.shape[1] > LONG and len(a) * b.shape[1] <= FEW and a.dtype.kind == "f" and a.flags.c_contiguous and b.flags.f_contiguous:
+        out = vecdot(a[:, None], b.T)  # BLAS takes up to six times as long for a few long rows
+        return out if bias is None else add_row(out, bias)
     if a.size * b.shape[1] >= SIZES["matmul"] and len(a) > 1 < b.shape[1] or MODE == "always":
         out = run("matmul", "product", NEVER - 1, a, b, bias)
         if out is not None:

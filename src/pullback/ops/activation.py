@@ -22,7 +22,7 @@ from . import choosing
 from .angles import tanh
 from .choosing import either, where
 from .complex import abs
-from .cut import narrow
+from .cut import _slice
 from .pointwise import exp, sigmoid
 from .random import default_generator
 from .special import ndtr
@@ -370,7 +370,10 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 @op.elementwise(name="softplus", method=False, check=floats("softplus_cpu"))
 def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     if beta.__class__ in (int, float) and beta == 1:
-        return np.where(input > threshold, input, np.log1p(np.exp(input)))
+        curve = np.log1p(np.exp(input))
+        if input.__class__ is np.ndarray and input.size and input.item(input.argmax()) <= threshold:
+            return curve
+        return np.where(input > threshold, input, curve)
     scaled = input * beta
     return either(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
@@ -536,7 +539,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     n = input.shape[dim]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
-    return narrow(input, dim, 0, n // 2) * sigmoid(narrow(input, dim, n // 2, n // 2))
+    return _slice(input, dim, 0, n // 2) * sigmoid(_slice(input, dim, n // 2, n))
 
 
 elu_, celu_, relu_, selu_, rrelu_ = map(_in_place, (elu, celu, relu, selu, rrelu))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, kernels
 from ..strides import row_major
 from ..tensor import Tensor
 from . import half
@@ -37,6 +37,9 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
         return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
+    fast = kernels.run("distance", "between", x1.size, x1, x2, p)
+    if fast is not None:
+        return fast
     apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
     np.abs(apart, apart)
     last = (apart.ndim - 1,)
@@ -142,6 +145,9 @@ def _upper(n: int) -> tuple[np.ndarray, ...]:
 
 @half.general(name="pdist", method=False)
 def _pairs(input: Tensor, p: float) -> Tensor:
+    fast = kernels.run("distance", "within", input.size, input, p)
+    if fast is not None:
+        return fast
     n = len(input)
     if n * input.size <= BLOCK:
         first, second = _upper(n)
@@ -166,6 +172,10 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
     n = input.shape[0]
     if n < 2:
         return input * 0
+    if g.__class__ is input.__class__ is np.ndarray:
+        fast = kernels.run("distance", "within_gradient", input.size, g, input, out, p)
+        if fast is not None:
+            return fast
     at = list(_upper(n) if n * n <= BLOCK else np.triu_indices(n, 1))
 
     def among_all(x: Any) -> Any:  # the symmetric matrix with the pairs' values

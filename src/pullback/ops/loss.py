@@ -161,18 +161,18 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 
 
 @of_each
-def _smooth_l1_of_each(input: Any, target: Any, beta: float) -> Any:
+def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
     apart = np.abs(input - target)
-    near = clipped(apart, None, beta)
-    apart -= near
-    near *= near * (0.5 / beta)
-    apart += near
+    near = clipped(apart, None, delta)
+    apart -= 0.5 * near
+    apart *= near
     return apart
 
 
 @half.general(name="smooth_l1_loss", method=False)
 def _smooth_l1(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
-    return _reduced(_smooth_l1_of_each(input, target, beta), reduction)
+    losses = _huber_of_each(input, target, beta)
+    return _reduced(losses if beta == 1 else losses / beta, reduction)
 
 
 def _of_smooth_l1(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
@@ -198,15 +198,6 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = _pair(input, target, "smooth_l1_cpu")
     return _smooth_l1(input, target, beta, reduction) if beta else reduced(abs(input - target), reduction)
-
-
-@of_each
-def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
-    apart = np.abs(input - target)
-    near = clipped(apart, None, delta)
-    apart -= 0.5 * near
-    apart *= near
-    return apart
 
 
 @half.general(name="huber_loss", method=False)
