@@ -92,6 +92,7 @@ FUNCTIONS = {
     "elements": lambda x, y: x.take(torch.tensor([[0, -1, 5]])) + y.repeat_interleave(2, 1)[:, :3],
     "functions": lambda x, y: F.gelu(x, approximate="tanh") + y.exp().log().sqrt().rsqrt() + F.normalize(x) + x.cumsum(1).tril(),
     "losses": lambda x, y: F.mse_loss(x, y) + F.smooth_l1_loss(x, y) + F.binary_cross_entropy(x, y) + F.huber_loss(x, y, delta=0.3),
+    "differences": lambda x, y: x.diff(prepend=y[:, :1]) + torch.trapezoid(y, x, dim=0),
     "in place": lambda x, y: x.clone().add_(y).relu_().mul_(x) + x,
     "attention": lambda x, y: F.scaled_dot_product_attention(x[None], y[None], y[None], is_causal=True),
 }

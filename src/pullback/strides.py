@@ -33,7 +33,7 @@ def row_major_copy(x: Array) -> Array:
     copy = np.empty(x.shape, x.dtype)
     repeated = next((d for d, stride in enumerate(x.strides) if stride), x.ndim)
     short = x[(0,) * repeated]
-    if repeated and 0 < short.size < 512:
+    if repeated and 1 < short.size < 512:  # NumPy is quick to repeat one number
         flat, n = copy.reshape(-1), short.size
         flat[:n] = short.reshape(-1)
         while n < flat.size:

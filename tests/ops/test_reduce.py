@@ -451,7 +451,7 @@ def test_ties_nan_and_infinities_as_in_pytorch(name: str, values: Any) -> None:
 
 # --- many elements in few steps ---------------------------------------------------------------------------------
 
-WIDE = [((1000, 3, 4), 1), ((1000, 3, 4), -1), ((4, 2000), 0), ((5, 40, 100), 1), ((1000, 0), 1)]
+WIDE = [((1000, 3, 4), 1), ((1000, 3, 4), -1), ((4, 2000), 0), ((5, 40, 100), 1), ((1000, 0), 1), ((600, 30, 2), 1), ((600, 20, 9), 1)]
 
 
 @pytest.mark.parametrize("shape, dim", WIDE)
@@ -474,10 +474,23 @@ def check_running(x: torch.Tensor, a: np.ndarray, dim: int) -> None:
 
 
 @pytest.mark.parametrize("shape, dim", WIDE)
-def test_all_and_any_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
-    a = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
-    x = torch.from_numpy(a)
-    assert np.array_equal(x.all(dim).numpy(), a.all(dim)) and np.array_equal(x.any(dim).numpy(), a.any(dim))
+def test_bools_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
+    whole = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    for a, along in itertools.product((whole, whole[:, ::2], whole.T, whole & False, whole | True), (dim, None)):
+        x = torch.from_numpy(a)
+        for got, expected in ((x.all, a.all), (x.any, a.any), (x.sum, a.sum)):
+            assert np.array_equal(got(along, True).numpy(), expected(along, keepdims=True)), got
+        assert np.array_equal(torch.count_nonzero(x, along).numpy(), np.count_nonzero(a, along)) and x.any().shape == ()
+        assert along is None or np.array_equal(x.diff(dim=along).numpy(), np.diff(a, axis=along))
+
+
+@pytest.mark.parametrize("shape, dim", WIDE)
+def test_neighbours_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
+    """Rows that are short go by columns."""
+    a = np.random.default_rng(0).standard_normal(shape)
+    for x in (torch.from_numpy(a), torch.from_numpy(a)[:, ::2], torch.from_numpy(a).transpose(0, 1)):
+        assert x.diff(dim=dim).numpy().tobytes() == np.diff(x.numpy(), axis=dim).tobytes()
+        np.testing.assert_allclose(torch.trapezoid(x, dim=dim), np.trapezoid(x.numpy(), axis=dim), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 5), (2, 900, 6)])

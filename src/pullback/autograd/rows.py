@@ -184,7 +184,7 @@ def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
 # Operations whose rules need no more than their shapes and dimensions moved behind the rows.
 ALONG = frozenset(
     "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part sum_dims mean "
-    "cat stack clone flip tril triu softmax log_softmax logsumexp cumsum cast".split()
+    "cat stack clone flip tril triu softmax log_softmax logsumexp cumsum neighbours cast".split()
 )
 DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
 

@@ -59,7 +59,7 @@ def _standardize(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Any, b
     made = rows.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
     if made is None:
         return False
-    call, integers = made
+    call, integers, _ = made
     x = fusion.in_rows(input)
     w, b = (x if p is None else fusion.in_rows(p) for p in (weight, bias))
     mean = None if centre else fusion.filled(outs[1], 0.0)

@@ -195,12 +195,19 @@ def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[
 
 
 def normalizer(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
-    """The kernel for operands of such shapes and types, and the integers that it is given; None if there is none."""
-    arrangement = _arrangement(x.shape, dims, shape)
-    if arrangement is None or x.dtype not in TYPES or 0 in x.shape or any([p is not None and p.dtype != x.dtype for p in (weight, bias)]):
+    """The kernel for operands of such shapes and types, the integers that it is given, and the shape of mean and variance; None if there is none."""
+    if weight is not None and weight.dtype != x.dtype or bias is not None and bias.dtype != x.dtype:
+        return None
+    return _normalizer(x.shape, x.dtype, dims, shape, centre, weight is not None, bias is not None)
+
+
+@lru_cache(256)
+def _normalizer(sizes: Sequence[int], d: np.dtype, dims: Sequence[int], shape: Sequence[int], centre: bool, weight: bool, bias: bool) -> Any:
+    arrangement = _arrangement(sizes, dims, shape)
+    if arrangement is None or d not in TYPES or 0 in sizes:
         return None
     by_column, items, integers = arrangement
-    return _normalize(x.dtype, by_column, centre, weight is not None, bias is not None), [items, *integers]
+    return _normalize(d, by_column, centre, weight, bias), (items, *integers), tuple([1 if d in dims else n for d, n in enumerate(sizes)])
 
 
 def normalizer_backward(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
@@ -225,13 +232,11 @@ def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shap
     made = normalizer(x, weight, bias, dims, shape, centre)
     if made is None:
         return None
-    call, integers = made
+    (call, integers, kept), d = made, x.dtype
     x = np.ascontiguousarray(x)
-    kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-    mean, var = np.empty(kept, x.dtype) if centre else np.zeros((1,) * x.ndim, x.dtype), np.empty(kept, x.dtype)
-    out = np.empty(x.shape, x.dtype)
-    w, b = [x if p is None else np.ascontiguousarray(p) for p in (weight, bias)]
-    return call(*integers, eps, w, b, x, mean, var, out), mean, var
+    w, b = x if weight is None else np.ascontiguousarray(weight), x if bias is None else np.ascontiguousarray(bias)
+    mean, var = np.empty(kept, d) if centre else np.zeros((1,) * x.ndim, d), np.empty(kept, d)
+    return call(*integers, eps, w, b, x, mean, var, np.empty(x.shape, d)), mean, var
 
 
 def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, weight: Any, bias_shape: Any, dims: Sequence[int],

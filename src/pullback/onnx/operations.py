@@ -288,6 +288,12 @@ def _sliced(g: Recording, x: Any, cuts: list[tuple[int, int, int, int]]) -> str:
     return g.node("Slice", x, g.integers(starts), g.integers(ends), g.integers(axes), g.integers(steps))
 
 
+@rule("neighbours")
+def _neighbours(g: Recording, out: Any, x: Any, sign: int, dim: int) -> str:
+    later, earlier = (_sliced(g, x, [(dim, start, start + out.shape[dim], 1)]) for start in (1, 0))
+    return g.node("Add" if sign > 0 else "Xor" if x.dtype.kind == "b" else "Sub", later, earlier)
+
+
 @rule("split")
 def _split(g: Recording, out: Any, x: Any, sizes: Any, dim: int = 0, *rest: Any) -> list[str]:
     ends = np.cumsum([part.shape[dim] for part in out])

@@ -25,6 +25,7 @@ from .cut import diagonal_window
 from .index import take_at
 from .part import basic, look, place, read
 from .reduce import sum as summed
+from .reduce import total
 from .scatter import index_select
 from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, varargs, wrapped_dim
 
@@ -587,9 +588,7 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    wide = np.int64 if input.dtype.kind in "biu" else np.float32 if input.dtype.kind == "V" else None
-    out = np.asarray(np.add.reduce(input.diagonal(), dtype=wide))
-    return out if out.dtype == input.dtype or wide is np.int64 else out.astype(input.dtype)
+    return total(input.diagonal(), (0,))
 
 
 def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:

@@ -204,25 +204,30 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 0.0, 10.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    sizes = list(input._array.shape)
+    sizes = input._array.shape
+    grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
+    _require_floats(input, "GroupNormKernelImpl", weight, bias)
+    out = reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+    return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
+
+
+@lru_cache(256)
+def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[Shape, Shape, Shape]:
+    """The input's shape with groups of channels apart, the dimensions to normalize over, and the parameters' shape as it broadcasts with it."""
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     batch, channels, *spatial = sizes
     if batch * (channels // num_groups) * math.prod(spatial) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {sizes}")
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                           f"{sizes} and num_groups={num_groups}")  # fmt: skip
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and p._array.shape != (channels,):
+                           f"{list(sizes)} and num_groups={num_groups}")  # fmt: skip
+    for name, p in zip(("weight", "bias"), parameters):
+        if p is not None and p != (channels,):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
-                               f"shape {list(p.shape)} and input of shape {sizes}")  # fmt: skip
-    _require_floats(input, "GroupNormKernelImpl", weight, bias)
+                               f"shape {list(p)} and input of shape {list(sizes)}")  # fmt: skip
     grouped = (batch, num_groups, channels // num_groups, *spatial)
-    shape = (1, num_groups, channels // num_groups, *[1] * len(spatial))
-    dims = tuple(range(2, len(grouped)))
-    out = reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
-    return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
+    return grouped, tuple(range(2, len(grouped))), (1, num_groups, channels // num_groups, *[1] * len(spatial))
 
 
 def _images(x: Tensor) -> bool:

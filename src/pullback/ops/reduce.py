@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import lru_cache, wraps
 from functools import reduce as fold
-from functools import wraps
 from math import inf
 from math import prod as product
 from operator import index as integer
@@ -29,7 +29,6 @@ from ..strides import row_major
 from ..tensor import PLAIN, Tensor
 from .choosing import keep, where
 from .compare import isnan
-from .complex import is_complex
 from .convert import cast
 from .part import strided
 from .pointwise import exp
@@ -62,11 +61,17 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim.__class__ is int:
         dims: tuple[int, ...] = (wrapped_dim(dim, ndim),)
     else:
-        dims = tuple([wrapped_dim(integer(d), ndim) for d in dim]) or tuple(range(ndim))
-        if len({*dims}) < len(dims):
-            d = next(d for i, d in enumerate(dims) if d in dims[:i])
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        dims = _several_dims(tuple(map(integer, dim)), ndim)
     return dims if ndim else ()
+
+
+@lru_cache(256)
+def _several_dims(dim: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    dims = tuple([wrapped_dim(d, ndim) for d in dim]) or tuple(range(ndim))
+    if len({*dims}) < len(dims):
+        d = next(d for i, d in enumerate(dims) if d in dims[:i])
+        raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return dims
 
 
 def one_dim(name: str, dim: Any, ndim: int) -> int:
@@ -117,6 +122,7 @@ def in_numpys_names(fn: Callable) -> Callable:
 
 BLOCK = 128  # how many numbers are added before the sums of blocks are
 LONG = 1 << 15  # numbers from which on a full sum goes by blocks, too
+EXACT = 1 << 24  # below which float32 has all integers
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
@@ -130,6 +136,8 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
     """
     d, shape = x.dtype, x.shape
     if d not in ONES:
+        if d.kind == "b" and x.size >= 1024 and counted(shape, dims) < EXACT:
+            return total(x.astype(FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
             return add(x, axis=dims, dtype=INT64, keepdims=keepdim)
         if d.kind == "c":
@@ -359,14 +367,14 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
     """
-    if is_complex(input):
-        raise RuntimeError("nansum on CPU does not support complex inputs")
     x = input._array
+    if x.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     if x.__class__ is not np.ndarray or modes.special:
         input = where(isnan(input), 0, input)
     elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # NaN is what argmax stops at
         input = keep(input, x == x)
-    return sum(input, dim, keepdim, dtype=dtype, out=out)
+    return _sum(input, dim, keepdim, dtype, out)
 
 
 # --- means --------------------------------------------------------------------------------------------------
@@ -447,16 +455,15 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    if d == x.dtype:
-        fast = by_kernel(x, dims, keepdim, "multiply")
-        if fast is not None:
-            return fast
+    fast = by_kernel(x, dims, keepdim, "multiply")
+    if fast is not None:
+        return fast
     x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
         x, n = x.reshape(-1), x.size - x.size % 1024
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, 1024), 0, dtype=inner), x[n:]), (0,)
-    out = np.multiply.reduce(x, axis=dims, dtype=inner, keepdims=keepdim)
-    return row_major(asarray(out)).astype(d, copy=False)
+    out = row_major(np.multiply.reduce(x, dims, inner, None, keepdim))
+    return out if d is inner else out.astype(d)
 
 
 def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
@@ -485,14 +492,17 @@ prod.vjp(input=_of_product)
 # --- tests --------------------------------------------------------------------------------------------------
 
 
-def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any) -> np.ndarray:
+def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
+    """Of all elements one is decisive, the first that holds, or that does not; and it is soon found."""
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
     holds = x if x.dtype.kind == "b" else x.astype(bool)
-    if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
+    if len(dims) == x.ndim and x.size and holds.flags.c_contiguous:
+        result = np.array(holds.item(decisive(holds)), ndmin=x.ndim if keepdim else 0)
+    elif len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
         result = row_major(fold(both, np.moveaxis(holds, dims[0], 0)))
     else:
         result = row_major(asarray(both.reduce(holds, dims, None, None, keepdim)))
-    return result.astype(np.uint8) if x.dtype == np.uint8 else result
+    return result.astype(np.uint8) if x.dtype.char == "B" else result
 
 
 @op.general
@@ -503,7 +513,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.all(torch.tensor([[True, False], [True, True]]), dim=1)
     tensor([False,  True])
     """
-    return _tested(input, dim, keepdim, np.logical_and)
+    return _tested(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
 
 
 @op.general
@@ -514,7 +524,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.any(torch.tensor([[True, False], [False, False]]), dim=1)
     tensor([ True, False])
     """
-    return _tested(input, dim, keepdim, np.logical_or)
+    return _tested(input, dim, keepdim, np.logical_or, np.ndarray.argmax)
 
 
 @op.general
@@ -525,7 +535,10 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.count_nonzero(torch.tensor([[1, 0], [2, 3]]), dim=0)
     tensor([2, 1])
     """
-    return add(input != 0, axis=dims_of(dim, input.ndim), dtype=INT64)
+    dims = dims_of(dim, input.ndim)
+    if len(dims) == input.ndim:
+        return asarray(np.count_nonzero(input))
+    return row_major(total(input if input.dtype.kind == "b" else input != 0, dims))
 
 
 # --- sums of exponentials ---------------------------------------------------------------------------------------

@@ -15,13 +15,13 @@ import numpy as np
 from .. import kernels, op, writing
 from ..complaint import noted
 from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
-from ..strides import row_major
+from ..strides import laid_by, row_major
 from ..tensor import Tensor
 from .choosing import where
-from .compare import logical_xor
 from .convert import cast
 from .extreme import holds_nan, real_only, to_chosen
 from .join import cat, flip
+from .pad import constant_pad_nd
 from .part import basic, look
 from .pointwise import exp, logaddexp
 from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
@@ -36,13 +36,16 @@ __all__ = [
 
 
 def _running(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
-    """``ufunc.accumulate`` in the place of ``x``; by slices, where these are few or long, for NumPy goes element by element."""
-    n = x.shape[d]
-    if n and x.size // n >= 512 and (n <= 8 or prod(x.shape[d + 1 :]) >= 64):
-        slices = np.moveaxis(x, d, 0)
-        for before, here in zip(slices, slices[1:]):
-            ufunc(before, here, out=here)
-        return x
+    """``ufunc.accumulate`` in the place of ``x``; by slices where these are long, and by columns of them where rows are short, for NumPy
+    goes element by element, and row by row."""
+    n, inner = x.shape[d], prod(x.shape[d + 1 :])
+    if n and x.size // n >= 512 and (inner >= 8 or n * inner <= 64):
+        whole = x.reshape(-1, n, inner)
+        for part in [whole] if inner >= 8 else np.moveaxis(whole, 2, 0):
+            slices = part.swapaxes(0, 1)
+            for before, here in zip(slices, slices[1:]):
+                ufunc(before, here, out=here)
+        return whole.reshape(x.shape)
     return ufunc.accumulate(x, axis=d, out=x)
 
 
@@ -228,6 +231,33 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, inpu
 # --- differences and integrals ------------------------------------------------------------------------------
 
 
+NARROW = 32  # elements in rows so short that NumPy is faster by columns
+
+
+@op.general(name="neighbours", node=lambda input, sign, dim: "SubBackward0" if sign < 0 else "AddBackward0", method=False, holomorphic=False,
+            linear="input")  # fmt: skip
+def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
+    """Each element but the first along a dimension, plus (``sign`` 1) or minus (-1) the one before it; exclusive or for bools."""
+    combine = np.add if sign > 0 else np.logical_xor if input.dtype.kind == "b" else np.subtract
+    later, earlier = input[basic(dim, slice(1, None))], input[basic(dim, slice(None, -1))]
+    if dim < input.ndim - 1 or input.shape[dim] > NARROW or input.size < 4096:
+        result = combine(later, earlier)
+        return result if input.flags.c_contiguous else laid_by((later, earlier), result)
+    out = np.empty(later.shape, input.dtype)
+    for i in range(out.shape[dim]):
+        combine(later[..., i], earlier[..., i], out=out[..., i])
+    return out
+
+
+def _to_neighbours(g: Any, input_shape: tuple[int, ...], sign: int, dim: int) -> Any:
+    """Each has the gradients of the sum or difference that it ends and of the one that it begins."""
+    ends = [0, 0] * (len(g.shape) - 1 - dim) + [1, min(input_shape[dim], 1)]
+    return neighbours(constant_pad_nd(g if sign > 0 else -g, ends), sign, dim)
+
+
+neighbours.vjp(input=_to_neighbours)
+
+
 def _slice(x: Any, dim: int, start: int | None, stop: int | None) -> Any:
     return look(x, basic(dim, slice(start, stop)), "SliceBackward0")
 
@@ -272,9 +302,8 @@ def diff(
                 )
     if n and (prepend is not None or append is not None):
         input = cat([t for t in (prepend, input, append) if t is not None], d)
-    for _ in range(n):
-        later, earlier = _slice(input, d, 1, None), _slice(input, d, None, -1)
-        input = logical_xor(later, earlier) if input._array.dtype.kind == "b" else later - earlier
+    for _ in range(min(n, input._array.shape[d])):
+        input = neighbours(input, -1, d)
     return input if out is None else writing.write_out(out, input)
 
 
@@ -300,7 +329,7 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     if x is not None and dx is not None:
         raise noted(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
     step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
-    return (_slice(y, d, 1, None) + _slice(y, d, None, -1)) * step, d
+    return neighbours(y, 1, d) * step, d
 
 
 @op.composite(method=False)
@@ -339,7 +368,7 @@ def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
     if isinstance(h, Tensor):
         h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
     cut = lambda x, start, stop: _slice(x, d, start, stop) if isinstance(x, Tensor) else x
-    slopes = (cut(input, 1, None) - cut(input, None, -1)) / h
+    slopes = neighbours(input, -1, d) / h
     if isinstance(h, Tensor):
         a, b = cut(h, None, -1), cut(h, 1, None)
         inner = (cut(slopes, None, -1) * b + cut(slopes, 1, None) * a) / (a + b)
