@@ -355,6 +355,13 @@ def test_modes_are_the_smallest_of_the_most_frequent_where_they_are_last() -> No
         assert (result.values.item(), result.indices.item()) == (value, index)
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "softmax", "log_softmax", "softmin", "median"])
+def test_masked_functions_of_one_dimension_take_the_first(name: str) -> None:
+    x, mask = torch.tensor([[1.0, 2.0], [4.0, 5.0]]), torch.tensor([[True, False], [True, True]])
+    f = getattr(torch.masked, name)
+    assert f(x, None, mask=mask).tolist() == f(x, (0, 1), mask=mask).tolist() == f(x, 0, mask=mask).tolist()
+
+
 def test_quantiles_lie_where_asked() -> None:
     x = torch.tensor([[3.0, 1.0, 2.0], [nan, 5.0, 4.0]], dtype=torch.float64)
     q = torch.tensor([0.0, 0.25, 1.0], dtype=torch.float64)
