@@ -418,8 +418,9 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     """
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    mantissa, exponent = np.frexp(input.astype(np.float32) if input.dtype.kind == "V" else input)
-    return asarray(mantissa).astype(input.dtype, copy=False), np.multiply(exponent, np.isfinite(input))
+    x = input.astype(np.float32) if input.dtype.kind == "V" else input
+    mantissa, exponent = np.frexp(x)
+    return mantissa if x is input else mantissa.astype(input.dtype), exponent * np.isfinite(x)
 
 
 frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
