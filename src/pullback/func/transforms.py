@@ -14,8 +14,9 @@ from ..autograd import engine, modes
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
 from ..autograd.graph import Node, Output, clock
 from ..complaint import noted
+from ..crossing import crossing, nowhere, straight
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, crossing, held, live, nowhere, straight
+from ..lift import Lifted, held, live
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from . import back
