@@ -520,6 +520,12 @@ def drawn(make: Callable[[], np.ndarray]) -> Any:
     return make() if trace is None else trace.drawn(make)
 
 
+def drawn_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+    """Random numbers that depend on parameters, likewise."""
+    trace = modes._local.trace
+    return draw(*map(bottom, parameters)) if trace is None else trace.drawn_by([primal(p) for p in parameters], draw)
+
+
 def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
     if not modes.special:  # the usual case
@@ -534,7 +540,7 @@ def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray
 def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
     if not modes._local.batches:
-        return draw(*map(bottom, parameters))
+        return drawn_by(parameters, draw)
     from .func.randomness import sampled_by
 
     return sampled_by(parameters, draw)

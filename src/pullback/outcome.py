@@ -15,7 +15,7 @@ import numpy as np
 
 from . import kernels
 from .autograd import modes
-from .autograd.graph import LEAF, OURS, USERS, Node, clock, made_here
+from .autograd.graph import LEAF, OURS, USERS, Node, Output, clock, made_here
 from .tensor import PLAIN, Tensor
 
 ENOUGH = 1 if kernels.MODE == "always" else 2_500  # nodes: a program that records more will record many more
@@ -89,7 +89,8 @@ def _load() -> None:
         recording = objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN, LEAF, modes, storage.mark
-        machine = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *given)
+        kinds = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
+        machine = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, kinds, Output, *given)
         methods = {name: operators.method(name, REGISTRY[op], *given) for name, (op, _) in operators.METHODS.items()}
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)

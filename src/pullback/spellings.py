@@ -23,7 +23,7 @@ def accepting(fn: Callable) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if not others.keys().isdisjoint(kwargs):
             kwargs = {others.get(key, key): value for key, value in kwargs.items()}
         return fn(*args, **kwargs)
 

@@ -293,6 +293,39 @@ def test_random_numbers_are_drawn_anew() -> None:
     np.testing.assert_allclose([fast(x).numpy() for _ in range(3)], expected, rtol=1e-6)
 
 
+DRAWN: list[Any] = [
+    lambda x: pullback.bernoulli(x.sigmoid()),
+    lambda x: pullback.normal(x, x.exp()) + pullback.normal(2.0, x.exp()),
+    lambda x: pullback.multinomial(x.softmax(-1), 2),
+    lambda x: pullback.poisson(x.exp()) * pullback.binomial(pullback.full((2, 3), 4.0), x.sigmoid()),
+    lambda x: F.rrelu(x, training=True),
+    lambda x: pullback.bernoulli(pullback.full((3,), 0.5)),
+    lambda x: pullback.rand(3) + pullback.bernoulli(x.sigmoid()) + F.dropout(x) * pullback.rand(3).neg_(),
+    lambda x: pullback.func.vmap(lambda row: pullback.bernoulli(row.sigmoid()), randomness="different")(x) + pullback.rand(3),
+    lambda x: pullback.distributions.Categorical(logits=x, validate_args=False).sample(),
+    lambda x: (pullback.bernoulli(x.sigmoid()), pullback.rand(3), pullback.rand(3) + x)[-1],
+]
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_random_numbers_by_values(draw: Any) -> None:
+    """They are drawn in between, in order with all others, those that nobody wants included; their gradients are zeros."""
+    found = []
+    for f in (draw, compile(draw)):
+        pullback.manual_seed(0)
+        results = []
+        for k in range(3):
+            x = (pullback.arange(6.0).reshape(2, 3) - k).requires_grad_()
+            y = f(x)
+            if y.requires_grad:
+                y.sum().backward()
+            results.append([y.detach().numpy(), x.grad is not None and x.grad.numpy(), pullback.rand(1).item()])
+        found.append(results)
+    for expected, got in zip(*found):
+        for a, b in zip(expected, got):
+            np.testing.assert_allclose(b, a, rtol=1e-5)
+
+
 def test_compiled_module_in_an_eager_step() -> None:
     """Gradients through a compiled forward, first and second, and a write in between is noticed."""
     pullback.manual_seed(0)

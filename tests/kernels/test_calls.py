@@ -13,6 +13,7 @@ import pytest
 
 import pullback as torch
 from pullback import calling, kernels, outcome, storage
+from pullback.autograd.graph import Node, Output
 from pullback.op import REGISTRY, Op
 
 from ..ops.samples import SAMPLES, Sample
@@ -24,7 +25,8 @@ from pullback.kernels import calls  # noqa: E402
 
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
-CALLS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, storage.ORDINARY, *GIVEN)
+KINDS = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
+CALLS = calls.calls(calling.node_of, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, KINDS, Output, *GIVEN)
 DRAWING = {"bernoulli", "dropout_mask", "normal", "rrelu", "feature_mask"}  # what gives something else each time
 
 
@@ -51,10 +53,12 @@ def described(result: Any) -> Any:
         return result.tolist(), result.dtype, result.strides
     if not isinstance(result, torch.Tensor):
         return type(result), [described(r) for r in result] if isinstance(result, (tuple, list)) else result
-    node, array = result._fn, result._array
-    view = result._view and (result._view[0], result._view[1] - (node._seq if node is not None else 0), result._view[2])
-    kept = None if node is None or not hasattr(node, "_saved") else [described(s) if isinstance(s, np.ndarray) else s for s in node._saved or ()]
-    graph_of = None if kept is None else (type(node), [*map(id, node._edges)], kept, node._shape, node._dtype, node._hooks)
+    array, fn = result._array, result._fn
+    index, node = (fn.index, fn.node) if isinstance(fn, Output) else (None, fn)
+    recorded = isinstance(node, Node)
+    view = result._view and (result._view[0], result._view[1] - node._seq if recorded else type(result._view[1]), result._view[2])
+    kept = [described(s) if isinstance(s, np.ndarray) else s for s in node._saved or ()] if recorded else None
+    graph_of = (type(node), [*map(id, node._edges)], kept, node._shape, node._dtype, node._hooks, index) if recorded else id(fn)
     return type(result), described(array) if isinstance(array, np.ndarray) else None, view, result._grad, result._hooks, graph_of
 
 
@@ -99,8 +103,8 @@ def test_the_same_as_in_python(where: Callable, monkeypatch: pytest.MonkeyPatch)
             for dtype in (np.float32, np.float64, *[np.complex128] * sample.complex):
                 with where(), np.errstate(all="ignore"):
                     _run(sample, dtype)
-    assert {"exp", "maximum", "sum_dims", "softmax", "clone"} <= taken and len(taken) > 150
-    assert ({"transpose", "basic_part"} <= taken) == (where is contextlib.nullcontext)
+    assert {"exp", "maximum", "sum_dims", "softmax", "clone", "topk", "aminmax", "sort", "frexp", "cat", "stack"} <= taken and len(taken) > 200
+    assert ({"transpose", "basic_part", "split", "unbind"} <= taken) == (where is not inside_a_function)
 
 
 def _run(sample: Sample, dtype: Any) -> None:
@@ -116,9 +120,9 @@ def _run(sample: Sample, dtype: Any) -> None:
 
 def test_lines_of_the_users() -> None:
     x, y = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
-    made = machine(REGISTRY["exp"]), machine(REGISTRY["maximum"]), machine(REGISTRY["transpose"])
+    exp, maximum, transpose, cummax, stack, unbind = map(machine, map(REGISTRY.get, ("exp", "maximum", "transpose", "cummax", "stack", "unbind")))
     line = sys._getframe().f_lineno + 1
-    for result in (made[0](x), made[1](x, y), made[2](x, 0, 1)):
+    for result in (exp(x), maximum(x, y), transpose(x, 0, 1), cummax(x, 0).values, stack([y, x], 0), unbind(x, 0)[1]):
         assert result.grad_fn.location == (__file__, line)
 
 
@@ -128,6 +132,12 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         machine(REGISTRY["transpose"])(x, 0, 5)
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
         machine(REGISTRY["maximum"])(x, torch.ones(2, 2))
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        machine(REGISTRY["topk"])(x, 4, -1, True, True)
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+        machine(REGISTRY["stack"])([x, torch.ones(2, 2)], 0)
+    with pytest.raises(TypeError, match="expected Tensor as element 1"):
+        machine(REGISTRY["stack"])([x, 1.0], 0)
 
     def interrupted(x: np.ndarray) -> np.ndarray:
         raise KeyboardInterrupt
@@ -135,18 +145,22 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
     op = REGISTRY["exp"]
     made = calls.usual(op, in_python(op), calling.node_of, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
-        inspect.getclosurevars(CALLS).nonlocals["of_call"](made._replace(compute=interrupted))(x)  # type: ignore[union-attr]
+        inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 
 
 def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcome, "_count", -float("inf"))
     x, y = torch.ones(3, 4, requires_grad=True), torch.ones(3, 4)
     view, part, number = (x * 1).t(), (slice(0, 1), ...), 1234.5
-    names = "exp", "maximum", "sum_dims", "clone", "transpose", "basic_part"
-    unary, binary, total, copy, turned, look = (machine(REGISTRY[name]) for name in names)
+    names = "exp", "maximum", "sum_dims", "clone", "transpose", "basic_part", "cummax", "aminmax", "cat", "unbind"
+    unary, binary, total, copy, turned, look, first, both, joined, rows = (machine(REGISTRY[name]) for name in names)
 
     def refused(call: Callable, *args: Any) -> None:
         with contextlib.suppress(Exception):
+            call(*args)
+
+    def inside(mode: Callable, call: Callable, *args: Any) -> None:
+        with mode():
             call(*args)
 
     makes = [
@@ -155,7 +169,14 @@ def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda: [total(*REGISTRY["sum_dims"].bind((a, (0,), False), {})) for a in (x, y, x._array)] + [copy(x, torch.preserve_format)],
         lambda: [turned(a, 0, 1) for a in (x, y, view, view._array)],
         lambda: [look(a, part, "SliceBackward0") for a in (x, view)],
+        lambda: [first(a, 0) for a in (x, y, view, x._array)] + [both(a, None, False) for a in (x, y, view, x._array)],
+        lambda: [joined(list_of((a, b)), 0) for a in (x, y) for b in (x, y) for list_of in (list, tuple)] + [joined([x._array, y._array], 0)],
+        lambda: [rows(a, 0) for a in (x, y, view, view._array)],
+        lambda: [inside(torch.no_grad, call, a, 0) for call in (rows, first) for a in (x, y, view)],
+        lambda: [inside(inside_a_function, first, a, 0) for a in (x, y, view)],
         lambda: [refused(turned, x, 0, 7), refused(binary, x, torch.ones(2, 2)), refused(unary), refused(unary, "x")],
+        lambda: [refused(first, x, 7), refused(joined, [x, view], 0), refused(joined, [x, 1.0], 0), refused(joined, [x, y._array], 0)],
+        lambda: [refused(joined, [], 0), refused(joined, x, 0), refused(rows, x, 7), refused(rows, y, None)],
     ]
     watched = (x, y, view, x._array, view._array, view._view, part, number, x._array.dtype, type(unary(x)._fn), type(turned(x, 0, 1)._fn))
     for make in makes:

@@ -57,3 +57,50 @@ def test_other_types_take_numpys_way_or_are_widened(dtype: Any) -> None:
     values, indices = F.adaptive_max_pool2d(x, 3, return_indices=True)
     assert values.dtype is dtype and indices.flatten().tolist() == values.long().flatten().tolist()
     assert F.avg_pool2d(x, 2).dtype is dtype
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_small_convolutions(seed: int, transposed: bool, dtype: Any) -> None:
+    rng = np.random.default_rng(seed)
+    n, groups = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    batch, channels, features = (int(v) for v in rng.integers(1, 2 if n == 3 else 3, 3))
+    spatial, kernel, stride, dilation = (tuple(rng.integers(low, high, n).tolist()) for low, high in ((3, 7 - n), (1, 3), (1, 3), (1, 3)))
+    padding = tuple(rng.integers(0, 2, n).tolist())
+    x, bias = (batch, channels * groups, *spatial), (features * groups,)
+    w = (channels * groups, features, *kernel) if transposed else (features * groups, channels, *kernel)
+
+    def convolved(x: Any, w: Any, b: Any = None) -> Any:
+        return torch.convolution(x, w, b, stride, padding, dilation, transposed, 0, groups)
+
+    given = {"dtype": dtype, "uses": "windows.correlated", "mode": "on"}
+    compare(convolved, x, w, **given)
+    compare(convolved, x, w, bias, **given)
+    order = tuple(range(n + 2))[::-1]
+    compare(convolved, x[::-1], w, bias, **given, permute=order)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_small_convolutions_of_what_is_not_finite(transposed: bool) -> None:
+    """Padding counts as zeros, which times infinity are NaN."""
+    x, w = np.ones((1, 1, 5)), np.array([[[np.inf, 1.0, np.nan]]])
+    x[0, 0, 1] = -np.inf
+    found = []
+    for mode in ("off", "on"):
+        with using(mode):
+            found.append(torch.convolution(torch.tensor(x), torch.tensor(w), None, 1, 1, 1, transposed, 0, 1).numpy())
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_unpooling_repeated_indices_and_orders_of_memory(dtype: Any) -> None:
+    at = torch.from_numpy(np.random.default_rng(0).integers(0, 24, (2, 3, 2, 3)))
+    compare(lambda x: F.max_unpool2d(x, at, 2), (2, 3, 2, 3), dtype=dtype, uses="windows.place")
+    compare(lambda x: F.max_unpool2d(x, at, 2), (3, 2, 3, 2), dtype=dtype, permute=(1, 0, 3, 2))
+    values = np.array([[1.0, np.nan, -0.0, np.inf]])
+    for mode in ("off", "always"):
+        with using(mode):
+            placed = F.max_unpool1d(torch.tensor(values), torch.tensor([[0, 3, 0, 7]]), 2).numpy()
+        np.testing.assert_array_equal(placed, [[-0.0, 0, 0, np.nan, 0, 0, 0, np.inf]])
+        assert np.signbit(placed[0, 0])

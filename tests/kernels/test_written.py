@@ -22,11 +22,12 @@ F = torch.nn.functional
 TYPES = (torch.float32, torch.float64)
 
 
-def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "") -> None:
+def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "", mode: str = "always") -> None:
     """Values and gradients of a function of random tensors are the same with kernels and without.
 
     Args:
         uses: ``module.function`` of a kernel that has to take part.
+        mode: "on" for those that small sizes alone have.
     """
     rng, results, ran = np.random.default_rng(0), [], []
     arrays = [rng.standard_normal(s) if isinstance(s, tuple) else s for s in shapes]
@@ -38,8 +39,8 @@ def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None
             ran.append(f"{kind}.{name}")
         return out
 
-    for mode in ("off", "always"):
-        with using(mode), pytest.MonkeyPatch.context() as patch:
+    for each in ("off", mode):
+        with using(each), pytest.MonkeyPatch.context() as patch:
             patch.setattr(kernels, "run", noting)
             leaves = [torch.from_numpy(a.astype(dtype.numpy)).requires_grad_() if isinstance(s, tuple) else s for a, s in zip(arrays, shapes)]
             given = [x.permute(permute) if permute and x is leaves[0] else x for x in leaves]
@@ -86,22 +87,48 @@ def test_order_of_memory() -> None:
     compare(lambda x: F.layer_norm(x, (40,)), (40, 9), dtype=torch.float64, permute=(1, 0), uses="rows.standardize")
 
 
+def in_both_ways(f: Callable[[Any], Any], x: np.ndarray) -> Any:
+    """What a function gives with kernels and without, of a tensor and of parts of it that have gaps, another order or no elements."""
+    x = torch.from_numpy(x)
+    for given in (x, x[..., ::2], x.transpose(0, -1), x[:0]):
+        results = []
+        for mode in ("off", "always"):
+            with using(mode):
+                out = f(given)
+                results.append([t.numpy() for t in (out if isinstance(out, tuple) else (out,))])
+        yield from zip(*results, strict=True)
+
+
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape, dim", [((3, 40), 1), ((17, 9), 1), ((4, 5, 21), 1), ((30, 3), 0), ((2, 3, 4, 5), -1)])
+@pytest.mark.parametrize("shape, dim", [((3, 40), 1), ((17, 9), 1), ((4, 5, 21), 1), ((30, 3), 0), ((2, 3, 4, 5), -1), ((1,), 0), ((1, 2), 1)])
 def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
     compare(lambda x: torch.cumsum(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cumprod(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cummax(x, dim).values, shape, dtype=dtype, uses="scan.extremes")
     x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype.numpy)
-    x.ravel()[5::7] = np.nan
+    x.ravel()[5::7], x.ravel()[3::7] = np.nan, -0.0
     for f in (torch.cummax, torch.cummin, torch.cumsum, torch.cumprod):
-        results = []
-        for mode in ("off", "always"):
-            with using(mode):
-                out = f(torch.from_numpy(x), dim)
-                results.append([t.numpy() for t in (out if isinstance(out, tuple) else (out,))])
-        for a, b in zip(*results):
+        for a, b in in_both_ways(lambda x, f=f: f(x, dim), x):
             np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize(
+    "shape, dim", [((3, 4), None), ((5, 1), 1), ((9, 67), 0), ((2, 3, 130), (0, -1)), ((4, 5, 6), (2, 1)), ((7,), -1), ((300, 300), 0)]
+)
+def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
+    """Mean and variance are within a rounding of those of NumPy in double precision."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype.numpy) * 3 + 100
+    compare(lambda x: torch.var(x, dim, correction=0), shape, dtype=dtype, uses="rows.moments" if np.prod(shape) < 1 << 16 else "")
+    for special in (None, np.nan, np.inf):
+        if special is not None:
+            x.ravel()[1] = special
+        for f in (torch.var_mean, torch.std_mean):
+            for correction in (0, 1, 1.5, 9):
+                for a, b in in_both_ways(lambda x, f=f, c=correction: f(x, dim, correction=c, keepdim=c == 9), x):
+                    np.testing.assert_allclose(a, b, rtol=(1 if a.dtype == np.float32 else 8) * np.finfo(a.dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

@@ -285,9 +285,8 @@ class Version:
         if live:
             places = {id(x): i for i, x in enumerate(arguments)}
             ends = [places.get(id(x), x) for x in leaves_behind(live)]
-            draws = any(i.kind == "random" for i in self.program.inputs)
             written = [x.value for x in trace.roots if x.writes and x.source.kind in ("argument", "tensor", "gradient")]
-            self.derivative = Derivative(function, ends, written, draws, lambda f: Compiled(f, False))
+            self.derivative = Derivative(function, ends, written, self.program.draws(), lambda f: Compiled(f, False))
         self.live = [differentiable(y) for y in outputs]
 
         # what is written

@@ -81,5 +81,5 @@ def _place(fusion: Fusion, outs: Sequence[int], input: Ref, index: Ref, size: Se
         return False
     many = math.prod(x.shape[len(x.shape) - len(size) :])
     given, out = [fusion.in_rows(p) for p in (input, index)], fusion.result(outs[0])
-    fusion.kernel("place", windows.place_kernel(x.dtype), [math.prod(x.shape) // many, many, math.prod(size), *given, out], [out])
+    fusion.kernel("place", windows.place_kernel(x.dtype, True), [math.prod(x.shape) // many, many, math.prod(size), *given, out], [out])
     return True

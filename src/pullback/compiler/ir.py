@@ -85,6 +85,10 @@ class Program:
         self.values.append(Value(like.shape, like.dtype))
         return len(self.values) - 1
 
+    def draws(self) -> bool:
+        """Whether there are random numbers."""
+        return any([i.kind == "random" for i in self.inputs]) or any([step.op.kind == "draw" for step in self.instructions])
+
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]
         for step in self.instructions:

@@ -27,7 +27,7 @@ class Plan:
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray]) -> None:
         self.program, self.sinks, self.fixed = simplified(program, caller), sinks, fixed
         fixed.update({i.number: i.what for i in self.program.inputs if i.kind == "constant"})
-        used = set(self.program.wanted)
+        used = {*self.program.wanted, *[i.number for i in program.inputs if i.kind == "random"]}
         for step in self.program.instructions:
             used.update(refs(step.args))
         used.update(source.number for source in sinks.values())

@@ -30,7 +30,7 @@ def simplified(program: Program, caller: Callable[[Instruction, Program], Callab
     for step in program.instructions:
         args = tuple([replaced(a, first) for a in step.args])
         key = (step.op.name, *map(_key, args))
-        if key in known and step.op.kind != "rule":
+        if key in known and step.op.kind not in ("rule", "draw"):
             same.update(zip(step.outs, known[key]))
             continue
         known[key] = step.outs
@@ -48,7 +48,7 @@ def simplified(program: Program, caller: Callable[[Instruction, Program], Callab
     needed = set(wanted)
     alive = []
     for step in reversed(kept):
-        if any(n in needed for n in step.outs):
+        if any(n in needed for n in step.outs) or step.op.kind == "draw":  # the stream goes on, wanted or not
             needed.update(refs(step.args))
             alive.append(step)
     return Program(program.values, program.inputs, alive[::-1], wanted)
@@ -58,7 +58,7 @@ def _is_constant(step: Instruction, program: Program, constants: dict[int, Any])
     """Whether an instruction gives the same at every call, and not too much."""
     taken = list(refs(step.args))
     large = step.op.kind != "view" and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
-    return step.op.kind != "rule" and len(taken) > 0 and all([n in constants for n in taken]) and not large
+    return step.op.kind not in ("rule", "draw") and len(taken) > 0 and all([n in constants for n in taken]) and not large
 
 
 def _key(arg: Any) -> Any:

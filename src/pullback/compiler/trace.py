@@ -203,6 +203,12 @@ class Rule:
         self.name, self.impl, self.of, self.gives = name, impl, of, gives
 
 
+class Draw(Rule):
+    """Random numbers that are drawn where their parameters are known, or after such: at every call, wanted or not."""
+
+    kind = "draw"
+
+
 def values_of(x: Any) -> Any:
     """What tensors hold, alone or in tuples and lists."""
     if x.__class__ in (tuple, list):
@@ -227,6 +233,7 @@ class Trace(Level):
         leaves: tensors into whose ``.grad`` the function accumulated, in order.
         once: why the program does not serve a second time, if so.
         seeded: whether a generator of random numbers was set.
+        in_order: whether random numbers are drawn in between, as all after them have to be.
     """
 
     def __init__(self) -> None:
@@ -244,7 +251,7 @@ class Trace(Level):
         self.advances: list[Any] = []
         self.settings: list[tuple[dict[str, Any], dict[str, Any]]] = []  # optimizers' groups, and their options before
         self.before: dict[int, tuple[ndarray, ndarray]] = {}
-        self.once, self.seeded = "", False
+        self.once, self.seeded, self.in_order = "", False, False
 
     def __enter__(self) -> Trace:
         super().__enter__()
@@ -315,17 +322,29 @@ class Trace(Level):
         return found[1] if found is not None else self.input(array, "constant", array, "constant")
 
     def drawn(self, make: Callable[[], ndarray]) -> Traced:
-        """Random numbers, drawn anew at every call."""
+        """Random numbers, drawn anew at every call: before all else, unless others come before them that can't be."""
+        if self.in_order:
+            return self.drawn_by([], make)
         if self.seeded:
             raise refuse("random numbers are drawn after their generator was set")
         with self.paused():
             array = make()
         return self.input(array, "random", make, "random")
 
+    def drawn_by(self, parameters: Sequence[Any], draw: Callable[..., ndarray]) -> Traced:
+        """Random numbers that depend on values, drawn anew at every call."""
+        if self.seeded:
+            raise refuse("random numbers are drawn after their generator was set")
+        self.in_order = True
+        array = draw(*self.concrete(list(parameters)))
+        out = self.program.new(array)
+        self.write_down(Draw("draw", draw, None, [True]), self.operand(tuple(parameters)), (out,))
+        return Traced(self, array.copy("K"), out)
+
     def seed(self) -> None:
         """A generator of random numbers is set, from which nothing may come."""
         self.seeded = True
-        if any(i.kind == "random" for i in self.program.inputs):
+        if self.program.draws():
             raise refuse("a generator is set that random numbers were drawn from")
 
     def number_of(self, number: Number) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import modes
-from ..lift import drawn, held, without_tangents
+from ..lift import drawn, drawn_by, held, without_tangents
 from ..tensor import Tensor
 from .batched import Batch, Batched
 
@@ -62,7 +62,7 @@ def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> An
         elif any(batched):
             raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
                                "functorch")  # fmt: skip
-    return _lifted(draw(*[t._array if isinstance(t, Tensor) else t for t in tensors]), different)
+    return _lifted(drawn_by([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
 
 
 def sampled_into(x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:

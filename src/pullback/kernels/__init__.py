@@ -27,9 +27,9 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1, "reduce": 4096, "scan": 1024, "convolution": 1 << 18, "pool": 1024, "windows": 1,
-         "sampling": 1, "order": 1024, "ranks": 1, "random": 1024, "recurrent": 256, "attention": 1, "matmul": 1 << 18, "optimizer": 2048,
-         "statistics": 1024, "table": 1024, "outer": 1024}  # fmt: skip
+SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024,
+         "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024,
+         **dict.fromkeys(("attention", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
 AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softshrink"}

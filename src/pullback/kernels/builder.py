@@ -414,7 +414,7 @@ class Function:
         yield
         self.lines += [f"br label %{end}", f"{end}:"]
 
-    def choose(self, condition: Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    def choose(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> None:
         one, other, end = self._labels(3)
         self.lines += [f"br i1 {condition.text}, label %{one}, label %{other}", f"{one}:"]
         then()

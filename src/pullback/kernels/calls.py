@@ -1,7 +1,7 @@
 """The usual call of an operation as machine code: arrays out of tensors, the operation on them, a tensor and its node around the result.
 
 What :mod:`pullback.calling` does in Python around the computation takes longer than the computation of a small array. One
-function here serves all operations of one result: what it has to know of each stands in a tuple that it is bound to, see
+function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound to, see
 :class:`Usual`. Whatever is unusual it leaves, undone, to the function that is written in Python.
 """
 
@@ -15,15 +15,16 @@ import numpy as np
 
 from . import native
 from .builder import F32, F64, I1, I8, I32, I64, PTR, Value
-from .objects import TYPE_OF_ARRAY
+from .objects import OF_TUPLE, TYPE_OF_ARRAY
 from .operators import FLAGS, FLOATS, GAPLESS, Recorded
 
-MOST = 8  # arguments of an operation
+MOST = 8  # arguments of an operation; and results
+MOST_TENSORS = 60  # in a list
 TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16  # what may stand in a place; options of elementwise operations are plain values
-SHAPE, RESULT = 32, 64  # what a node saves: 0 None, 1 + i the value in place i, that + SHAPE its shape, RESULT the result
+SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape
 SCALARS = set(np.sctypeDict.values())  # what NumPy gives instead of arrays without dimensions
 BOOL = np.dtype(bool)
-OF_TUPLE, OF_BYTES = tuple.__basicsize__, bytes.__basicsize__ - 1  # where their items begin
+OF_BYTES = bytes.__basicsize__ - 1  # where they begin
 
 
 class Usual(NamedTuple):
@@ -32,54 +33,60 @@ class Usual(NamedTuple):
     Attributes:
         compute: the operation on arrays.
         fallback: the call in Python, of all arguments.
-        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor.
+        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where
+        node_by: ``node_by(*args)`` has to say.
         node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no gradient.
-            Of views that ``node_of(*args)``, where the type depends on the arguments.
         places: a byte for each argument: what may stand there.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
         limit: elements of a tensor from which kernels do better.
         elementwise: whether tensors have to be of one type, which is float32 or float64.
+        named: the class of several results.
+        parts: for each of these whether it takes part in derivatives.
+        first: the first that does.
     """
 
     compute: Callable
     fallback: Callable
     node: type | None
     scalar_node: type | None
+    node_by: Callable
     node_of: Callable
     places: bytes
-    plans: tuple[bytes, ...]
-    limit: int
-    elementwise: bool
+    plans: tuple[bytes, ...] = ()
+    limit: int = sys.maxsize
+    elementwise: bool = False
+    named: type | None = None
+    parts: bytes = b""
+    first: int = 0
 
 
-def usual(op: Any, fallback: Callable, node_of: Callable, large: int, shared: int) -> Usual | None:
-    """What is to be known of an operation; None if its call is of another kind."""
-    total, tensors, elementwise = len(op.params), op.tensors, op.kind == "elementwise"
-    if op.result or op.listed or not tensors or not isinstance(op.node_name, str) or total > MOST:
-        return None
+def kind_of(op: Any) -> str:
+    """Which function calls an operation."""
+    if op.kind == "view":
+        return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
+    return "named" if op.result else "listed" if op.listed else "call"
+
+
+def usual(op: Any, fallback: Callable, node_of: Callable, large: int, shared: int) -> Usual:
+    """What is to be known of an operation of at most MOST arguments."""
+    total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
     places = [(MASK if i in op.indices else OPTION) if elementwise else 0 for i in range(total)]
     for i in tensors:
         optional = i != tensors[0] and op.defaults[i] is None
-        places[i] = TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
+        places[i] = TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
 
     def plan(wanted: int) -> bytes:
         """What a node keeps when those gradients are wanted."""
-        of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + RESULT}
-        return bytes([of[kind] + i if users & wanted else 0 for kind, i, users in op.getters])
+        of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
+        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.getters])
 
-    node, scalar_node = (op.node_type(name, False) for name in (op.node_name, op.node_name[:-1] + "0" if elementwise else op.node_name))
+    looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
+    plans = [b"", looking if op.kind == "view" else plan(-1)] if not tensors or op.kind == "view" else map(plan, range(1 << len(tensors)))
+    node, scalar_node = (op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name))
     compute, limit = (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
-    return Usual(compute, fallback, node, scalar_node, node_of, bytes(places), tuple(map(plan, range(1 << len(tensors)))), limit, elementwise)
-
-
-def usual_view(op: Any, fallback: Callable) -> Usual | None:
-    """The same of an operation that looks at its tensor's memory; None if it gives several views."""
-    name, total = op.node_name, len(op.params)
-    if op.impl.__annotations__["return"] != "Tensor" or total > MOST:
-        return None
-    node = op.node_type(name, False) if isinstance(name, str) else None
-    places = bytes([TENSOR, *[0] * (total - 1)])
-    return Usual(op.impl, fallback, node, None, lambda *args: op.node_type(name(*args), False), places, (), 0, False)
+    return Usual(compute, fallback, node, scalar_node, lambda *args: op.node_type(name(*args), False), node_of, bytes(places),
+                 tuple(plans), limit, elementwise, op.result, bytes([i in op.differentiable for i in range(len(op.outputs))]),
+                 min(op.differentiable, default=0))  # fmt: skip
 
 
 class Call(Recorded):
@@ -88,16 +95,20 @@ class Call(Recorded):
     Args:
         edge_of: ``edge_of(view)``, where a gradient for it goes.
         options: the classes that options of elementwise operations may have.
-        ordinary: what views of an ordinary tensor hold of their kind.
+        kinds: what views hold of their kind: of an ordinary tensor, where nothing is recorded, and if they are several.
+        output: the class of edges to one of several results.
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
 
-    def __init__(self, name: str, edge_of: Callable, options: set[type], ordinary: Any, *given: Any) -> None:
+    def __init__(self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any) -> None:
         super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
-        self.known += [options, ordinary, SCALARS, np.asarray, (), Exception, BOOL]
-        self.edge_of_view, self.options, self.ordinary = edge_of, options, ordinary
-        self.values, self.edges = self.room(MOST, PTR), self.room(MOST, PTR)  # references of our own, so many of each:
-        self.valued, self.edged = self.variable(0, I64), self.variable(0, I64)
+        self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
+        # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
+        self.values, self.edges = self.room(2 * MOST, PTR), self.room(MOST_TENSORS, PTR)
+        self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
+        self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
+        self.others: list[Any] = []  # those of these whose reference is ours until the end
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
         self.tensors, self.arrays, self.numbers = (self.variable(False, I1) for _ in range(3))  # whether there are any
         self.first, self.several, self.gaps = self.variable(self.nothing()), self.variable(False, I1), self.variable(False, I1)
@@ -108,23 +119,46 @@ class Call(Recorded):
     def number_of(self, field: str) -> Value:
         return self.api("PyLong_AsSsize_t", self.known_of(field), returns=I64)
 
+    def length(self, sequence: Value) -> Value:
+        """Of a tuple, a list or bytes."""
+        return self.field(sequence, object.__basicsize__, I64)
+
     def is_floating(self, dtype: Value) -> Value:
         return dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64]))
 
     # --- arguments ----------------------------------------------------------------------------------------------
 
-    def take_all(self) -> None:
+    def take_all(self, listed: bool = False) -> None:
         """Check the modes, and put all arguments among the values; they have tensors, or else arrays."""
         self.check_modes()
         places = self.known_of("places")
-        self.need(self["count"].equals(self.field(places, object.__basicsize__, I64)))
-        with self.loop(0, self["count"]) as i:
+        self.need(self["count"].equals(self.length(places)))
+        if listed:
+            self.take_list(self.given(0))
+        with self.loop(int(listed), self["count"]) as i:
             allowed = self.load(self.at(places, i + OF_BYTES, I8), I8)
-            self.take(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
+            taken = self.taken(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
+            self.store(self.own(taken), self.at(self.values, i, PTR))
+            self.valued.set(i + 1)
         self.need(self.tensors.get().differs(self.arrays.get()))
 
-    def take(self, argument: Value, allowed: Value) -> None:
-        """Put an argument among the values; an edge, too, where a tensor may stand."""
+    def take_list(self, given: Value) -> None:
+        """Put a list of arrays among the values, for one of tensors."""
+        kind = self.kind(given)
+        self.others = [self.items]
+        self.need(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
+        self.items.set(self.api("PySequence_Tuple", given))  # lists may change
+        n = self.length(self.items.get())
+        self.need((n > 0) & (n <= MOST_TENSORS))
+        self.store(self.api("PyList_New", n), self.values)
+        self.valued.set(1)
+        with self.loop(0, n) as i:
+            array = self.taken(self.item(self.items.get(), i), self.constant(TENSOR, I32))
+            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.own(array), returns=I32)
+        self.wanted.set(self.select(self.wanted.get().differs(0), self.constant(1, I64), 0))  # all gradients, or none
+
+    def taken(self, argument: Value, allowed: Value) -> Value:
+        """The value of an argument, borrowed; an edge, too, where a tensor may stand."""
         value, kind = self.variable(argument), self.kind(argument)
 
         def may_be_tensor() -> None:
@@ -143,8 +177,7 @@ class Call(Recorded):
                 self.several.set(True)
 
         self.choose((allowed & TENSOR).differs(0), may_be_tensor, is_option)
-        self.store(self.own(value.get()), self.at(self.values, self.valued.get(), PTR))
-        self.valued.set(self.valued.get() + 1)
+        return value.get()
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
         edge = self.variable(self.edge_of(tensor))
@@ -192,73 +225,148 @@ class Call(Recorded):
 
     # --- results ------------------------------------------------------------------------------------------------
 
-    def computed_array(self) -> Value:
-        """What the operation makes of the values, as an array of our own."""
-        result = self.variable(self.api("PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing()))
-        self.need(result.get().differs(self.nothing()))
-        with self.when(self.kind(result.get()).differs(self.object(np.ndarray))):
-            value = result.get()
-            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
-            result.set(self.nothing())
-            with self.when(is_scalar):
-                result.set(self.call_object(np.asarray, value))
-            self.drop(value)
-            self.need(result.get().differs(self.nothing()))
-        return result.get()
+    def compute(self) -> Value:
+        """What the operation makes of the values, a reference of our own."""
+        value = self.api("PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing())
+        self.need(value.differs(self.nothing()))
+        return value
 
-    def saved(self, result: Value) -> Value:
+    def result_at(self, i: Any) -> Value:
+        return self.load(self.at(self.values, MOST + i, PTR), PTR)
+
+    def add_result(self, value: Value) -> None:
+        """Put an array among the results, for a reference of our own to what the operation has made."""
+        array = self.variable(value)
+        with self.when(self.kind(value).differs(self.object(np.ndarray))):
+            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
+            array.set(self.nothing())
+            with self.when(is_scalar):
+                array.set(self.call_object(np.asarray, value))
+            self.drop(value)
+            self.need(array.get().differs(self.nothing()))
+        self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
+        self.made.set(self.made.get() + 1)
+
+    def saved(self) -> Value:
         """The tuple that a node keeps, as the plan for the gradients wanted says."""
-        plan = self.load(self.at(self.known_of("plans"), self.wanted.get() + OF_TUPLE // 8, PTR), PTR)
-        length = self.field(plan, object.__basicsize__, I64)
+        plan = self.item(self.known_of("plans"), self.wanted.get())
+        length = self.length(plan)
         made = self.api("PyTuple_New", length)
         with self.loop(0, length) as j:
             code = self.convert("zext", self.load(self.at(plan, j + OF_BYTES, I8), I8), I64)
-            item = self.variable(self.object(None))
-            with self.when((code & (SHAPE - 1)).differs(0)):
-                item.set(self.load(self.at(self.values, (code & (SHAPE - 1)) - 1, PTR), PTR))
-            with self.when((code & RESULT).differs(0)):
-                item.set(result)
-            self.own(item.get())
-            with self.when((code & SHAPE).differs(0)):
-                whole = item.get()
-                item.set(self.own(self.object(())))
-                with self.when(self.kind(whole).equals(self.object(np.ndarray))):
-                    item.set(self.api("PyObject_GetAttr", whole, self.object("shape")))
-                self.drop(whole)
-            self.api("PyTuple_SetItem", made, j, item.get(), returns=I32)
+            place, item = code & (SHAPE - 1), self.variable(self.object(None))
+            with self.when(place.differs(0)):
+                item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
+            self.choose((code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get()))
+            self.put_item(made, j, item.get())
         return made
 
-    def around(self, array: Value) -> Value:
-        """A tensor around the result, recorded if a gradient is wanted and the result can have one."""
-        node, none = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node"))), self.object(None)
-        tensor, recording = self.variable(self.nothing()), self.variable(self.on.get() & self.wanted.get().differs(0))
-        dtype = self.field(array, TYPE_OF_ARRAY)
-        recording.set(recording.get() & dtype.differs(self.object(BOOL)))
-        with self.when(recording.get() & self.is_floating(dtype).equals(0)):
-            pair = self.room(2, PTR)
-            self.store(node.get(), pair)
-            self.store(dtype, self.at(pair, 1, PTR))
-            found = self.api("PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing())
-            self.need(found.differs(self.nothing()))
-            self.drop(found)  # its operation holds it
-            node.set(found)
-            recording.set(found.differs(none))
+    def shape_of(self, value: Value) -> Value:
+        """The shape of an array, those of a list of arrays, or that of a number."""
+        shape = self.variable(self.object(()))
 
-        def record() -> None:
-            edges = self.api("PyTuple_New", self.edged.get())
-            with self.loop(0, self.edged.get()) as i:
-                self.api("PyTuple_SetItem", edges, i, self.load(self.at(self.edges, i, PTR), PTR), returns=I32)
-            self.edged.set(0)
-            made = self.node(self.recording, node.get(), edges, self.saved(array), array, self.api("PyEval_GetFrame"))
-            tensor.set(self.bare(self.recording.tensor_class, array, made))
+        def of_array() -> None:
+            shape.set(self.api("PyObject_GetAttr", value, self.object("shape")))
 
-        def leave_unrecorded() -> None:
-            tensor.set(self.bare(self.recording.tensor_class, array, self.own(none)))
-            with self.when(self.marked.get()):
-                self.mark_unrecorded(tensor.get())
+        def of_list() -> None:
+            shape.set(self.api("PyList_New", self.length(value)))
+            with self.loop(0, self.length(value)) as i:
+                each = self.api("PyObject_GetAttr", self.api("PyList_GetItem", value, i), self.object("shape"))
+                self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
 
-        self.choose(recording.get(), record, leave_unrecorded)
-        return tensor.get()
+        self.choose(self.kind(value).equals(self.object(np.ndarray)), of_array,
+                    lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())))  # fmt: skip
+        return shape.get()
+
+    def node_type(self) -> Value:
+        """Of a real result, borrowed from the operation."""
+        node = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node")))
+        with self.when(node.get().equals(self.object(None))):
+            node.set(self.api("PyObject_Vectorcall", self.known_of("node_by"), self["args"], self["count"], self.nothing()))
+            self.need(node.get().differs(self.nothing()))
+            self.drop(node.get())
+        return node.get()
+
+    def node_type_of(self, array: Value) -> Value:
+        """Of a result, borrowed from the operation; None if it can have no gradient."""
+        dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
+
+        def of_others() -> None:
+            with self.when(dtype.differs(self.object(BOOL))):
+                pair = self.room(2, PTR)
+                self.store(self.node_type(), pair)
+                self.store(dtype, self.at(pair, 1, PTR))
+                node.set(self.api("PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()))
+                self.need(node.get().differs(self.nothing()))
+                self.drop(node.get())
+
+        self.choose(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
+        return node.get()
+
+    def record(self, array: Value, node_type: Callable[[Value], Value]) -> None:
+        """Make the node of this result, if a gradient is wanted and its type of node is not None."""
+        with self.when(self.on.get() & self.wanted.get().differs(0)):
+            found = node_type(array)
+            with self.when(found.differs(self.object(None))):
+                edges = self.api("PyTuple_New", self.edged.get())
+                self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
+                self.edged.set(0)
+                self.fn.set(self.node(self.recording, found, edges, self.saved(), array, self.api("PyEval_GetFrame")))
+
+    def recorded(self) -> Value:
+        """Whether there is a node."""
+        return self.fn.get().differs(self.nothing())
+
+    def let_have_several(self) -> None:
+        """Let the node have several results, none so far."""
+        for name in ("_shape", "_dtype"):
+            self.drop(self.slot(self.fn.get(), self.recording.node_class, name))
+            self.put(self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64)))
+
+    def edge_to(self, array: Value) -> Value:
+        """An edge of our own to one more of the node's several results."""
+        node, edge = self.fn.get(), self.new(self.object(self.output_class))
+        shapes, dtypes = (self.slot(node, self.recording.node_class, name) for name in ("_shape", "_dtype"))
+        self.put(edge, self.output_class, "node", self.own(node))
+        self.put(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
+        shape = self.api("PyObject_GetAttr", array, self.object("shape"))
+        self.api("PyList_Append", shapes, shape, returns=I32)
+        self.drop(shape)
+        self.api("PyList_Append", dtypes, self.field(array, TYPE_OF_ARRAY), returns=I32)
+        return edge
+
+    def around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
+        """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
+        edge = self.variable(fn)
+        with self.when(fn.equals(self.nothing())):
+            edge.set(self.own(self.object(None)))
+        tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
+        with self.when(self.marked.get() & self.recorded().equals(0)):
+            self.mark_unrecorded(tensor)
+        return tensor
+
+    def take_base(self) -> tuple[Any, Any]:
+        """The base of views of the first argument, and their kind."""
+        base, kind = self.variable(self.given(0)), self.variable(self.object(self.kinds[0]))
+        with self.when(self.tensors.get()):
+            self.need(self.marked.get().equals(0))
+            view = self.slot(self.given(0), self.recording.tensor_class, "_view")
+            with self.when(view.differs(self.object(None))):
+                base.set(self.item(view, 0))
+                kind.set(self.item(view, 2))
+                self.need(base.get().differs(self.object(None)))
+        return base, kind
+
+    def look(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
+        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn`` becomes theirs."""
+        self.record(array, lambda array: self.node_type())
+        recorded, time = self.recorded(), self.variable(self.nothing())
+        self.choose(recorded, lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
+                    lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))))  # fmt: skip
+        now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
+        with self.when(self.on.get().equals(0) & self.wanted.get().differs(0)):
+            self.fn.set(self.own(self.object(self.leaf)))
+        return recorded, self.tuple(self.own(base.get()), time.get(), self.own(now))
 
     def mark_unrecorded(self, tensor: Value) -> None:
         edge, room = self.variable(self.object(None)), self.room(2 + MOST, PTR)
@@ -271,9 +379,11 @@ class Call(Recorded):
         self.drop(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.nothing()))
 
     def give_back(self) -> None:
-        for held, room in ((self.valued, self.values), (self.edged, self.edges)):
+        for held, room in ((self.valued, self.values), (self.made, self.at(self.values, MOST, PTR)), (self.edged, self.edges)):
             with self.loop(0, held.get()) as i:
                 self.drop(self.load(self.at(room, i, PTR), PTR))
+        for one in self.others:
+            self.drop(one.get())
 
     def finish(self, result: Value) -> Value:
         """Return the result; or, from where something was unusual, what the function in Python says."""
@@ -300,50 +410,101 @@ def calls(node_of: Callable, large: int, shared: int, *given: Any) -> Callable[[
         large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
         given: for :class:`Call`.
     """
-    call, view = Call("call", *given), Call("view", *given)
-    of_call = native.bound("call", call.address(lambda: _call(call)))
-    of_view = native.bound("view", view.address(lambda: _view(view)))
+    written = {name: Call(name, *given) for name in KINDS}
+    bound = {name: native.bound(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()}  # type: ignore[misc]
 
     def call_of(op: Any, fallback: Callable) -> Callable:
-        known = usual_view(op, fallback) if op.kind == "view" else usual(op, fallback, node_of, large, shared)
-        return fallback if known is None else (of_view if op.kind == "view" else of_call)(known)
+        return fallback if len(op.params) > MOST else bound[kind_of(op)](usual(op, fallback, node_of, large, shared))
 
     return call_of
 
 
-def _call(f: Call) -> Value:
-    f.take_all()
+def _call(f: Call, listed: bool = False) -> Value:
+    """One result."""
+    f.take_all(listed)
     f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
-    result = f.variable(f.computed_array())
+    f.add_result(f.compute())
+    result = f.variable(f.result_at(0))
     with f.when(f.tensors.get()):
-        result.set(f.around(result.get()))
+        f.record(result.get(), f.node_type_of)
+        result.set(f.around(result.get(), f.fn.get()))
+    f.made.set(0)
+    return f.finish(result.get())
+
+
+def _named(f: Call) -> Value:
+    """Several results, of which some take part in derivatives; of arrays they are returned as they are."""
+    f.others = [f.raw, f.fn]
+    f.take_all()
+    f.raw.set(f.compute())
+    computed, parts, first, live = f.raw.get(), f.known_of("parts"), f.number_of("first"), f.variable(0, I64)
+    result, n = f.variable(computed), f.length(parts)
+
+    def takes_part(i: Value) -> Value:
+        return f.recorded() & f.load(f.at(parts, i + OF_BYTES, I8), I8).differs(0)
+
+    def around() -> None:
+        f.need(f.kind(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
+        with f.loop(0, n) as i:
+            f.add_result(f.own(f.item(computed, i)))
+        f.record(f.result_at(first), f.node_type_of)
+        with f.loop(0, n) as i, f.when(takes_part(i)):
+            live.set(live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1))
+        with f.when(live.get() > 1):
+            f.let_have_several()
+        result.set(f.api("PyType_GenericAlloc", f.known_of("named"), n))
+        for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
+            f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
+        with f.loop(0, n) as i:
+            fn = f.variable(f.nothing())
+            with f.when(takes_part(i)):
+                f.choose(live.get() > 1, lambda: fn.set(f.edge_to(f.result_at(i))), lambda: fn.set(f.own(f.fn.get())))
+            f.put_item(result.get(), i, f.around(f.result_at(i), fn.get()))
+        f.made.set(0)
+
+    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
     return f.finish(result.get())
 
 
 def _view(f: Call) -> Value:
-    """Where it is recorded; a view knows its base, the time it was made, and how it came to be."""
-    tensor, none, tensor_class = f.given(0), f.object(None), f.recording.tensor_class
+    """Another look at the memory of the first argument."""
     f.take_all()
-    base, kind = f.variable(tensor), f.variable(f.object(f.ordinary))
+    base, kind = f.take_base()
+    f.add_result(f.compute())
+    result = f.variable(f.result_at(0))
     with f.when(f.tensors.get()):
-        f.need(f.on.get() & f.wanted.get().differs(0))
-        view = f.slot(tensor, tensor_class, "_view")
-        with f.when(view.differs(none)):
-            base.set(f.field(view, OF_TUPLE))
-            kind.set(f.field(view, OF_TUPLE + 16))
-            f.need(base.get().differs(none))
-    array = f.computed_array()
-    result = f.variable(array)
-    with f.when(f.tensors.get()):
-        saved = f.api("PyTuple_New", f["count"])
-        f.api("PyTuple_SetItem", saved, f.constant(0, I64), f.api("PyObject_GetAttr", f.load(f.values, PTR), f.object("shape")), returns=I32)
-        with f.loop(1, f["count"]) as i:
-            f.api("PyTuple_SetItem", saved, i, f.own(f.load(f.at(f.values, i, PTR), PTR)), returns=I32)
-        node_type = f.variable(f.known_of("node"))
-        with f.when(node_type.get().equals(none)):
-            node_type.set(f.api("PyObject_Vectorcall", f.known_of("node_of"), f["args"], f["count"], f.nothing()))
-            f.drop(node_type.get())  # the operation holds it
-        node = f.node(f.recording, node_type.get(), f.tuple(f.own(f.load(f.edges, PTR))), saved, array, f.api("PyEval_GetFrame"))
-        view = f.tuple(f.own(base.get()), f.own(f.slot(node, f.recording.node_class, "_seq")), f.own(kind.get()))
-        result.set(f.bare(tensor_class, array, node, view))
+        _, view = f.look(result.get(), base, kind.get())
+        result.set(f.around(result.get(), f.fn.get(), view))
+    f.made.set(0)
     return f.finish(result.get())
+
+
+def _views(f: Call) -> Value:
+    """Several at once, from a list of arrays."""
+    f.others = [f.raw, f.fn]
+    f.take_all()
+    base, _ = f.take_base()
+    f.raw.set(f.compute())
+    computed = f.raw.get()
+    result, n = f.variable(computed), f.length(computed)
+
+    def around() -> None:
+        f.need(f.kind(computed).equals(f.object(list)) & (n > 0))
+        arrays = f.field(computed, object.__basicsize__ + 8)
+        recorded, view = f.look(f.load(arrays, PTR), base, f.object(f.kinds[2]))
+        with f.when(recorded):
+            f.let_have_several()
+        result.set(f.api("PyTuple_New", n))
+        with f.loop(0, n) as i:
+            array, edge = f.load(f.at(arrays, i, PTR), PTR), f.variable(f.fn.get())
+            f.choose(recorded, lambda: edge.set(f.edge_to(array)), lambda: f.own(edge.get()))
+            f.put_item(result.get(), i, f.around(f.own(array), edge.get(), f.own(view)))
+        f.drop(view)
+
+    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
+    return f.finish(result.get())
+
+
+KINDS: dict[str, Callable[[Call], Value]] = {
+    "call": _call, "listed": lambda f: _call(f, listed=True), "named": _named, "view": _view, "views": _views
+}  # fmt: skip

@@ -18,6 +18,7 @@ from . import native
 from .builder import I32, I64, PTR, Function, Type, Value, module
 
 TYPE_OF_ARRAY = native.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
+OF_TUPLE = tuple.__basicsize__  # where its items begin
 HOPS = 64  # frames of the package's between an operation and the user's line
 
 
@@ -96,6 +97,14 @@ class Maker(Function):
         self._place(cls)
         return self.at(instance, offset(cls, name) // 8, PTR)
 
+    def item(self, of_tuple: Value, i: Any) -> Value:
+        """An item of a tuple, borrowed."""
+        return self.load(self.at(of_tuple, OF_TUPLE // 8 + i, PTR), PTR)
+
+    def put_item(self, of_tuple: Value, i: Any, value: Value) -> None:
+        """Fill a place of a new tuple with a reference that becomes the tuple's."""
+        self.store(value, self.at(of_tuple, OF_TUPLE // 8 + i, PTR))
+
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around an array; the references become the tensor's."""
         tensor, none = self.new(self.object(tensor_class)), self.object(None)
@@ -128,9 +137,10 @@ class Maker(Function):
         with self.loop(0, HOPS), self.when(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
             filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
-            users, ours = (self.api("PySet_Contains", self.object(names), filename, returns=I32).equals(1)
-                           for names in (recording.users, recording.ours))  # fmt: skip
-            self.drop(filename)
+            self.drop(filename)  # the code holds it
+
+            def among(names: set[str], filename: Value = filename) -> Value:
+                return self.api("PySet_Contains", self.object(names), filename, returns=I32).equals(1)
 
             def here() -> None:
                 self.put(node, recording.node_class, "_code", self.own(code))
@@ -144,7 +154,7 @@ class Maker(Function):
                     self.drop(current.get())
                     current.set(outer)
 
-            self.choose(users, here, lambda: self.choose(ours, outwards, lambda: None))
+            self.choose(among(recording.users), here, lambda: self.choose(among(recording.ours), outwards, lambda: None))
             self.drop(code)
         with self.when(searching.get().equals(1)):
             self.drop(self.call_object(recording.made_here, node, current.get()))

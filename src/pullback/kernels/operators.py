@@ -255,7 +255,7 @@ class Recorded(Small):
     def tuple(self, *items: Value) -> Value:
         made = self.api("PyTuple_New", self.constant(len(items), I64))
         for i, item in enumerate(items):
-            self.api("PyTuple_SetItem", made, self.constant(i, I64), item, returns=I32)
+            self.put_item(made, i, item)
         return made
 
     def result(self, out: Value, edges: Sequence[Value], node_type: Value, saved: Callable[[], Sequence[Value]], operands: Sequence[Value]) -> Value:

@@ -1,4 +1,4 @@
-"""Kernels that go through rows more than once: normalization, softmax and cross entropy, with their derivatives.
+"""Kernels that go through rows more than once: normalization, mean and variance, softmax and cross entropy, with their derivatives.
 
 A row is short enough to stay in the processor's cache from the first pass to the last. Sums run in several vectors
 side by side, the same ones on every number of threads.
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .builder import I64, Value
+from .builder import F64, I64, Value
 from .kernel import TYPES, Kernel, written
 
 FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
@@ -254,6 +254,53 @@ def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, w
         call(*integers, eps, g, x, w, mean, var, totals, alongs, out)
         dw, db = (a.sum(0) if integers[7] else a.sum((0, 2)) for a in (alongs, totals))
     return (out, dw.reshape(weight.shape) if wanted[1] else None, db.reshape(bias_shape) if wanted[2] else None)
+
+
+# --- mean and variance --------------------------------------------------------------------------------------------
+
+LONG = 1 << 14  # numbers of which sums by blocks are more exact
+CACHED = 1 << 16  # numbers up to which they are soon copied into rows
+
+
+@written
+def _moments(d: np.dtype, root: bool) -> str:
+    """Items are rows."""
+    k = Kernel("moments", F64, ["x", "mean", "spread"], ["n"], ["left"])
+    f, n, type = k.f, k["n"], TYPES[d]
+    with f.loop(f["from"], f["to"]) as row:
+        x = f.at(k["x"], row * n, type)
+
+        def total(of: Callable[[Value, Value], Value], middle: Value | None) -> Value:
+            (sums,) = k.sums()
+
+            def add(at: Value, mask: Value | None, u: int) -> None:
+                v = f.load(f.at(x, at, type), type.of(k.lanes), mask)
+                v = v if type == F64 else f.convert("fpext", v, k.vector)
+                sums[u].set(of(sums[u].get(), k.kept(v if middle is None else v - middle, mask)))
+
+            k.sweep(n, add)
+            return k.total(sums)
+
+        mean = total(Value.__add__, None) / k.counted(n)
+        spread = total(lambda old, v: f.fma(v, v, old), k.splat(mean)) / k["left"]
+        for name, value in (("mean", mean), ("spread", k.math.sqrt(spread) if root else spread)):
+            f.store(value if type == F64 else f.convert("fptrunc", value, type), f.at(k[name], row, type))
+    return k.done()
+
+
+def moments(x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, shape: tuple[int, ...], root: bool) -> Any:
+    """Variance, or its root, and mean of so many elements each.
+
+    Args:
+        order: of the dimensions, such that those that are reduced come last; None if it is so.
+        left: what the sum of squares is divided by.
+        shape: of the results.
+    """
+    if x.dtype not in TYPES or not x.size or n >= LONG or order is not None and x.size > CACHED:
+        return None
+    x = np.ascontiguousarray(x if order is None else x.transpose(order))
+    mean = np.empty(shape, x.dtype)
+    return _moments(x.dtype, root)(x.size // n, n, left, x, mean, np.empty(shape, x.dtype)), mean
 
 
 # --- softmax ----------------------------------------------------------------------------------------------------

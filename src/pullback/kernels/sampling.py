@@ -20,10 +20,13 @@ from .kernel import TYPES, Kernel, written
 
 Basis = tuple[tuple[tuple[float, ...], ...], ...]  # by order of derivative, by tap: coefficients, highest power first
 Options = tuple[np.dtype, int, Any, Basis, int]
+Ints = tuple[int, ...]
 
 
 class Points(Kernel):
     """A task over points: its sizes, and the pixels of a point with their weights.
+
+    The first array has the counts: of channels, of points, of pixels along each dimension.
 
     Attributes:
         n: how many dimensions images have.
@@ -32,10 +35,10 @@ class Points(Kernel):
     """
 
     def __init__(self, name: str, options: Options, arrays: Sequence[str]) -> None:
-        d, n, self.how, self.basis, self.first = options
-        sizes = [f"size {i}" for i in range(n)]
-        super().__init__(name, TYPES[d], arrays, ["channels", "points", *sizes])
-        self.n, self.channels, self.points, self.sizes = n, self["channels"], self["points"], [self[s] for s in sizes]
+        d, self.n, self.how, self.basis, self.first = options
+        super().__init__(name, TYPES[d], ["counts", *arrays])
+        f = self.f
+        self.channels, self.points, *self.sizes = [f.load(f.at(self["counts"], i, I64), I64) for i in range(2 + self.n)]
         self.plane = reduce(mul, self.sizes)
 
     def padded(self, at: Value, size: Value) -> tuple[Value, Value | None]:
@@ -162,41 +165,48 @@ def _moved(options: Options) -> str:
     return k.done(64)
 
 
-@lru_cache(64)
-def _options(d: np.dtype, n: int, how: Any, orders: int) -> Options:
+@lru_cache(256)
+def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, grid: Ints, how: Any) -> Any:
+    """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and the shape of
+    what is found; None if there is no such kernel."""
     from ..ops.grid import BASES, coefficients
 
+    d = types[0]
+    if d not in TYPES or any(other != d for other in types) or 0 in images or 0 in grid:
+        return None
+    (n, channels, *spatial), (_, *points, _) = images, grid
     basis = tuple(tuple(map(tuple, coefficients(how.mode, order))) for order in range(orders))
-    return d, n, how, basis, BASES[how.mode][0]
+    count = math.prod(points)
+    kernel = made((d, len(spatial), how, basis, BASES[how.mode][0]))
+    return kernel, n * count, np.array([channels, count, *spatial]), (n, channels, *points)
 
 
 def sampled(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """Images (N, C, spatial...) at the points of a grid (N, points..., n): (N, C, points...)."""
     d = images.dtype
-    if d not in TYPES or grid.dtype != d or not grid.size or not images.size:
+    plan = _plan(_sampled, 1, (d, grid.dtype), images.shape, grid.shape, how)
+    if plan is None:
         return None
-    (n, channels, *spatial), points = images.shape, grid.shape[1:-1]
-    out, count = np.empty((n, channels, *points), d), math.prod(points)
-    call = _sampled(_options(d, len(spatial), how, 1))
-    return call(n * count, channels, count, *spatial, np.ascontiguousarray(images), np.ascontiguousarray(grid), out)
+    kernel, points, counts, shape = plan
+    return kernel(points, counts, np.ascontiguousarray(images), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
-def unsampled(g: np.ndarray, grid: np.ndarray, spatial: tuple[int, ...], how: Any) -> np.ndarray | None:
+def unsampled(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
     """The gradient of the images."""
-    d = g.dtype
-    if d not in TYPES or grid.dtype != d or not g.size:
+    d, shape = g.dtype, (*g.shape[:2], *spatial)
+    plan = _plan(_unsampled, 1, (d, grid.dtype), shape, grid.shape, how)
+    if plan is None:
         return None
-    (n, channels), count = g.shape[:2], math.prod(grid.shape[1:-1])
-    call = _unsampled(_options(d, len(spatial), how, 1))
-    return call(n, channels, count, *spatial, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty((n, channels, *spatial), d))
+    kernel, _, counts, _ = plan
+    return kernel(len(g), counts, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
 def moved(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """The gradient of the points."""
     d = g.dtype
-    if d not in TYPES or not images.dtype == grid.dtype == d or not g.size or not images.size:
+    plan = _plan(_moved, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
+    if plan is None:
         return None
-    (n, channels, *spatial), count = images.shape, math.prod(grid.shape[1:-1])
-    call = _moved(_options(d, len(spatial), how, 2))
+    kernel, points, counts, _ = plan
     arrays = (np.ascontiguousarray(a) for a in (g, images, grid))
-    return call(n * count, channels, count, *spatial, *arrays, np.empty(grid.shape, d))
+    return kernel(points, counts, *arrays, np.empty(grid.shape, d))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def _extreme(relation: str) -> Step:
     return step
 
 
-STEPS: dict[str, tuple[Step, float]] = {"add": (_add, 0.0), "multiply": (_multiply, 1.0), "largest": (_extreme("oge"), -math.inf),
+STEPS: dict[str, tuple[Step, float]] = {"add": (_add, -0.0), "multiply": (_multiply, 1.0), "largest": (_extreme("oge"), -math.inf),
                                         "smallest": (_extreme("ole"), math.inf)}  # fmt: skip
 
 
@@ -82,23 +83,26 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     return k.done()
 
 
-def _scan(name: str, x: np.ndarray, dim: int, places: np.ndarray | None) -> np.ndarray:
-    x = np.ascontiguousarray(x)
-    outer, n, inner = math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :])
-    out = np.empty(x.shape, x.dtype)
+@lru_cache(256)
+def _arrangement(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
+    """How many rows go side by side, how many items there are, and the sizes that kernels take."""
+    outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
     chains = min(CHAINS, outer) if inner == 1 else 0
     items = -(-outer // chains) if chains else outer * -(-inner // (native.WIDTH * 8 // F64.bits))
-    return _kernel(name, x.dtype, chains)(items, outer, n, inner, x, x if places is None else places, out)
+    return chains, (items, outer, n, inner)
 
 
 def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     """The running sum (``add``) or product (``multiply``)."""
-    return _scan(name, x, dim, None) if x.dtype in ADDED and x.size else None
+    if x.dtype not in ADDED or not x.size or not x.ndim:
+        return None
+    chains, sizes = _arrangement(x.shape, dim)
+    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), x, np.empty(x.shape, x.dtype))
 
 
 def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     """The ``largest`` or ``smallest`` so far, and where it was last."""
-    if x.dtype not in TYPES or not x.size:
+    if x.dtype not in TYPES or not x.size or not x.ndim:
         return None
-    places = np.empty(x.shape, np.int64)
-    return _scan(name, x, dim, places), places
+    (chains, sizes), places = _arrangement(x.shape, dim), np.empty(x.shape, np.int64)
+    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places

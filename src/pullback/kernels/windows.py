@@ -7,7 +7,7 @@ nothing to begin with: small pools, which :mod:`pullback.kernels.pool` would com
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,9 @@ def _first_maximum(k: Kernel, x: Value, taps: Value, number_of: Callable[[Any], 
 
 @written
 def _largest(d: np.dtype) -> str:
-    k = Kernel("largest", TYPES[d], ["planes", "numbers", "values", "indices"], ["each", "windows", "taps", "apart"])
-    f, type, (each, windows, taps, apart, planes, numbers, _, _) = k.f, k.type, k.given.values()
+    k = Kernel("largest", TYPES[d], ["planes", "counts", "numbers", "values", "indices"])
+    f, type, (planes, counts, numbers, *_) = k.f, k.type, k.given.values()
+    each, windows, taps, apart = (f.load(f.at(counts, i, I64), I64) for i in range(4))
     with f.loop(f["from"], f["to"]) as plane:
         x, table = f.at(planes, plane * each, type), f.at(numbers, plane * apart, I64)
         with f.loop(0, windows) as window:
@@ -45,26 +46,28 @@ def _largest(d: np.dtype) -> str:
     return k.done(GRAIN)
 
 
-def largest(x: np.ndarray, planes: int, numbers: np.ndarray, shape: tuple[int, ...]) -> Any:
+def largest(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarray, shape: tuple[int, ...]) -> Any:
     """The first maximum, or last NaN, of each window of so many planes, and its number.
 
     Args:
-        numbers: of the windows' elements, ``(planes or 1, windows, elements)``.
+        counts: how many elements a plane has, how many windows, elements of a window, and elements from the windows of one
+            plane to those of the next: 0 where all have the same.
+        numbers: of the windows' elements, ``(planes or 1, windows, elements)``, without gaps.
         shape: of the results.
     """
-    sets, windows, taps = numbers.shape
-    if x.dtype not in TYPES or not taps:
+    d = x.dtype
+    if d not in TYPES:
         return None
-    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    each, apart = x.size // max(planes, 1), windows * taps if sets > 1 else 0
-    _largest(x.dtype)(planes, each, windows, taps, apart, np.ascontiguousarray(x), np.ascontiguousarray(numbers), values, indices)
+    values, indices = np.empty(shape, d), np.empty(shape, np.int64)
+    _largest(d)(planes, np.ascontiguousarray(x), counts, numbers, values, indices)
     return values, indices
 
 
 @written
 def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> str:
-    k = Kernel("drawn", TYPES[d], ["planes", "samples", "steps", "sizes", "offsets", "values", "indices"], ["each", "windows", "taps"])
-    f, type, (each, windows, taps, planes, samples, steps, sizes, offsets, _, _) = k.f, k.type, k.given.values()
+    k = Kernel("drawn", TYPES[d], ["planes", "samples", "steps", "sizes", "offsets", "counts", "values", "indices"])
+    f, type, (planes, samples, steps, sizes, offsets, counts, _, _) = k.f, k.type, k.given.values()
+    each, windows, taps = (f.load(f.at(counts, i, I64), I64) for i in range(3))
     real = TYPES[of_samples]
     with f.loop(f["from"], f["to"]) as plane:
         x, drawn = f.at(planes, plane * each, type), f.at(samples, plane * n, real)
@@ -82,28 +85,28 @@ def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> str:
     return k.done(GRAIN)
 
 
-def drawn(x: np.ndarray, samples: np.ndarray, steps: np.ndarray, sizes: np.ndarray, offsets: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """The same of windows whose places depend on samples, ``(planes, dimensions)``.
+def drawn(x: np.ndarray, planes: int, samples: np.ndarray, spacing: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:
+    """The same of windows whose places depend on samples, ``(planes..., dimensions)``.
 
     Args:
-        steps, sizes: how far windows are apart along each dimension; how many they are, where the last begins, how far elements
-            are apart in the plane, and the number of the sample.
-        offsets: of a window's elements from its first.
+        spacing: how far windows are apart along each dimension; how many they are, where the last begins, how far elements
+            are apart in the plane, and the number of the sample; of a window's elements how far they are from its first; how
+            many elements a plane has, how many windows, and elements of a window.
         shape: of the results.
     """
-    if x.dtype not in TYPES or samples.dtype not in TYPES or not samples.size:
+    d, of_samples = x.dtype, samples.dtype
+    if d not in TYPES or of_samples not in TYPES:
         return None
-    (planes, n), values, indices = samples.shape, np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    counts = x.size // planes, values.size // planes, len(offsets)
-    _drawn(x.dtype, samples.dtype, n)(planes, *counts, np.ascontiguousarray(x), np.ascontiguousarray(samples), steps, sizes, offsets, values, indices)
+    values, indices = np.empty(shape, d), np.empty(shape, np.int64)
+    _drawn(d, of_samples, samples.shape[-1])(planes, np.ascontiguousarray(x), np.ascontiguousarray(samples), *spacing, values, indices)
     return values, indices
 
 
 @written
 def _mapped(d: np.dtype) -> str:
-    arrays = ["x", "starts", "columns", "weights", "before", "after", "out"]
-    k = Kernel("mapped", TYPES[d], arrays, ["each", "rows", "befores", "afters"])
-    f, type, (each, rows, befores, afters, x, starts, columns, weights, before, after, out) = k.f, k.type, k.given.values()
+    k = Kernel("mapped", TYPES[d], ["x", "sizes", "starts", "columns", "weights", "before", "after", "out"])
+    f, type, (x, sizes, starts, columns, weights, before, after, out) = k.f, k.type, k.given.values()
+    each, rows, befores, afters = (f.load(f.at(sizes, i, I64), I64) for i in range(4))
 
     def number(array: Value, i: Value) -> Value:
         value = f.load(f.at(array, i, F64), F64)
@@ -121,24 +124,62 @@ def _mapped(d: np.dtype) -> str:
     return k.done(GRAIN)
 
 
-def mapped(x: np.ndarray, planes: int, starts: np.ndarray, columns: np.ndarray, weights: np.ndarray, before: np.ndarray, after: np.ndarray,
-           shape: tuple[int, ...]) -> Any:  # fmt: skip
+def mapped(x: np.ndarray, planes: int, entries: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:
     """A sparse linear map of so many planes: row r sums entries ``starts[r]`` up to ``starts[r + 1]``.
 
     Args:
-        weights: of the entries, float64.
-        before, after: what elements, and sums, are divided by: a number each, or one for all, float64.
+        entries: sizes (elements and rows of a plane, then 0 for 0-d ``before`` and ``after``, else 1), starts, columns,
+            weights, what elements are divided by (``before``), and sums (``after``), a number each, or 0-d; these in float64.
         shape: of the result.
     """
-    if x.dtype not in TYPES:
-        return None
-    out = np.empty(shape, x.dtype)
-    sizes = x.size // planes, len(starts) - 1, before.ndim and 1, after.ndim and 1
-    return _mapped(x.dtype)(planes, *sizes, np.ascontiguousarray(x), starts, columns, weights, before, after, out)
+    d = x.dtype
+    return _mapped(d)(planes, np.ascontiguousarray(x), *entries, np.empty(shape, d)) if d in TYPES else None
 
 
 @written
-def place_kernel(d: np.dtype) -> str:
+def _correlated(d: np.dtype) -> str:
+    k = Kernel("correlated", TYPES[d], ["counts", "starts", "columns", "taps", "x", "w", "bias", "out"], ["biased"])
+    f, type, (biased, counts, starts, columns, taps, x, w, bias, out) = k.f, k.type, k.given.values()
+    channels, features, groups, plane, rows, by_group, by_feature, by_channel = (f.load(f.at(counts, i, I64), I64) for i in range(8))
+    with f.loop(f["from"], f["to"]) as item:
+        feature = item % (groups * features)
+        group, total = feature // features, f.variable(0.0, type)
+        source = f.at(x, (item // features) * channels * plane, type)
+        weights = f.at(w, group * by_group + feature % features * by_feature, type)
+        with f.loop(0, rows) as row:
+            total.set(0.0)
+            with f.when(biased.differs(0)):
+                total.set(f.load(f.at(bias, feature, type), type))
+            first, last = (f.load(f.at(starts, row + i, I64), I64) for i in (0, 1))
+            with f.loop(0, channels) as channel:
+                pixels, factors = f.at(source, channel * plane, type), f.at(weights, channel * by_channel, type)
+                with f.loop(first, last) as entry:
+                    column, tap = (f.load(f.at(a, entry, I64), I64) for a in (columns, taps))
+                    inside = column >= 0
+                    value = f.select(inside, f.load(f.at(pixels, f.select(inside, column, 0), type), type), 0.0)
+                    total.set(f.fma(value, f.load(f.at(factors, tap, type), type), total.get()))
+            f.store(total.get(), f.at(out, item * rows + row, type))
+    return k.done(1 << 30)
+
+
+def correlated(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:
+    """A convolution, or transposed one: a result is the sum of elements times weights, over channels and entries of its row.
+
+    Args:
+        tables: counts (of channels, features of a group, groups, elements of a plane, rows; and how far apart in ``w`` are groups,
+            features, channels); where in the entries the rows begin, and the last ends; of each entry the number of the element,
+            -1 for padding, and that of the weight.
+        shape: of the result.
+    """
+    d = x.dtype
+    if d not in TYPES:
+        return None
+    x, w, biased = np.ascontiguousarray(x), np.ascontiguousarray(w), bias is not None
+    return _correlated(d)(shape[0] * shape[1], biased, *tables, x, w, np.ascontiguousarray(bias) if biased else w, np.empty(shape, d))
+
+
+@written
+def place_kernel(d: np.dtype, add: bool) -> str:
     k = Kernel("place", TYPES[d], ["source", "index", "out"], ["n", "size"])
     f, type, (n, size, source, index, out) = k.f, k.type, k.given.values()
     with f.loop(f["from"], f["to"]) as plane:
@@ -147,17 +188,17 @@ def place_kernel(d: np.dtype) -> str:
         with f.loop(plane * n, plane * n + n) as i:
             to = f.load(f.at(index, i, I64), I64)
             with f.when(f.compare("ult", to, size)):
-                place = f.at(target, to, type)
-                f.store(f.load(place, type) + f.load(f.at(source, i, type), type), place)
+                place, value = f.at(target, to, type), f.load(f.at(source, i, type), type)
+                f.store(f.load(place, type) + value if add else value, place)
     return k.done(GRAIN)
 
 
-def place(input: np.ndarray, index: np.ndarray, size: Any) -> Any:
-    """Planes of zeros with the sums of the elements at each number; both arrays are ``(planes..., elements...)`` alike."""
-    n = len(size)
-    if input.dtype not in TYPES or index.dtype != np.int64 or not input.size or input.shape != index.shape:
+def place(input: np.ndarray, index: np.ndarray, size: Any, add: bool) -> Any:
+    """Planes of zeros with the elements at their numbers, of repeated ones the sum or the last; both arrays are ``(planes..., elements...)``."""
+    d, shape = input.dtype, input.shape
+    if d not in TYPES or index.dtype != np.int64 or not input.size or shape != index.shape:
         return None
-    lead = input.shape[: input.ndim - n]
+    lead = shape[: -len(size)]
     planes = math.prod(lead)
-    out = np.empty((*lead, *size), input.dtype)
-    return place_kernel(input.dtype)(planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out)
+    out = np.empty((*lead, *size), d)
+    return place_kernel(d, add)(planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out)

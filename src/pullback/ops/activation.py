@@ -16,7 +16,7 @@ from .. import dtypes, op, outcome, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
-from ..lift import bottom
+from ..lift import sampled_by
 from ..tensor import Tensor
 from . import choosing
 from .angles import tanh
@@ -251,11 +251,13 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
     if modes._local.batches:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
-    x = bottom(input._array)
-    noise = np.ones_like(x)
-    negative = x <= 0
-    noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
-    return _given_back(_scaled(input, outcome.wrap(noise)), input, "rrelu_", inplace)
+
+    def slopes(x: np.ndarray) -> np.ndarray:
+        noise, negative = np.ones_like(x), x <= 0
+        noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
+        return noise
+
+    return _given_back(_scaled(input, outcome.wrap(sampled_by([input._array], slopes))), input, "rrelu_", inplace)
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))

@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .cut import diagonal
 from .matmul import CPP_NAMES, matmul
 from .reduce import sum
-from .view import permute, reshape, t, unsqueeze, wrapped_dim
+from .view import permute, reshape, t, wrapped_dim
 
 __all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
 __all_functional__ = ["bilinear"]
@@ -365,13 +365,10 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         if x._array.dtype != tensors[0]._array.dtype:
             a, b = (CPP_NAMES[x.dtype.name] for x in (tensors[0], x))
             raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {i} {b}")
-    chain = list(tensors)
     sizes = [*shapes[0], *[shape[-1] for shape in shapes[1:]]]
     if len(shapes[0]) == 1:
-        chain[0] = unsqueeze(chain[0], 0)
         sizes.insert(0, 1)
     if len(shapes[-1]) == 1:
-        chain[-1] = unsqueeze(chain[-1], 1)
         sizes[-1] = 1
     for i in range(1, n):
         if shapes[i][0] != sizes[i]:
@@ -380,13 +377,11 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
     def multiply(i: int, order: Any) -> Any:
         if order is None:
-            return chain[i]
+            return tensors[i]
         count, left, right = order
         return matmul(multiply(i, left), multiply(i + count, right))
 
     result = multiply(0, _cheapest(tuple(sizes)))
-    if len(shapes[0]) == 1 or len(shapes[-1]) == 1:
-        result = reshape(result, (*shapes[0][:-1], *shapes[-1][1:]))
     return result if out is None else writing.write_out(out, result)
 
 

@@ -39,6 +39,7 @@ from .correlate import (
     correlate,
     correlate_weight,
     few_places,
+    few_products,
     framed,
     small_windows,
     spread,
@@ -126,8 +127,9 @@ def _refuse_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None
 
 @lru_cache(512)
 def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int, itemsize: int, stride: int | Ints,
-              padding: int | Ints, dilation: int | Ints, output_padding: int | Ints) -> tuple[Layout, Ints, Windows | Places | None]:  # fmt: skip
-    """Where the windows lie, the size of the result, and how to compute it if it is small."""
+              padding: int | Ints, dilation: int | Ints, output_padding: int | Ints,
+              ) -> tuple[Layout, Ints, Windows | Places | None, tuple[np.ndarray, ...] | None]:  # fmt: skip
+    """Where the windows lie, the shape of the result, and how to compute it if it is small, by NumPy and by a kernel."""
     if len(w) < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
     n, spatial, kernel = len(w) - 2, x[2:], w[2:]
@@ -136,20 +138,22 @@ def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int
     output_padding = each(output_padding, n, "output_padding")
     _check_options(layout, transposed, output_padding)
     _check_shapes(list(x), list(w), bias, transposed, groups)
-    few = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
+    small = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
     if transposed:
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
         if min(size) < 1:
             raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
                                f"{_by(size)}. Output size is too small")  # fmt: skip
-        return layout, size, few_places(x, w, size, layout) if few else None
+        few = few_places(x, w, size, layout) if small else None
+        return layout, (x[0], w[1] * groups, *size), few, few_products(x, w, size, layout, True)
     padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
     if any(e > i for e, i in zip(extent, padded)):
         raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
                            "Kernel size can't be greater than actual input size")  # fmt: skip
     size = tuple((i - e) // s + 1 for i, e, s in zip(padded, extent, stride))
     layout = layout._replace(size=size)
-    return layout, size, small_windows(x, layout, itemsize) if few else None
+    few = small_windows(x, layout, itemsize) if small else None
+    return layout, (x[0], w[0], *size), few, few_products(x, w, size, layout, False)
 
 
 @half.general(alike=True, method=False, linear="input weight, bias")
@@ -181,15 +185,18 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     """
     options = [v if v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
                for v in (stride, padding, dilation, output_padding)]  # fmt: skip
-    layout, size, small = _geometry(input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups,
-                                    input.itemsize, *options)  # fmt: skip
+    layout, shape, few, tables = _geometry(input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups,
+                                           input.itemsize, *options)  # fmt: skip
     d = input.dtype
     if weight.dtype != d or bias is not None and bias.dtype != d or d.kind == "b":
         _refuse_types(input, weight, bias)
-    if small is not None and kernels.MODE != "always":
-        out = small.product(input, weight)
+    if few is not None and kernels.MODE != "always":
+        out = None if tables is None else kernels.run("windows", "correlated", input.size, input, weight, bias, tables, shape)
+        if out is not None:
+            return _laid(input, weight, out)
+        out = few.product(input, weight)
     elif transposed:
-        out = spread(input, weight, size, layout)
+        out = spread(input, weight, shape[2:], layout)
     else:
         out = kernels.run("convolution", "correlate", work(input, weight, layout), input, weight, layout, bias)
         if out is not None:
@@ -202,8 +209,9 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
 
 def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """The result with its channels innermost if those of the input or the weight are; not of volumes in float64."""
-    ranks = (4,) if x.dtype == np.float64 else (4, 5)
-    return channels_innermost(out) if are_images(x, ranks) or are_images(w, ranks) else out
+    if not are_images(x) and not are_images(w) or x.ndim == 5 and x.dtype == np.float64:
+        return out
+    return channels_innermost(out)
 
 
 @half.general(method=False)
@@ -254,28 +262,41 @@ convolution_weight.vjp(
 
 def _batched(input: Tensor, n: int, name: str) -> Tensor:
     """The input with a batch dimension."""
-    if len(input.shape) not in (n + 1, n + 2):
+    rank = len(input._array.shape)
+    if rank == n + 2:
+        return input
+    if rank != n + 1:
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
                            f"but got input of size: {list(input.shape)}")  # fmt: skip
-    return input if len(input.shape) == n + 2 else unsqueeze(input, 0)
+    return unsqueeze(input, 0)
+
+
+@lru_cache(256)
+def _padding_called(name: str, kernel: Ints, stride: int | Ints, dilation: int | Ints) -> tuple[Ints, Any]:
+    """The padding that has a name, and what of the result is to be kept (None: all)."""
+    n = len(kernel)
+    if name == "valid":
+        return (0,) * n, None
+    if name != "same":
+        raise noted(RuntimeError(f"Invalid padding string: '{name}'"), "It is 'same', 'valid', or numbers.")
+    if any(s != 1 for s in each(stride, n, "stride")):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, each(dilation, n, "dilation"))]
+    # Of an odd total, the larger half stands behind only.
+    kept = (..., *(slice(t % 2, None) for t in total)) if any(t % 2 for t in total) else None
+    return tuple(t - t // 2 for t in total), kept
 
 
 def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
           groups: int) -> Tensor:  # fmt: skip
-    larger_half = [0] * n
-    if padding == "same":
-        if any(s != 1 for s in each(stride, n, "stride")):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
-        total = [d * (k - 1) for k, d in zip(weight.shape[2:], each(dilation, n, "dilation"))]
-        padding, larger_half = [t - t // 2 for t in total], [t % 2 for t in total]
-    elif padding == "valid":
-        padding = 0
-    elif isinstance(padding, str):
-        raise noted(RuntimeError(f"Invalid padding string: '{padding}'"), "It is 'same', 'valid', or numbers.")
+    kept = None
+    if isinstance(padding, str):
+        options = [tuple(v) if v.__class__ is list else v for v in (stride, dilation)]
+        padding, kept = _padding_called(padding, weight.shape[2:], *options)
     x = _batched(input, n, f"conv{n}d")
     out = convolution(x, weight, bias, stride, padding, dilation, False, 0, groups)
-    if any(larger_half):  # of an odd total, the larger half stands behind only
-        out = out[(..., *(slice(more, None) for more in larger_half))]
+    if kept is not None:
+        out = out[kept]
     return out if x is input else squeeze(out, 0)
 
 

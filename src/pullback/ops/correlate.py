@@ -24,7 +24,8 @@ from .part import strided
 Ints = Sequence[int]
 BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
 SMALL = 1 << 15  # elements of columns up to which they are made at once
-FEW = 1 << 12  # products up to which they are added at once
+FEW = 1 << 12  # products up to which they are added at once,
+FEWER = 1 << 11  # and up to which a kernel does that, one after the other
 ALL = slice(None)
 
 
@@ -179,6 +180,16 @@ class Places(NamedTuple):
         return out.reshape(self.out)
 
 
+def _falls(size: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the elements of windows over arrays of that size, (kernel..., size...), and which of them are outside."""
+    index, outside, n = np.zeros((), int), np.zeros((), bool), len(layout.kernel)
+    for d, (extent, k, j, s, p, by) in enumerate(zip(size, *layout[:5])):
+        at = np.arange(k)[:, None] * by + np.arange(j) * s - p  # [tap, position]
+        at = at.reshape([k if i == d else j if i == d + n else 1 for i in range(2 * n)])
+        index, outside = index * extent + at, outside | (at < 0) | (at >= extent)
+    return index, outside
+
+
 @lru_cache(256)
 def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
     """Those of shapes (N, C, spatial...) and (C, O / groups, kernel...); None where they are many, or none."""
@@ -186,16 +197,30 @@ def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
     out = x[0], w[1] * groups, *size
     if not 0 < x[0] * out[1] * math.prod((*kernel, *layout.size)) <= FEW or not math.prod(out) or not x[1]:
         return None
-    index, outside = np.arange(x[0] * out[1]).reshape(x[0], out[1], *[1] * 2 * len(kernel)), np.zeros((), bool)
-    for d, (n, k, j, s, p, by) in enumerate(zip(size, kernel, layout.size, layout.stride, layout.padding, layout.dilation)):
-        at = np.arange(k)[:, None] * by + np.arange(j) * s - p  # [tap, position]
-        at = at.reshape([k if i == d else j if i == d + len(kernel) else 1 for i in range(2 * len(kernel))])
-        index, outside = index * n + at, outside | (at < 0) | (at >= n)
+    index, outside = _falls(size, layout)
+    index = np.arange(x[0] * out[1]).reshape(x[0], out[1], *[1] * index.ndim) * math.prod(size) + index
     kept = np.flatnonzero(~np.broadcast_to(outside, index.shape)) if outside.any() else None
     index, positions = index.reshape(-1), math.prod(layout.size)
     each = x[1] // groups
     return Places(kept, index if kept is None else index.take(kept), out, (x[0], groups, each, positions),
                   (groups, each, w[1] * math.prod(kernel)))  # fmt: skip
+
+
+def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool) -> tuple[np.ndarray, ...] | None:
+    """The tables of :func:`pullback.kernels.windows.correlated` for such shapes; None where products are many, or none."""
+    kernel, groups, channels = math.prod(layout.kernel), layout.groups, x[1] // layout.groups
+    if not 0 < x[0] * math.prod(w) * math.prod(layout.size) <= FEWER or not math.prod(size):
+        return None
+    spatial, features = x[2:], (w[1] if transposed else w[0] // groups)
+    index, outside = (a.reshape(kernel, -1).T for a in _falls(size if transposed else spatial, layout))  # [position, tap]
+    positions, taps = (a.ravel() for a in np.indices(index.shape))
+    rows, columns = positions, np.where(outside, -1, index).ravel()
+    if transposed:
+        order = columns.argsort(kind="stable")[np.count_nonzero(outside) :]
+        rows, columns, taps = columns[order], positions[order], taps[order]
+    starts = rows.searchsorted(np.arange(math.prod(size) + 1))
+    apart = (channels * features * kernel, kernel, features * kernel) if transposed else (features * channels * kernel, channels * kernel, kernel)
+    return np.array([channels, features, groups, math.prod(spatial), math.prod(size), *apart]), starts, columns, taps
 
 
 # --- the three products on arrays -------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 @op.general(name="lu_permutation", method=False)
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    return np.identity(n, dtype).take(permutation(pivots, n), 0).swapaxes(-1, -2).copy()
+    return (permutation(pivots, n)[..., None, :] == np.arange(n)[:, None]).astype(dtype)
 
 
 Factored = named("linalg_lu_factor", ("LU", "pivots"))

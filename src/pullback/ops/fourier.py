@@ -1,9 +1,9 @@
 """Discrete Fourier transforms: the functions of ``torch.fft``.
 
-All are made of three linear operations: complex to complex, real to the half of the spectrum that is not redundant,
-and back from that half to real numbers. Each has one of the three for its derivative, the adjoint: for the first that is
-the transform in the other direction; the other two are each other's, but for elements of the half spectrum that stand
-for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
+All are made of three linear operations, each in both directions: complex to complex, real to the half of the spectrum that
+is not redundant, and back from that half to real numbers. Each has one of the three, in the other direction, for its
+derivative, the adjoint: the first has itself; the other two have each other, but for elements of the half spectrum that
+stand for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
 
 ``norm`` says where the factor ``1 / n`` is: ``"backward"`` (the default) puts it into the inverse transform,
 ``"forward"`` into the other, and ``"ortho"`` puts its root into both.
@@ -21,7 +21,7 @@ import numpy as np
 from .. import dtypes, op, writing
 from ..dtypes import FLOATING, OF_NUMPY, as_dtype
 from ..tensor import Tensor
-from .complex import conj_physical, is_complex
+from .complex import is_complex
 from .convert import cast
 from .create import finish
 from .join import roll
@@ -61,15 +61,16 @@ class _Public:
 
     @classmethod
     def r2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
-        from scipy.fft import rfftn
+        from scipy.fft import ihfftn, rfftn
 
-        return rfftn(x, None, axes, cls.NORMS[factor], workers=threads)
+        return rfftn(x, None, axes, cls.NORMS[factor], workers=threads) if forward else ihfftn(x, None, axes, cls.NORMS[2 - factor], workers=threads)
 
     @classmethod
     def c2r(cls, x: Any, axes: Any, last: int, forward: bool, factor: int, out: None, threads: int) -> Any:
-        from scipy.fft import irfftn
+        from scipy.fft import hfftn, irfftn
 
-        return irfftn(x, [*(x.shape[d] for d in axes[:-1]), last], axes, cls.NORMS[2 - factor], workers=threads)
+        s = [*(x.shape[d] for d in axes[:-1]), last]
+        return hfftn(x, s, axes, cls.NORMS[factor], workers=threads) if forward else irfftn(x, s, axes, cls.NORMS[2 - factor], workers=threads)
 
 
 def _node(input: Any, *options: Any) -> str:
@@ -93,15 +94,15 @@ fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not fo
 
 
 @op.general(method=False, holomorphic=False, linear="input")
-def fft_r2c(input: Tensor, dim: Sequence[int], factor: str) -> Tensor:
-    """The transform of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
-    return _transforms().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
+def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
+    """:func:`fft_c2c` of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
+    return _transforms().r2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
 
 
 @op.general(method=False, holomorphic=False, linear="input")
-def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, n: int) -> Tensor:
-    """The inverse of :func:`fft_r2c`, but for the factor, with ``n`` real numbers in the last of the dimensions."""
-    return _transforms().c2r(input, dim, n, False, FACTORS.index(factor), None, _threads(input))
+def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, forward: bool, n: int) -> Tensor:
+    """The inverse of :func:`fft_r2c` in the other direction, but for the factor, with ``n`` real numbers in the last of the dimensions."""
+    return _transforms().c2r(input, dim, n, forward, FACTORS.index(factor), None, _threads(input))
 
 
 def _weighted(spectrum: Any, dim: int, n: int, weight: float) -> Any:
@@ -119,13 +120,13 @@ def _weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarra
     return weights.reshape(-1, *(1,) * after)
 
 
-def _of_half(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str) -> Any:
+def _of_half(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str, forward: bool) -> Any:
     n = input_shape[dim[-1]]
-    return fft_c2r(_weighted(g, dim[-1], n, 0.5), dim, factor, n)
+    return fft_c2r(_weighted(g, dim[-1], n, 0.5), dim, factor, not forward, n)
 
 
 fft_r2c.vjp(input=_of_half)
-fft_c2r.vjp(input=lambda g, dim, factor, n: _weighted(fft_r2c(g, dim, factor), dim[-1], n, 2.0))
+fft_c2r.vjp(input=lambda g, dim, factor, forward, n: _weighted(fft_r2c(g, dim, factor, not forward), dim[-1], n, 2.0))
 
 
 # --- arguments --------------------------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: 
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    return fft_r2c(_resized(input, [d], [input._array.shape[d] if n is None else n]), (d,), _factor(norm, forward))
+    return fft_r2c(_resized(input, [d], [input._array.shape[d] if n is None else n]), (d,), _factor(norm, forward), forward)
 
 
 def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
@@ -276,9 +277,7 @@ def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward
     d = _one_dim(input, dim, name)
     n = 2 * (input._array.shape[d] - 1) if n is None else n
     _check_length(n, name)
-    if forward:
-        input = conj_physical(input)
-    return fft_c2r(_resized(input, [d], [n // 2 + 1]), (d,), _factor(norm, forward), n)
+    return fft_c2r(_resized(input, [d], [n // 2 + 1]), (d,), _factor(norm, forward), forward, n)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -327,7 +326,7 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     >>> torch.fft.ihfft(torch.tensor([2.0, 0.0, 2.0, 0.0]))
     tensor([1.-0.j, 0.-0.j, 1.-0.j])
     """
-    return _written(conj_physical(_to_half(input, n, dim, norm, False, "ihfft")), out, "ihfft")
+    return _written(_to_half(input, n, dim, norm, False, "ihfft"), out, "ihfft")
 
 
 # --- several dimensions -----------------------------------------------------------------------------------------
@@ -367,18 +366,25 @@ def _over_several(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, f
     return _written(fft_c2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward), out, name)
 
 
-def _last_apart(input: Tensor, s: Any, dim: Any, name: str, half: bool) -> tuple[list[int], list[int], int]:
-    """Sizes and dimensions, and how many real numbers the last one has (when the input has half a spectrum: twice as many)."""
+def _several_to_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _real(input, name, "-valued")
+    sizes, dims = _sizes_and_dims(input, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    return _written(fft_r2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward), out, name)
+
+
+def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _complex(input)
     sizes, dims = _sizes_and_dims(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     n = sizes[-1]
-    if half:
-        if s is None or (s if s.__class__ is int else s[-1]) == -1:
-            n = 2 * (n - 1)
-        _check_length(n, name)
-        sizes[-1] = n // 2 + 1
-    return sizes, dims, n
+    if s is None or (s if s.__class__ is int else s[-1]) == -1:
+        n = 2 * (n - 1)
+    _check_length(n, name)
+    sizes[-1] = n // 2 + 1
+    return _written(fft_c2r(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward, n), out, name)
 
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -390,9 +396,7 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     >>> torch.fft.rfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    input = _real(input, "rfftn", "-valued")
-    sizes, dims, _ = _last_apart(input, s, dim, "rfftn", False)
-    return _written(fft_r2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, True)), out, "rfftn")
+    return _several_to_half(input, s, dim, norm, out, True, "rfftn")
 
 
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -402,9 +406,7 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     >>> torch.fft.irfftn(torch.ones(2, 3), s=(2, 5)).shape
     torch.Size([2, 5])
     """
-    input = _complex(input)
-    sizes, dims, n = _last_apart(input, s, dim, "irfftn", True)
-    return _written(fft_c2r(_resized(input, dims, sizes), tuple(dims), _factor(norm, False), n), out, "irfftn")
+    return _several_from_half(input, s, dim, norm, out, False, "irfftn")
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -414,13 +416,7 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     >>> torch.fft.hfftn(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    input = _complex(input)
-    sizes, dims, n = _last_apart(input, s, dim, "hfftn", True)
-    factor = _factor(norm, True)
-    result = _resized(input, dims, sizes)
-    if len(dims) > 1:
-        result = fft_c2c(result, tuple(dims[:-1]), factor, True)
-    return _written(fft_c2r(conj_physical(result), (dims[-1],), factor, n), out, "hfftn")
+    return _several_from_half(input, s, dim, norm, out, True, "hfftn")
 
 
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -430,13 +426,7 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    input = _real(input, "ihfftn", "-valued")
-    sizes, dims, _ = _last_apart(input, s, dim, "ihfftn", False)
-    factor = _factor(norm, False)
-    result = conj_physical(fft_r2c(_resized(input, dims, sizes), (dims[-1],), factor))
-    if len(dims) > 1:
-        result = fft_c2c(result, tuple(dims[:-1]), factor, False)
-    return _written(result, out, "ihfftn")
+    return _several_to_half(input, s, dim, norm, out, False, "ihfftn")
 
 
 def _in_two(several: Callable) -> Callable:
@@ -490,8 +480,9 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, d
 
 
 def _shift(input: Tensor, dim: Any, half: Callable[[int], int]) -> Tensor:
-    dims = list(range(input.ndim)) if dim is None else [dim] if dim.__class__ is int else list(dim)
-    return roll(input, [half(input.shape[wrapped_dim(d, input.ndim)]) for d in dims], dims)
+    shape = input._array.shape
+    dims = list(range(len(shape))) if dim is None else [dim] if dim.__class__ is int else list(dim)
+    return roll(input, [half(shape[wrapped_dim(d, len(shape))]) for d in dims], dims)
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:

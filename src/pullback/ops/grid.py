@@ -232,8 +232,14 @@ moved.vjp(input=lambda g, images, grid, how, order: sum(_times(g, sampled(images
 
 
 @functools.lru_cache(64)
-def _check_sizes(image: tuple[int, ...], grid: tuple[int, ...], mode: str) -> None:
-    """Refuse an image and a grid that do not go together."""
+def _how(image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None) -> How:
+    """The options, of an image and a grid that go together."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+                         f"but got: '{mode}'")  # fmt: skip
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+                         f"but got: '{padding_mode}'")  # fmt: skip
     n, sizes = len(image) - 2, f"input with sizes {list(image)} and grid with sizes {list(grid)}"
     if n not in (2, 3) or len(grid) != n + 2:
         raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
@@ -249,6 +255,7 @@ def _check_sizes(image: tuple[int, ...], grid: tuple[int, ...], mode: str) -> No
                                f"{list(image)} with dimension {d} being empty")  # fmt: skip
     if n == 3 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    return How(mode, padding_mode, bool(align_corners))
 
 
 @op.composite(method=False)
@@ -277,19 +284,13 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     >>> torch.nn.functional.grid_sample(image, torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[2.5000]]]])
     """
-    if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
-                         f"but got: '{mode}'")  # fmt: skip
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
-                         f"but got: '{padding_mode}'")  # fmt: skip
-    _check_sizes(input._array.shape, grid._array.shape, mode)
+    how = _how(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
     if input.dtype is not grid.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}")
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
-    return sampled(input, grid, How(mode, padding_mode, bool(align_corners)), 0)
+    return sampled(input, grid, how, 0)
 
 
 @op.composite(method=False)

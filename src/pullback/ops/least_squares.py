@@ -7,6 +7,7 @@ holds where the rank does not change nearby.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from .. import complaint, op, writing
 from ..dtypes import INT64, OF_NUMPY, type_name
 from ..tensor import Tensor
-from .matrix import LinAlgError, absent, adjoint, check, check_info, check_square, check_type, converged, is_vector
+from .matrix import LinAlgError, absent, adjoint, check, check_info, check_square, check_type, converged, each, is_vector, lapack
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
@@ -166,8 +167,6 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [2.0]])).solution
     tensor([[1.5000]])
     """
-    from scipy.linalg import lstsq
-
     A, B, name = input, b, "torch.linalg.lstsq"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -202,9 +201,8 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     together = by_values and math.prod(batch) >= 2 * min(n, m)
     if together:
         X, rank, S = _by_singular_values(A, right, cut)
-    for i in np.ndindex(*batch) if A.size and right.size and not together else ():
-        X[i], _, rank[i], values = lstsq(A[i], right[i], cut, lapack_driver="gelsy" if driver == "gels" else driver, check_finite=False)
-        S[i] = 0 if values is None else values
+    elif A.size and right.size:
+        each(lambda a, b: _of_one(a, b, cut, "gelsy" if driver == "gels" else driver), [A, right], [X, rank, S], batch)
     if driver == "gels":
         lacking = np.where(rank < min(n, m), rank + 1, 0) if A.size else 0
         check_info(lacking, name, "The least squares solution could not be computed because the input matrix does not have full "
@@ -216,6 +214,32 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     none = np.empty(0, kind)
     return (X[..., 0] if vector else X, residuals, rank if driver != "gels" else np.empty(0, INT64),
             S if by_values else none)  # fmt: skip
+
+
+def _of_one(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.ndarray, int, Any]:
+    """The solution, rank and (0 from "gelsy") singular values of one matrix, from LAPACK."""
+    (n, m), k = A.shape, B.shape[1]
+    if n < m:  # the solution takes the place of B
+        B = np.concatenate((B, np.zeros((m - n, k), B.dtype)))
+    routine, room = lapack(driver, A.dtype), _room(driver, A.dtype, n, m, k)
+    if driver == "gelsy":
+        _, X, _, rank, _ = routine(A, B, np.zeros((m, 1), np.int32), cut, *room)
+        return X[:m], rank, 0
+    if driver == "gelsd":
+        X, S, rank, info = routine(A, B, *room, cut)
+    else:
+        _, X, S, rank, _, info = routine(A, B, cut, *room)
+    if info:
+        raise LinAlgError("torch.linalg.lstsq: The algorithm failed to converge.")
+    return X[:m], rank, S
+
+
+@lru_cache(64)
+def _room(driver: str, dtype: np.dtype, n: int, m: int, k: int) -> list[int]:
+    """How much room the routine asks for, for each kind of number; rounded up, as it says so in single precision."""
+    cut = (0.0,) if driver == "gelsy" else ()
+    *sizes, _ = lapack(driver + "_lwork", dtype)(n, m, k, *cut)
+    return [int(abs(size) * 1.000001) + 1 for size in sizes]
 
 
 def _by_singular_values(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

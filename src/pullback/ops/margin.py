@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, kernels
 from ..dtypes import FLOATING
-from ..lift import by_example, derived
+from ..lift import by_example
+from ..strides import row_major
 from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
-from .choosing import clamp_min, keep, minimum, relu, where
-from .index import put_at, sum_at, take_at
+from .choosing import clamp_min, minimum, where
+from .index import index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import vector_norm
 from .reduce import sum, total
@@ -32,12 +33,14 @@ __all_functional__ = [*__all__, "multi_margin_loss", "multilabel_margin_loss", "
 # --- scores -----------------------------------------------------------------------------------------------------
 
 
-def _scores_shape(input: Tensor) -> tuple[list[int], int]:
-    """The shape of scores, ``(batch, classes)`` or ``(classes,)`` or ``()``, and how many classes there are."""
-    sizes = list(input._array.shape)
-    if len(sizes) > 2 or sizes and sizes[-1] == 0:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {sizes}")
-    return sizes, sizes[-1] if sizes else 1
+def _scores(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+    """Scores as ``(batch, classes)``, and their shape, which may also be ``(classes,)`` or ``()``."""
+    shape = input._array.shape
+    if len(shape) == 2 and shape[1]:
+        return input, shape
+    if len(shape) > 2 or shape and shape[-1] == 0:
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
+    return reshape(input, [1, -1]), shape
 
 
 @by_example(of="target")
@@ -59,40 +62,42 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    sizes, classes = _scores_shape(input)
+    scores, shape = _scores(input)
     if weight is not None and len(weight.shape) != 1:
         raise ValueError("weight must be one-dimensional")
-    if list(target._array.shape) not in (sizes[:-1], [1] if len(sizes) < 2 else None):
+    if target._array.shape != shape[:-1] and (target._array.shape != (1,) or len(shape) == 2):
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-                           f"Expected target size {sizes[:1]}, but got {list(target.shape)}. Input has shape {sizes}.")  # fmt: skip
-    if weight is not None and list(weight.shape) != [classes]:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    scores, chosen_class = input if len(sizes) == 2 else reshape(input, [-1, classes]), target._array.reshape(-1)
-
-    def checked(target: np.ndarray) -> np.ndarray:
-        check_bounds(target, classes, 0, words="target out of range")
-        return target
-
-    chosen_class = derived(checked, chosen_class)
-    losses = _behind(scores, [np.arange(len(chosen_class)), chosen_class], p, margin)
+                           f"Expected target size {list(shape[:1])}, but got {list(target.shape)}. Input has shape {list(shape)}.")  # fmt: skip
+    if weight is not None and weight.shape != scores.shape[1:]:
+        raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
+    if len(shape) < 2:
+        target = reshape(target, [-1])
+    losses = _behind(scores, target, p, margin).out
     if weight is not None:
-        losses = losses * take_at(weight, [chosen_class])
-    return reduced(losses if sizes[:-1] else reshape(losses, ()), reduction)
+        losses = losses * take_at(weight, [target._array])
+    return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-@half.general(name="multi_margin", node="MultiMarginLossBackward0", method=False)
-def _behind(input: Tensor, at: list[Any], p: int, margin: float) -> Tensor:
-    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``."""
-    short = np.maximum(margin - input[tuple(at)][:, None] + input, 0)
-    short[tuple(at)] = 0
-    return total(short if p == 1 else short * short, (1,)) / input.shape[1]
+@half.general(name="multi_margin", outputs="out short", node="MultiMarginLossBackward0", method=False)
+def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
+    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``, and each (``short``)."""
+    check_bounds(target, input.shape[1], 0, words="target out of range")
+    fast = kernels.run("margin", "one", input.size, input, target, p, margin)
+    if fast is not None:
+        return fast
+    at = np.arange(len(target)), target
+    short = np.maximum(margin - input[at][:, None] + input, 0)
+    short[at] = 0
+    return total(short if p == 1 else short * short, (1,)) / input.shape[1], short
 
 
 @_behind.vjp_all
-def _of_behind(g: Any, wanted: Any, input: Any, at: list[Any], p: int, margin: float) -> Any:
-    short = put_at(relu(margin - unsqueeze(take_at(input, at), 1) + input), 0, at)
-    each = unsqueeze(g, 1) * (short * 2 if p == 2 else where(short > 0, 1, 0)) / input.shape[1]
-    return (put_at(each, -sum(each, 1), at),)
+def _of_behind(g: Any, wanted: Any, target: Any, p: int, short: Any) -> Any:
+    g, g_short = g
+    g = unsqueeze(g / short.shape[1], 1)
+    each = where(short > 0, (g if p == 1 else 2 * g * short) + g_short, 0)
+    at = [np.arange(short.shape[0]), index_array(target)]
+    return put_at(each, -sum(each, 1), at), None
 
 
 _behind.op.piecewise = ("",)
@@ -114,37 +119,55 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     reduction = chosen(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    _, classes = _scores_shape(input)
-    *at, pairs = derived(_of_labels, target._array.reshape(-1, classes))
-    losses = _all_behind(input if len(input.shape) == 2 else reshape(input, [-1, classes]), at, pairs)
-    return reduced(losses if len(input.shape) == 2 else reshape(losses, ()), reduction)
+    scores, shape = _scores(input)
+    losses = _all_behind(scores, target if len(shape) == 2 else reshape(target, [1, -1])).out
+    return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-def _of_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the scores of targets are, as an index, and which pairs of a target and another class there are."""
-    check_bounds(labels + 1, labels.shape[1] + 1, 0, words="argument #2 'target' is out of range")
-    listed = np.logical_and.accumulate(labels >= 0, 1)
-    at = np.arange(len(labels))[:, None], np.where(listed, labels, 0)
-    is_target = np.zeros(labels.shape, bool)
-    is_target.reshape(-1)[(at[1] + at[0] * labels.shape[1])[listed]] = True
-    return *at, listed[:, :, None] & ~is_target[:, None, :]
+@half.general(name="multilabel_margin", outputs="out slope", differentiable="out", node="MultilabelMarginLossBackward0", method=False)
+def _all_behind(input: Tensor, target: Tensor) -> Any:
+    """For each row, by how much the scores of its targets fail to lead the others by 1, and the derivative of that."""
+    rows, classes = input.shape
+    if target.size and (target.item(target.argmin()) < -1 or target.item(target.argmax()) >= classes):
+        raise RuntimeError("argument #2 'target' is out of range")
+    fast = kernels.run("margin", "several", input.size, input, target)
+    if fast is not None:
+        return fast
+    step = max(BLOCK // classes, 1)
+    parts = [_behind_targets(input[i : i + step], target[i : i + step]) for i in range(0, max(rows, 1), step)]
+    return tuple(map(np.concatenate, zip(*parts)))
 
 
-@half.general(name="multilabel_margin", node="MultilabelMarginLossBackward0", method=False)
-def _all_behind(input: Tensor, at: list[Any], pairs: np.ndarray) -> Tensor:
-    """For each row, by how much the scores of targets (``at``) fail to lead the others by 1; ``pairs``: (rows, targets, others)."""
-    short = 1 - input[tuple(at)][:, :, None] + input[:, None]
-    np.maximum(short, 0, out=short)
-    return total(keep.op.impl(short, pairs), (1, 2)) / input.shape[1]
+BLOCK = 1 << 16  # scores whose steps stay in the cache
 
 
-@_all_behind.vjp_all
-def _of_all_behind(g: Any, wanted: Any, input: Any, at: list[Any], pairs: Any) -> Any:
-    close = unsqueeze(take_at(input, at), 2) - unsqueeze(input, 1) < 1
-    each = where(pairs & close, unsqueeze(unsqueeze(g, 1), 2), 0) / input.shape[1]
-    return (sum(each, 1) - sum_at(sum(each, 2), at, tuple(input.shape)),)
+def _behind_targets(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of some rows by NumPy, target by target; (classes, rows), lying in memory so that its loops are long."""
+    rows, classes = input.shape
+    x = np.ascontiguousarray(input.T) if rows > classes else row_major(input).T
+    short, slope, others, losses = np.empty_like(x), np.zeros_like(x), np.ones_like(x, bool), np.zeros(rows, x.dtype)
+    bits, listed, targets = short.view(f"i{x.itemsize}"), np.ones(rows, bool), []
+    step, starts = x.strides[0] // x.itemsize, np.arange(rows) * (x.strides[1] // x.itemsize)
+    for labels in target.T:
+        listed = listed & (labels >= 0)
+        if not listed.any():
+            break
+        places = np.where(listed, labels, 0) * step + starts
+        is_other = others.ravel("K")
+        is_other[places] = is_other.take(places) & ~listed
+        targets.append((listed, places))
+    for listed, places in targets:
+        np.add(1 - x.ravel("K").take(places), x, out=short)
+        np.maximum(short, 0, out=short)
+        bits *= others & listed  # 0 where there is no pair, be it NaN
+        losses += short.sum(0)
+        close = short > 0
+        slope += close
+        slope.ravel("K")[places] -= close.sum(0, dtype=x.dtype)
+    return losses / classes, row_major(slope.T) / classes
 
 
+_all_behind.vjp(input=lambda g, slope: unsqueeze(g, 1) * slope)
 _all_behind.op.piecewise = ("",)
 
 

@@ -77,7 +77,7 @@ def check_square(x: Any, name: str, kernel: str = "") -> None:
 def check_info(info: Any, name: str, message: str, error: type[Exception] = LinAlgError) -> None:
     """Raise if LAPACK failed for some matrix of the batch; the message may mention its code as ``{}``."""
     codes = bottom(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
-    if codes.any():
+    if np.count_nonzero(codes):
         first = np.flatnonzero(codes)[0]
         where = f"(Batch element {first}): " if codes.ndim else ""
         raise error(f"{name}: {where}{message.format(codes.flat[first])}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import dtypes, op, writing
 from ..complaint import noted
 from ..dtypes import as_dtype
 from ..tensor import Tensor
@@ -16,15 +16,14 @@ from .complex import conjugate as conj
 from .convert import cast
 from .cut import diagonal
 from .extreme import amax, amin
-from .join import cat
 from .matmul import shapes_differ
-from .matrix import check_square, check_type
+from .matrix import check_square, check_type, numpy_type
 from .norm import vector_norm, wider
 from .reduce import sum
 from .scan import cumprod
 from .solve import linalg_inv_ex
 from .spectral import linalg_svdvals
-from .view import atleast_1d, expand, movedim, squeeze, unsqueeze, wrapped_dim
+from .view import atleast_1d, movedim, squeeze, unsqueeze, wrapped_dim
 
 __all__ = ["frobenius_norm", "nuclear_norm"]
 
@@ -57,21 +56,21 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     >>> torch.linalg.matrix_norm(x), torch.linalg.matrix_norm(x, "nuc"), torch.linalg.matrix_norm(x, -2)
     (tensor(5.), tensor(7.), tensor(3.))
     """
-    name = "linalg.matrix_norm"
-    if A.ndim < 2:
+    name, rank = "linalg.matrix_norm", len(A._array.shape)
+    if rank < 2:
         raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(A.shape)}")
-    if isinstance(ord, str) and ord not in ("fro", "nuc") or not isinstance(ord, str) and abs(ord) not in (1, 2, inf):
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
         raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
-    rows, columns = (wrapped_dim(d, A.ndim) for d in dim)
+    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
     check_type(A, name, half=ord not in ("nuc", 2, -2))
     if dtype is not None:
         A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
+        return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
         values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
@@ -185,13 +184,25 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1., 3., 9.]])
     """
     x = atleast_1d(x)
-    n = x.shape[-1] if N is None else N
+    n = x._array.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
-    shape = (*x.shape, n - 1)
-    powers = cumprod(expand(unsqueeze(x, -1), shape), -1)
-    ones = outcome.wrap(np.ones((*x.shape, 1), powers.dtype.numpy))
-    return cat([ones, powers], -1)
+    return _powers(x, n)
+
+
+@op.general(name="linalg_vander", method=False)
+def _powers(x: Tensor, n: int) -> Tensor:
+    factors = x[..., None].repeat(n, -1)
+    factors[..., 0] = 1
+    return cumprod.op.impl(factors, -1)
+
+
+def _of_powers(g: Any, out: Any) -> Any:
+    exponents = np.arange(1, out.shape[-1], dtype=numpy_type(out))
+    return sum(g[..., 1:] * out[..., :-1] * exponents, -1)
+
+
+_powers.vjp(x=_of_powers)
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -69,9 +69,9 @@ class Sliding(NamedTuple):
         fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
         if fast is not None:
             return fast
-        within = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
-        if within is not None:
-            return within.maxima(x)
+        few = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
+        if few is not None:
+            return few.maxima(x)
         lead = x.shape[: x.ndim - len(spatial)]
         planes = x.reshape(math.prod(lead), *spatial)
         corners, offsets, first = _numbering(spatial, layout)
@@ -91,25 +91,26 @@ class Sliding(NamedTuple):
         return values.reshape(shape), indices.reshape(shape)
 
 
-class Scattered(NamedTuple):
+class Scattered:
     """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
 
     An element may be named twice in a row, to make all windows of one length.
     """
 
-    spatial: Ints
-    size: Ints
-    numbers: np.ndarray
+    def __init__(self, spatial: Ints, size: tuple[int, ...], numbers: np.ndarray) -> None:
+        self.spatial, self.size, self.numbers = spatial, size, numbers
+        sets, windows, taps = numbers.shape
+        self.counts = np.array([math.prod(spatial), windows, taps, windows * taps if sets > 1 else 0])  # for the kernel
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
-        spatial, size, numbers = self
-        lead = x.shape[: x.ndim - len(spatial)]
+        size, numbers = self.size, self.numbers
+        lead = x.shape[: -len(size)]
         planes, shape = math.prod(lead), lead + size
-        fast = kernels.run("windows", "largest", x.size, x, planes, numbers, shape)
+        fast = kernels.run("windows", "largest", x.size, x, planes, self.counts, numbers, shape)
         if fast is not None:
             return fast
-        flat, step = x.reshape(planes, math.prod(spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
+        flat, step = x.reshape(planes, math.prod(self.spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
         if planes <= step:
             values, indices = _largest(flat, numbers)
         else:
@@ -164,39 +165,43 @@ class Drawn(NamedTuple):
 
     Attributes:
         kernel: the size of a window.
-        samples: what moves the windows of each plane, between 0 and 1, (planes, dimensions).
+        samples: what moves the windows of each plane, between 0 and 1, (planes..., dimensions); there may be more.
     """
 
     spatial: Ints
     kernel: Ints
-    size: Ints
+    size: tuple[int, ...]
     samples: np.ndarray
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
         spatial, kernel, size, samples = self
-        steps, sizes, taps = _spacing(spatial, kernel, size, samples.dtype)
-        shape = x.shape[: x.ndim - len(spatial)] + size
-        fast = kernels.run("windows", "drawn", x.size, x, samples, steps, sizes, taps, shape)
+        steps, sizes, taps, _ = spacing = _spacing(spatial, kernel, size, samples.dtype)
+        lead = x.shape[: -len(size)]
+        planes, shape = math.prod(lead), lead + size
+        fast = kernels.run("windows", "drawn", x.size, x, planes, samples, spacing, shape)
         if fast is not None:
             return fast
-        first = np.zeros((len(samples), 1), int)
+        samples = samples.reshape(-1, len(size))[:planes]
+        first = np.zeros((planes, 1), int)
         for (count, last, row, sample), step in zip(sizes.tolist(), steps):
             u = samples[:, sample, None]
             start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
             start[:, count - 1 :] = last
-            first = (first[:, :, None] + start[:, None] * row).reshape(len(first), first.shape[1] * count)
+            first = (first[:, :, None] + start[:, None] * row).reshape(planes, first.shape[1] * count)
         return Scattered(spatial, size, first[:, :, None] + taps).maxima(x)
 
 
 @functools.lru_cache(64)
-def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[np.ndarray, ...]:
     """How far apart the windows are along each dimension; how many there are, where the last begins, how far elements are apart in
-    the plane, and which sample moves them; and the elements of a window, counted from its first."""
+    the plane, and which sample moves them; the elements of a window, counted from its first; how many elements a plane has, how many
+    windows, and elements of a window."""
     n = len(spatial)
     steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
     sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
-    return np.array(steps, dtype), np.array(sizes), numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+    taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+    return np.array(steps, dtype), np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
 
 
 def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:

@@ -61,7 +61,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     x = input
     if dtype is not None:
         x = cast(input, wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
-    result, dims = OF_NUMPY[x.dtype].to_real().numpy, dims_of(dim, x.ndim)
+    result, dims = x.real.dtype, dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         nothing = "an empty tensor because"
         if dim is not None:
@@ -84,21 +84,22 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
 
 
 @lru_cache(8)
-def _least_power(d: np.dtype) -> float:
-    """A sum of powers below which digits are lost."""
+def _least(d: np.dtype, ord: float) -> float:
+    """A norm below which sums of powers lose digits."""
     limits = np.finfo(d)
-    return float(limits.tiny) / float(limits.eps)
+    return (float(limits.tiny) / float(limits.eps)) ** (1 / ord)
 
 
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
-        out = np.asarray(total_of_squares(x, dims, keepdim))
-        np.sqrt(out, out)
+        out = np.asarray(np.sqrt(total_of_squares(x, dims, keepdim)))
     else:
         out = np.asarray(np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord))
-    least = _least_power(x.dtype) ** (1 / ord)
-    if not x.size or out.item(out.argmin()) > least and out.item(out.argmax()) < inf:  # both stop at NaN
+    if not x.size:
+        return out
+    least, ends = _least(x.dtype, ord), [out.item(out.argmin()), out.item(out.argmax())] if out.ndim else [out.item()]  # both stop at NaN
+    if ends[0] > least and ends[-1] < inf:
         return out
     unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
     rest = [d for d in range(x.ndim) if d not in dims]

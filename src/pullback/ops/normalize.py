@@ -478,7 +478,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
     scale = maxnorm / (length + 1e-7)
-    np.copyto(scale, 1, where=~(length > maxnorm))
+    scale[~(length > maxnorm)] = 1
     return input * scale
 
 

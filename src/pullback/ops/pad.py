@@ -57,13 +57,15 @@ def _sides(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
 def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     """Which of ``n`` slices stands at each place of the padded dimension."""
     i = np.arange(-before, n + after)
-    if mode == "replicate":
-        return i.clip(0, n - 1)
     if mode == "circular":  # of what is left after cutting
         cut = max(-before, 0)
         return cut + (i - cut) % (n - cut + min(after, 0))
-    i = abs(i)
-    return np.where(i < n, i, 2 * (n - 1) - i)
+    head, tail = i[: max(before, 0)], i[max(len(i) - max(after, 0), 0) :]
+    if mode == "replicate":
+        head[:], tail[:] = 0, n - 1
+    else:
+        head[:], tail[:] = -head, 2 * (n - 1) - tail
+    return i
 
 
 @op.general(name="pad", node=lambda input, dim, before, after, mode, name: name, method=False, holomorphic=False)

@@ -69,14 +69,9 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
     return shape[-n:]
 
 
-def _sliding(name: str, input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-             ceil_mode: bool) -> Sliding:  # fmt: skip
-    return _checked(name, input._array.shape, n, *_fixed(kernel_size, stride, padding, dilation), bool(ceil_mode))
-
-
 def _fixed(*options: Any) -> list[Any]:
     """Numbers and None as they are, and lists as tuples."""
-    return [v if v.__class__ is int or v is None or isinstance(v, (float, np.integer)) else tuple(v) for v in options]
+    return [v if v.__class__ is int or v is None or v.__class__ is not list and isinstance(v, (float, np.integer)) else tuple(v) for v in options]
 
 
 @functools.lru_cache(256, typed=True)
@@ -137,15 +132,15 @@ def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> 
 # --- max pools --------------------------------------------------------------------------------------------------
 
 
-def _pooled(name: str, input: Tensor, shape: Any, return_indices: bool) -> Any:
-    result = maxima(input, shape, name)
+def _pooled(name: str, input: Tensor, windows: Any, return_indices: bool) -> Any:
+    result = maxima(input, windows, name)
     return tuple(result) if return_indices else result[0]
 
 
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               return_indices: bool) -> Any:  # fmt: skip
-    shape = _sliding(f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode)
-    return _pooled(f"MaxPool{n}DWithIndicesBackward0", input, shape, return_indices)
+    windows = _checked(f"max_pool{n}d", input._array.shape, n, *_fixed(kernel_size, stride, padding, dilation), ceil_mode)
+    return _pooled(f"MaxPool{n}DWithIndicesBackward0", input, windows, return_indices)
 
 
 @op.composite(method=False)
@@ -217,8 +212,7 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
-    shape = sharing(input._array.shape[-n:], size)
-    return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, shape, return_indices)
+    return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, sharing(input._array.shape[-n:], size), return_indices)
 
 
 @op.composite(method=False)
@@ -261,8 +255,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @functools.lru_cache(256)
-def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Ints, Ints, Ints]:
-    """The spatial sizes, those of a window, and how many windows there are."""
+def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Ints, Ints, Ints, Ints]:
+    """The spatial sizes, those of a window, how many windows there are, and the shape of the samples that move them."""
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     spatial = _check_spatial(name, shape, n)
@@ -274,33 +268,29 @@ def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, outp
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
-    return spatial, kernel, size
+    return spatial, kernel, size, (1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n)
 
 
 def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
                          return_indices: bool, samples: Any) -> Any:  # fmt: skip
-    shape = input._array.shape
-    spatial, kernel, size = _fractions(f"fractional_max_pool{n}d", shape, n, *_fixed(kernel_size, output_size, output_ratio))
-    batch, channels = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1]
+    options = _fixed(kernel_size, output_size, output_ratio)
+    spatial, kernel, size, moved = _fractions(f"fractional_max_pool{n}d", input._array.shape, n, *options)
     if samples is None:
-        samples = rand(batch, channels, n, dtype=input.dtype)
+        samples = rand(*moved, dtype=input.dtype)
     drawn = samples._array.shape
-    if len(drawn) != 3 or drawn[0] < batch or drawn[1:] != (channels, n):
-        raise RuntimeError(f"Expect _random_samples of size ({batch}, {channels}, {n}), but got {drawn}")
+    if drawn != moved and (len(drawn) != 3 or drawn[0] < moved[0] or drawn[1:] != moved[1:]):
+        raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
     if samples._array.dtype.itemsize == 2:
         samples = samples.float()
-
-    def windows(at: np.ndarray) -> Drawn:
-        return Drawn(spatial, kernel, size, at[:batch].reshape(-1, n))
-
     if modes._local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        return _pooled(f"FractionalMaxPool{n}DBackward0", input, windows(at), return_indices)
-    planes = reshape(input, (batch * channels, *spatial))
-    at = derived(lambda x, samples: windows(samples).maxima(x)[1], planes.detach()._array, samples.detach()._array)
-    chosen = reshape(outcome.wrap(at), (batch * channels, math.prod(size)))
+        return _pooled(f"FractionalMaxPool{n}DBackward0", input, Drawn(spatial, kernel, size, at), return_indices)
+    many = moved[0] * moved[1]
+    planes = reshape(input, (many, *spatial))
+    at = derived(lambda x, at: Drawn(spatial, kernel, size, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
+    chosen = reshape(outcome.wrap(at), (many, math.prod(size)))
     shape = (*input.shape[:-n], *size)
-    values = reshape(gather(reshape(planes, (batch * channels, math.prod(spatial))), 1, chosen), shape)
+    values = reshape(gather(reshape(planes, (many, math.prod(spatial))), 1, chosen), shape)
     return (values, reshape(chosen, shape)) if return_indices else values
 
 
@@ -338,23 +328,30 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = No
 # --- maxima back in their places --------------------------------------------------------------------------------
 
 
-def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
-                output_size: Any) -> Tensor:  # fmt: skip
+@functools.lru_cache(256)
+def _unpooled(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> tuple[int, ...]:
+    """The spatial sizes of the result."""
     name = f"max_unpool{n}d"
     kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride in (None, (), []) else _each(stride, n, name, "stride", "omitted, ")
+    stride = kernel if stride in (None, ()) else _each(stride, n, name, "stride", "omitted, ")
     padding = _each(padding, n, name, "padding")
-    usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(input.shape[-n:], stride, padding, kernel))
-    size = usual if output_size is None else tuple(output_size)[-n:]
+    usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
+    size = usual if output_size is None else output_size[-n:]
     for d, (asked, made, s) in enumerate(zip(size, usual, stride)):
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
-    if len(input.shape) not in (n + 1, n + 2):
+    if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, "
-                           f"but got a tensor with {len(input.shape)} dimensions")  # fmt: skip
+                           f"but got a tensor with {len(shape)} dimensions")  # fmt: skip
+    return size
+
+
+def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                output_size: Any) -> Tensor:  # fmt: skip
+    size = _unpooled(n, input._array.shape, *_fixed(kernel_size, stride, padding, output_size))
     if indices.dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.type_name(indices.dtype)}")
-    if tuple(indices.shape) != tuple(input.shape):
+    if indices._array.shape != input._array.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip
 
@@ -433,6 +430,8 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
 def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
               divisor: int | None) -> Lines:  # fmt: skip
     """The means of windows, or their sums over ``divisor``."""
+    if divisor == 0:
+        raise RuntimeError("divisor must be not zero")
     spatial, layout = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, 1, ceil_mode)
     lengths = []
     for i, k, o, s, p in zip(spatial, *layout[:4]):
@@ -447,10 +446,8 @@ def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
 
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    options = *_fixed(kernel_size, stride, padding), bool(ceil_mode), bool(count_include_pad), divisor_override
-    return resample(input, _averages(n, input._array.shape, *options), f"AvgPool{n}DBackward0")
+    sizes = _fixed(kernel_size, stride, padding)
+    return resample(input, _averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override), f"AvgPool{n}DBackward0")
 
 
 @op.composite(method=False)

@@ -216,7 +216,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         values = lift.sampled_by([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
-        batched = isinstance(values, lift.Lifted)
+        batched = modes._local.batches and isinstance(values, lift.Lifted)
         t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -251,7 +251,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     """
     g = generator or default_generator
     values = lift.sampled_by([input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
-    t = wrap(values) if isinstance(values, lift.Lifted) else drawn(input, values)
+    t = wrap(values) if modes._local.batches and isinstance(values, lift.Lifted) else drawn(input, values)
     return t if out is None else write_out(out, t)
 
 

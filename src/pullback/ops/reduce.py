@@ -213,17 +213,18 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
     """:func:`total` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
         return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
+    if x.size <= 512 and len(dims) == x.ndim:
+        flat = x.reshape(-1)
+        out = flat.dot(flat)
+        return out.reshape((1,) * x.ndim) if keepdim else out
+    if x.size < 1024 and dims == (x.ndim - 1,):
+        out = np.vecdot(x, x)
+        return out[..., None] if keepdim else out
     fast = by_kernel(x, dims, keepdim, "add", "square")
     if fast is not None:
         return fast
     if len(dims) < x.ndim or not x.flags.c_contiguous:
-        if x.size < 1024 and dims == (x.ndim - 1,):
-            out = np.vecdot(x, x)
-            return out[..., None] if keepdim else out
         return total(np.square(x), dims, keepdim)
-    if x.size <= 512:
-        out = np.asarray(np.vdot(x, x))
-        return out.reshape((1,) * x.ndim) if keepdim else out
     flat, n = x.reshape(-1), x.size - x.size % 512
     rows, rest = flat[:n].reshape(-1, 512), flat[n:]
     out = add(np.vecdot(rows, rows)) + np.dot(rest, rest)

@@ -127,7 +127,7 @@ class Lines:
 
     @functools.cached_property
     def together(self) -> tuple[np.ndarray, ...]:
-        """All entries in the order of the rows: where in these the rows begin, and the last one ends; columns, weights; the rows that have any."""
+        """All entries in the order of the rows, as the kernel reads them; see :func:`pullback.kernels.windows.mapped`."""
         rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
         for line in self.lines:
             rows = np.add.outer(rows * line.size[0], line.rows).ravel()
@@ -135,10 +135,16 @@ class Lines:
             weights = np.multiply.outer(weights, line.weights).ravel()
         order = rows.argsort(kind="stable")
         starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
-        return starts, columns[order], weights[order], np.flatnonzero(np.diff(starts))
+        sizes = [math.prod([line.size[1] for line in self.lines]), len(starts) - 1, self.before.ndim and 1, self.after.ndim and 1]
+        return np.array(sizes), starts, columns[order], weights[order], self.before, self.after
+
+    @functools.cached_property
+    def filled(self) -> np.ndarray:
+        """The rows that have any entries."""
+        return np.flatnonzero(np.diff(self.together[1]))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        lead, d = x.shape[: -len(self.size)], x.dtype
+        d, lead = x.dtype, x.shape[: -len(self.size)]
         planes = math.prod(lead)
         if not 0 < planes * self.entries < FEW:
             x = x if self.before is ONE else x / self.before.astype(d)
@@ -147,12 +153,11 @@ class Lines:
                 x = line(x, i)
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
-        starts, columns, weights, filled = self.together
-        out = None
-        if len(starts) <= FEW:  # else nearly all rows are empty
-            out = kernels.run("windows", "mapped", x.size, x, planes, starts, columns, weights, self.before, self.after, shape)
+        entries, out = self.together, None
+        if len(entries[1]) <= FEW:  # else nearly all rows are empty
+            out = kernels.run("windows", "mapped", x.size, x, planes, entries, shape)
         if out is None:
-            x = x.reshape(planes, -1)
+            x, filled, (_, starts, columns, weights, *_) = x.reshape(planes, -1), self.filled, entries
             x = (x if self.before is ONE else x / self.before.astype(d).ravel()).take(columns, 1) * weights.astype(d)
             out = np.zeros((planes, math.prod(self.size)), x.dtype)
             out[:, filled] = np.add.reduceat(x, starts[filled], 1, x.dtype)
@@ -374,19 +379,16 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
 @half.general(node=lambda input, index, size, add, name: name, method=False, linear="input")
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
-    n = len(size)
-    lead = input.shape[: input.ndim - n]
-    if add:
-        out = kernels.run("windows", "place", input.size, input, index, size)
-        if out is not None:
-            return out
-    numbers = _numbers(index, lead, n, math.prod(size))
-    out = np.zeros(math.prod(lead) * math.prod(size), input.dtype)
-    if add:
-        np.add.at(out, numbers.reshape(-1), input.reshape(-1))
-    else:
-        out[numbers.reshape(-1)] = input.reshape(-1)
-    out = out.reshape(*lead, *size)
+    out = kernels.run("windows", "place", input.size, input, index, size, add)
+    if out is None:
+        lead = input.shape[: input.ndim - len(size)]
+        numbers = _numbers(index, lead, len(size), math.prod(size)).reshape(-1)
+        out = np.zeros(math.prod(lead) * math.prod(size), input.dtype)
+        if add:
+            np.add.at(out, numbers, input.reshape(-1))
+        else:
+            out[numbers] = input.reshape(-1)
+        out = out.reshape(*lead, *size)
     return out if add else laid_as_images(input, out, (4,))
 
 

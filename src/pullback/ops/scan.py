@@ -51,6 +51,9 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     d = one_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
+    fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
+    if fast is not None:
+        return fast
     x = row_major(x)
     kind, result = x.dtype.kind, x.dtype
     if kind in "biu" and dtype is None:
@@ -58,9 +61,6 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
     if not x.ndim:
         return x.astype(result)
-    fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
-    if fast is not None:
-        return fast
     return _running(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
@@ -185,12 +185,13 @@ logcumsumexp.vjp(input=_of_running_logsumexp)
 
 
 def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
-    d = one_dim(name, dim, real_only(x, name + "_cpu").ndim)
-    if not x.ndim:
-        return x.copy(), np.zeros((), np.int64)
+    d = one_dim(name, dim, x.ndim)
     fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
     if fast is not None:
         return fast
+    real_only(x, name + "_cpu")
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
     values = _running(ufunc, x.copy(), d)
     place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
     there = x == values

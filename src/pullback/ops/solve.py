@@ -17,7 +17,6 @@ from .. import op, writing
 from ..complaint import noted
 from ..dtypes import OF_NUMPY, type_name
 from ..overrides import overridable
-from ..return_types import named
 from ..tensor import Tensor
 from .join import tril, triu
 from .matrix import blas, check_info, check_square, check_type, each, is_vector, lapack
@@ -41,15 +40,14 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     batch, k = A.shape[:-2], min(A.shape[-2:])
     if prod(batch) >= 2 * k and k:
         return eliminated(A)
+    if not batch and k:
+        LU, pivots, info = lapack("getrf", A.dtype)(A)
+        pivots += 1
+        return np.ascontiguousarray(LU), pivots, np.array(info, np.int32)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
-        getrf = lapack("getrf", A.dtype)
-
-        def routine(a: np.ndarray) -> tuple[Any, ...]:
-            lu, rows, code = getrf(a)
-            return lu, rows + 1, code
-
-        each(routine, [A], [LU, pivots, info], batch)
+        each(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
+        pivots += 1
     return LU, pivots, info
 
 
@@ -82,17 +80,21 @@ def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
         for i, row in enumerate(pivots.reshape(len(rows), -1).T):
             rows[each_one, row - 1], rows[:, i] = rows[:, i].copy(), rows[each_one, row - 1]
         return order
-    orders = [list(range(n)) for _ in range(prod(batch))]
-    for now, rows in zip(orders, pivots.reshape(len(orders), pivots.shape[-1]).tolist()):
-        for i, row in enumerate(rows):
-            now[i], now[row - 1] = now[row - 1], now[i]
-    return np.array(orders, np.int64).reshape(*batch, n)
+    if batch:
+        return np.array([permutation(pivots[i], n) for i in np.ndindex(batch)], np.int64).reshape(*batch, n)
+    now = list(range(n))
+    for i, row in enumerate(pivots.tolist()):
+        now[i], now[row - 1] = now[row - 1], now[i]
+    return np.array(now, np.int64)
 
 
 def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
     batch, n = A.shape[:-2], A.shape[-1]
-    if not batch and B.ndim > 2 and B.size:  # one matrix for all: to it, they are one
+    if not batch and B.size:  # one matrix for all: to it, they are one
+        if B.ndim == 2:
+            # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
+            return blas("trsm", A.dtype)(1, A.T, B.T, left, upper, 0, unit).T
         if left:
             return substituted(A.T, B.mT, not upper, False, unit).mT.copy()
         return substituted(A, B.reshape(-1, n), upper, False, unit).reshape(B.shape)
@@ -103,9 +105,7 @@ def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, un
         return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
     X = np.empty(B.shape, B.dtype)
     if X.size:
-        trsm = blas("trsm", A.dtype)
-        # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
-        each(lambda a, b: [trsm(1, a.T, b.T, side=left, lower=upper, diag=unit).T], [A, B], [X], batch)
+        each(lambda a, b: [substituted(a, b, upper, left, unit)], [A, B], [X], batch)
     return X
 
 
@@ -129,6 +129,40 @@ def unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return substituted(LU, substituted(LU, turned, False, unit=True), True), info
 
 
+MANY, FEW = 500, 5  # matrices, and their rows: LAPACK takes 0.3 µs for one
+BLOCK = 1 << 12  # matrices that stay in the cache
+
+
+def inverses(A: np.ndarray) -> np.ndarray:
+    """Inverses of matrices, in double precision like NumPy's, which raises where there is none."""
+    if A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
+        out = _inverses_of_small(A)
+        if np.isfinite(out).all():
+            return out
+    return np.linalg.inv(A)
+
+
+def _inverses_of_small(A: np.ndarray) -> np.ndarray:
+    """Gauss and Jordan's elimination with partial pivoting, of many matrices at once; not finite where one is singular."""
+    flat, n = A.reshape(-1, *A.shape[-2:]), A.shape[-1]
+    out = np.empty_like(flat)
+    for i in range(0, len(flat), BLOCK):
+        rows = np.zeros((n, 2 * n, len(flat[i : i + BLOCK])), np.result_type(A, np.float64))
+        rows[:, :n] = flat[i : i + BLOCK].transpose(1, 2, 0)
+        rows[range(n), range(n, 2 * n)] = 1
+        for j in range(n):
+            for k in range(j + 1, n):
+                first, other = rows[j, j:], rows[k, j:]
+                larger = np.abs(other[0]) > np.abs(first[0])
+                first[:], other[:] = np.where(larger, other, first), np.where(larger, first, other)
+            rows[j, j + 1 :] /= rows[j, j]
+            for k in range(n):
+                if k != j:
+                    rows[k, j + 1 :] -= rows[k, j] * rows[j, j + 1 :]
+        out[i : i + BLOCK] = rows[:, n:].transpose(2, 0, 1)
+    return out.reshape(A.shape)
+
+
 # --- inverses ---------------------------------------------------------------------------------------------------
 
 
@@ -148,7 +182,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
     """
     check_square(A, "linalg.inv")
     try:
-        result, info = np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        result, info = inverses(A), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         result, info = unchecked(A, np.eye(A.shape[-1], dtype=A.dtype))
     if check_errors:
@@ -188,6 +222,9 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 
 def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
     check_type(A, name, "lu_cpu")
+    a, b = A.shape, B.shape
+    if A.dtype is B.dtype and len(a) > 1 < len(b) and a[-1] == a[-2] == b[-2 if left else -1]:
+        return
     if A.dtype != B.dtype:
         a, b = (type_name(OF_NUMPY[x.dtype]) for x in (A, B))
         raise noted(RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"),
@@ -293,12 +330,8 @@ def _of_substitution(g: Any, wanted: Any, input: Any, out: Any, upper: bool, lef
     return (triu if upper else tril)(g_A, int(unitriangular) if upper else -int(unitriangular)), g_B
 
 
-Solved = named("triangular_solve", ("solution", "cloned_coefficient"))
-
-
-@op.composite
-def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False,
-                     *, out: Any = None) -> Any:  # fmt: skip
+@op.general(outputs="solution cloned_coefficient")
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Tensor:
     """Solution of ``A X = input`` for triangular A, and a copy of A. Deprecated: see :func:`torch.linalg.solve_triangular`.
 
     Args:
@@ -308,20 +341,26 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     >>> torch.triangular_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]])).solution
     tensor([[2.]])
     """
+    a, b = A.shape, input.shape
     for letter, x in (("b", input), ("A", A)):
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
-    a, b = A._array.shape, input._array.shape
     (n, m), (k, p) = a[-2:], b[-2:]
     if n != m:
         raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
     if n != k:
         raise RuntimeError(f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
-    matrix = A.mT if transpose else A
-    batch = np.broadcast_shapes(a[:-2], b[:-2]) if len(a) > 2 < len(b) else a[:-2] or b[:-2]
-    X = linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    result = Solved(X, expand(A, (*batch, n, n)).clone())
-    return result if out is None else writing.write_out(out, result)
+    _check_equation(A, input, True, "linalg.solve_triangular")
+    X = substituted(A.mT if transpose else A, input, upper != transpose, unit=unitriangular)
+    copy = np.empty((*X.shape[:-2], n, n), A.dtype)
+    copy[...] = A
+    return X, copy
+
+
+@triangular_solve.vjp_all
+def _of_solution_and_copy(g: Any, wanted: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    g_A, g_B = _of_substitution(g[0], wanted[::-1], A.mT if transpose else A, solution, upper != transpose, True, unitriangular)
+    return g_B, None if g_A is None else g[1] + (g_A.mT if transpose else g_A)
 
 
 # --- tensors as matrices ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ indices, all that are equal to it, evenly.
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,22 +39,39 @@ __all__ = [
 # --- variances ----------------------------------------------------------------------------------------------
 
 
+def _arrangement(shape: tuple[int, ...], dim: Any, keepdim: bool = False) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
+    """The dimensions, how many elements are reduced to one, the shape that is left, and the order which has the dimensions last (None: it is so)."""
+    return _arranged(shape, dim if dim is None or dim.__class__ is int else dims_of(dim, len(shape)), keepdim)
+
+
+@lru_cache(256)
+def _arranged(shape: tuple[int, ...], dim: Any, keepdim: bool) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
+    dims, places = dims_of(dim, len(shape)), range(len(shape))
+    others = tuple([d for d in places if d not in dims])
+    order = (*others, *sorted(dims))
+    return dims, counted(shape, dims), kept(shape, dims) if keepdim else tuple([shape[d] for d in others]), order if order != (*places,) else None
+
+
 def _moments(name: str, input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool = False) -> tuple[Any, np.ndarray]:
     """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither infinite nor 0."""
+    dims, n, shape, order = _arrangement(input.shape, dim, keepdim)
+    left = n - correction if n > correction else 0
+    fast = kernels.run("rows", "moments", input.size, input, order, n, left, shape, root)
+    if fast is not None:
+        return fast
     kind = OF_NUMPY[input.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    x, dims = widened(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False), dims_of(dim, input.ndim)
-    n = x.size if len(dims) == x.ndim else counted(x.shape, dims)
+    x = widened(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
     centre = np.true_divide(total(x, dims, True), n)
     squares = total_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
-    spread = row_major(np.true_divide(squares, n - correction if n > correction else 0))
-    spread, centre = np.sqrt(spread) if root else spread, centre if keepdim else centre.reshape(spread.shape)
+    spread = row_major(np.true_divide(squares, left))
+    spread, centre = np.sqrt(spread) if root else spread, centre.reshape(shape)
     return (spread, centre) if x is input else (spread.astype(kind.to_real().numpy), centre.astype(input.dtype))
 
 
 def _degrees(input: Any, dim: Any, correction: float) -> float:
-    return counted(input.shape, dims_of(dim, len(input.shape))) - correction
+    return _arrangement(input.shape, dim)[1] - correction
 
 
 def _to_squares(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
@@ -127,7 +145,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
         elif unbiased is not None:
             error = TypeError(f"{name}() received an invalid combination of arguments")
             raise noted(error, "Give correction or unbiased, not both.")
-        result = of(input, dim, correction, keepdim, out=out)
+        result = of(input, dim, correction, keepdim) if out is None else of(input, dim, correction, keepdim, out=out)
         if _degrees(input._array, dim, correction) <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
