@@ -80,9 +80,13 @@ def holds_nan(x: np.ndarray) -> bool:
 
 def _reduced(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str) -> np.ndarray:
     """The ``"largest"`` or ``"smallest"`` elements along dimensions."""
-    if len(dims) == x.ndim and x.size <= FEW and not keepdim and x.dtype.kind != "V":
-        return x.flat[(np.ndarray.argmax if which == "largest" else np.ndarray.argmin)(x)]
-    return row_major(extremes(x, dims, keepdim, which))
+    return _of_all(x, which) if len(dims) == x.ndim and not keepdim else row_major(extremes(x, dims, keepdim, which))
+
+
+def _of_all(x: np.ndarray, which: str) -> np.ndarray:
+    if x.size <= FEW and x.dtype.kind != "V":
+        return x.flat[x.argmax() if which == "largest" else x.argmin()]
+    return extremes(x, tuple(range(x.ndim)), False, which)
 
 
 def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, which: str) -> np.ndarray:
@@ -149,8 +153,11 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
     max=tensor(3.))
     """
     x = real_only(input, "aminmax_cpu")
-    if dim is None and not x.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is None:
+        if not x.size:
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        if not keepdim:
+            return _of_all(x, "smallest"), _of_all(x, "largest")
     dims = dims_of(dim, x.ndim)
     check_not_empty(x, "aminmax", dims)
     return _reduced(x, dims, keepdim, "smallest"), _reduced(x, dims, keepdim, "largest")
@@ -164,13 +171,13 @@ def _to_both(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: An
 @op.general(node="MaxBackward1", method=False)
 def max_all(input: Tensor) -> Tensor:
     check_not_empty(input, "max", None)
-    return _reduced(real_only(input, "max_all"), tuple(range(input.ndim)), False, "largest")
+    return _of_all(real_only(input, "max_all"), "largest")
 
 
 @op.general(node="MinBackward1", method=False)
 def min_all(input: Tensor) -> Tensor:
     check_not_empty(input, "min", None)
-    return _reduced(real_only(input, "min_all"), tuple(range(input.ndim)), False, "smallest")
+    return _of_all(real_only(input, "min_all"), "smallest")
 
 
 def to_equal(g: Any, input: Any, out: Any) -> Any:
