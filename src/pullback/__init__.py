@@ -107,6 +107,7 @@ from .ops.determinant import *
 from .ops.least_squares import *
 from .ops.matrix_norm import *
 from .ops.create import *
+from .ops.ranges import *
 from .ops.window import *
 from .ops.spectrogram import *
 from .ops.convert import *

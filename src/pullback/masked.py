@@ -4,7 +4,7 @@ Every function takes
 
 - ``mask``: a tensor that broadcasts to the input, converted to bools; None: all true;
 - ``dtype``: the type to compute in and to return; default the input's (sums and products of integers: int64);
-- ``dim``: one dimension, several, or None for all (cumulative functions, normalizations and the median: one);
+- ``dim``: one dimension, several, or None for all (cumulative functions, softmax and the median: the first of them);
 - ``keepdim``: keep the reduced dimensions, with size 1.
 
 Where a mask leaves nothing, sums are 0, products 1, and maxima the least number of the type; means, medians and
@@ -61,6 +61,10 @@ def _bound(input: Tensor, sign: int) -> Any:
 
 def _summed_in(input: Tensor, dtype: Any) -> Any:
     return dtype if dtype is not None else dtypes.int64 if input.dtype.category < FLOATING else input.dtype
+
+
+def _first(dim: Any, input: Tensor) -> int:
+    return dim if isinstance(dim, int) else dims_of(dim, input.ndim)[0]
 
 
 # --- reductions -------------------------------------------------------------------------------------------------
@@ -152,7 +156,7 @@ def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Any:
     return reduce.counted(input.shape, dims) if mask is None else reduce.sum(_broadcast(input, mask), dims, keepdim)
 
 
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def median(input: Tensor, dim: Any = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The lower of the middle elements; NaN of nothing (which is refused for integers).
 
     >>> import pullback as torch
@@ -160,7 +164,7 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     tensor(1.)
     """
     floats = input.dtype.is_floating_point
-    result = statistics.nanmedian(_chosen(input if floats else input.float(), mask, nan), dim, keepdim).values
+    result = statistics.nanmedian(_chosen(input if floats else input.float(), mask, nan), _first(dim, input), keepdim).values
     if floats:
         return result
     if bool(result.isnan().any()):
@@ -230,54 +234,54 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correct
 # --- of the same shape ------------------------------------------------------------------------------------------
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Sums of all elements up to each.
 
     >>> import pullback as torch
     >>> torch.masked.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([1., 1., 4.])
     """
-    return scan.cumsum(_chosen(input, mask, 0), dim, dtype=dtype or input.dtype)
+    return scan.cumsum(_chosen(input, mask, 0), _first(dim, input), dtype=dtype or input.dtype)
 
 
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Products of all elements up to each.
 
     >>> import pullback as torch
     >>> torch.masked.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([1., 1., 3.])
     """
-    return scan.cumprod(_chosen(input, mask, 1), dim, dtype=dtype or input.dtype)
+    return scan.cumprod(_chosen(input, mask, 1), _first(dim, input), dtype=dtype or input.dtype)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """``exp(input)``, divided by its sum; 0 where masked, NaN where all is.
 
     >>> import pullback as torch
     >>> torch.masked.softmax(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return ops.softmax.softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.softmax(_chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of :func:`softmax`; -inf where masked.
 
     >>> import pullback as torch
     >>> torch.masked.log_softmax(torch.tensor([1.0, 2.0]), 0, mask=torch.tensor([True, False]))
     tensor([0., -inf])
     """
-    return ops.softmax.log_softmax(_chosen(input, mask, _bound(input, -1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.log_softmax(_chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype)
 
 
-def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def softmin(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """:func:`softmax` of ``-input``.
 
     >>> import pullback as torch
     >>> torch.masked.softmin(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return ops.softmax.softmax(-_chosen(input, mask, _bound(input, 1)), dim, dtype=dtype or input.dtype)
+    return ops.softmax.softmax(-_chosen(input, mask, _bound(input, 1)), _first(dim, input), dtype=dtype or input.dtype)
 
 
 def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None) -> Tensor:

@@ -35,10 +35,11 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels, lift
+from . import kernels
 from .autograd.graph import Node, pulled
 from .calling import elementwise_call, general_call, view_call
 from .complaint import noted
+from .crossing import lifting
 from .return_types import named
 from .tensor import Tensor
 from .writing import assign, fits, inplace_call
@@ -187,7 +188,7 @@ class Op:
         if is_lifted:
             pulls = cls._pulls
             pull = cls._pull if pulls is None else lambda node, g, saved, edges: pulled(pulls, g, saved, edges)
-            cls._pull = lift.lifting(pull)  # type: ignore[method-assign]
+            cls._pull = lifting(pull)  # type: ignore[method-assign]
             cls._pulls = None
 
     def node_type(self, name: str, is_complex: bool, is_lifted: bool = False) -> type[Node]:

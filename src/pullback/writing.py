@@ -131,3 +131,15 @@ def write_out(out: Any, result: Any, name: str = "") -> Any:
         out._array = result._array.astype(out._array.dtype)
         return out
     return storage.adopt(out, result)
+
+
+def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
+    """:func:`write_out` of a function that looks elements up: ``out`` has the type of the result, and is apart from what was given."""
+    if isinstance(out, Tensor):
+        if out.dtype is not result.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+        for array in [t._array for t in given]:
+            if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
+                raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                                   "location. Please clone() the tensor before performing the operation.")  # fmt: skip
+    return write_out(out, result, sys._getframe(1).f_code.co_name)

@@ -354,6 +354,32 @@ def test_results_may_be_written_into_given_tensors() -> None:
     assert pullback.nonzero(x > 4, out=L([0])).tolist() == [[1, 2]]
 
 
+PICKING = {
+    "gather": lambda x, at, out: pullback.gather(x, 0, at, out=out),
+    "take": lambda x, at, out: pullback.take(x, at, out=out),
+    "index_select": lambda x, at, out: pullback.index_select(x, 0, at, out=out),
+    "take_along_dim": lambda x, at, out: pullback.take_along_dim(x, at, 0, out=out),
+    "masked_select": lambda x, at, out: pullback.masked_select(x, x > 1.5, out=out),
+}
+
+
+@pytest.mark.parametrize("pick", PICKING.values(), ids=PICKING)
+def test_what_is_picked_goes_elsewhere_in_its_own_type(pick: Any) -> None:
+    memory = L([1.0, 2.0, 3.0, 0.0, 0.0])
+    x, at = memory[:3], L([1, 2])
+    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor"):
+        pick(x, at, memory[1:3])
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        pick(x, at, pullback.empty(2, dtype=pullback.float64))
+    pick(x, at, memory[3:])
+    assert memory.tolist() == [1, 2, 3, 2, 3]
+
+
+def test_draws_are_written_as_integers() -> None:
+    with pytest.raises(RuntimeError, match="multinomial expects Long tensor out, got: Float"):
+        pullback.multinomial(L([0.5, 0.5]), 2, out=pullback.empty(2))
+
+
 def test_nonzero() -> None:
     x = L([[0, 5], [7, 0]])
     assert pullback.nonzero(x).tolist() == [[0, 1], [1, 0]] and [t.tolist() for t in x.nonzero(as_tuple=True)] == [[0, 1], [1, 0]]

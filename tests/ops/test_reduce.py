@@ -355,6 +355,30 @@ def test_modes_are_the_smallest_of_the_most_frequent_where_they_are_last() -> No
         assert (result.values.item(), result.indices.item()) == (value, index)
 
 
+@pytest.mark.parametrize("range", [None, (-1.0, 0.5), (-9.0, 9.0)], ids=["of data", "narrow", "wide"])
+@pytest.mark.parametrize("density", [False, True])
+@pytest.mark.parametrize("dims, bins", [(1, [4]), (2, [2, 3]), (3, [1, 5, 2])])
+def test_histograms_are_numpys(dims: int, bins: list[int], density: bool, range: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal((60, dims)), rng.random(60)
+    given = None if range is None else [range] * dims
+    flat = None if range is None else [*range] * dims
+    for w in (None, weight):
+        expected, edges = np.histogramdd(x, bins, given, density, w)
+        for how in (bins, [torch.tensor(e) for e in edges]):
+            hist, made = torch.histogramdd(torch.tensor(x), how, flat, w if w is None else torch.tensor(w), density)
+            np.testing.assert_allclose(hist.numpy(), expected)
+            for a, b in zip(made, edges, strict=True):
+                np.testing.assert_allclose(a.numpy(), b, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "softmax", "log_softmax", "softmin", "median"])
+def test_masked_functions_of_one_dimension_take_the_first(name: str) -> None:
+    x, mask = torch.tensor([[1.0, 2.0], [4.0, 5.0]]), torch.tensor([[True, False], [True, True]])
+    f = getattr(torch.masked, name)
+    assert f(x, None, mask=mask).tolist() == f(x, (0, 1), mask=mask).tolist() == f(x, 0, mask=mask).tolist()
+
+
 def test_quantiles_lie_where_asked() -> None:
     x = torch.tensor([[3.0, 1.0, 2.0], [nan, 5.0, 4.0]], dtype=torch.float64)
     q = torch.tensor([0.0, 0.25, 1.0], dtype=torch.float64)

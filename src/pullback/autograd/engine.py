@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, lift, storage
+from ..crossing import lifting
 from . import errors, graph, modes
 from .callbacks import UsersCode, after_node, before_node, beginnings, begun, observers, run_prehooks, run_tensor_hooks
 from .gradients import (
@@ -138,7 +139,7 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                 saved = with_history(node)
             pull = node._pull
             if g.__class__ is not ndarray and modes.special and lift.holds_lifted(g):
-                pulls, pull = None, lift.lifting(node.__class__._pull).__get__(node)
+                pulls, pull = None, lifting(node.__class__._pull).__get__(node)
             if g.__class__ is ndarray and g.size >= large and pulls is not None:
                 pulls = kernels.fused(node._op)
             results = pulls

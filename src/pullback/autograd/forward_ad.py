@@ -19,8 +19,9 @@ import numpy as np
 from .. import storage
 from ..arguments import entered
 from ..complaint import noted
+from ..crossing import crossing, saved_tensors
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Level, Lifted, apply, crossing, held, marked, overwritten, saved_tensors, shown, unmarked
+from ..lift import Level, Lifted, apply, held, marked, overwritten, shown, unmarked
 from ..tensor import Tensor
 from . import engine, gradients, modes
 from .graph import LEAF, Output

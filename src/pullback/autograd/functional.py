@@ -194,7 +194,7 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
                                       f'(yet). Please either set `{name}=False` or `strategy="reverse-mode"`.')  # fmt: skip
     if not vectorize:
         raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.")
-    from ..func.transforms import jacfwd
+    from ..func.jacobians import jacfwd
 
     is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, lift, storage
+from .. import kernels, storage
+from ..crossing import Crossing, straight
 from ..ops.convert import cast
 from ..ops.reduce import sum_to
 from ..ops.view import expand, reshape
@@ -93,7 +94,7 @@ def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] |
                 return None
             if node._seq < storage.last_write:
                 errors.check_saved(node)
-            if node._op is None and not (isinstance(node, lift.Crossing) and node.back is lift.straight):
+            if node._op is None and not (isinstance(node, Crossing) and node.back is straight):
                 return None
             useful.add(id(node))
             found.append((node, edges))

@@ -10,11 +10,12 @@ from ..autograd.modes import no_grad
 from ..dtypes import finfo
 from ..ops.activation import logsigmoid, softplus
 from ..ops.choosing import where
-from ..ops.create import arange, eye, full, ones_like, zeros_like
+from ..ops.create import full, ones_like, zeros_like
 from ..ops.layer import one_hot
 from ..ops.loss import binary_cross_entropy_with_logits
 from ..ops.pointwise import exp, log
 from ..ops.random import bernoulli, binomial, multinomial, poisson
+from ..ops.ranges import arange, eye
 from ..ops.special import lgamma, xlogy
 from ..ops.view import broadcast_tensors
 from ..shape import Size

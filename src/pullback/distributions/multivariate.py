@@ -9,10 +9,11 @@ from typing import Any
 from ..dtypes import finfo
 from ..linalg import cholesky, slogdet, solve_triangular
 from ..ops.choosing import where
-from ..ops.create import arange, eye, tensor
+from ..ops.create import tensor
 from ..ops.decompose import cholesky_inverse, cholesky_solve
 from ..ops.join import cat, diag_embed
 from ..ops.random import randn
+from ..ops.ranges import arange, eye
 from ..ops.special import digamma, lgamma, mvlgamma
 from ..ops.view import broadcast_shapes, broadcast_tensors
 from ..shape import Size

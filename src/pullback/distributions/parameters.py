@@ -13,8 +13,9 @@ from typing import Any
 from ..autograd.modes import enable_grad
 from ..complaint import noted
 from ..dtypes import finfo, get_default_dtype
-from ..ops.create import arange, tensor
+from ..ops.create import tensor
 from ..ops.random import randn
+from ..ops.ranges import arange
 from ..ops.softmax import softmax
 from ..ops.view import broadcast_tensors
 from ..overrides import is_tensor_like

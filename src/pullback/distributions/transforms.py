@@ -14,8 +14,9 @@ from typing import Any
 from ..complaint import noted
 from ..dtypes import finfo
 from ..ops.activation import logsigmoid, softplus
-from ..ops.create import eye, full_like
+from ..ops.create import full_like
 from ..ops.pad import pad
+from ..ops.ranges import eye
 from ..ops.view import broadcast_shapes
 from ..shape import Size
 from ..tensor import Tensor

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..autograd.modes import no_grad
 from ..autograd.saved import SavedTensor
-from ..lift import Crossing
+from ..crossing import Crossing
 from ..outcome import wrap
 from .reading import FunctionReader, Reader, definition
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .transforms import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from .jacobians import hessian, jacfwd, jacrev
+from .transforms import functionalize, grad, grad_and_value, jvp, linearize, vjp, vmap
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "stack_module_state", "vjp", "vmap"]  # fmt: skip

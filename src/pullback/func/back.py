@@ -17,6 +17,7 @@ from .. import lift
 from ..autograd import errors, modes, rows
 from ..autograd.gradients import fitted, materialized, plus
 from ..autograd.graph import FREED, Node
+from ..crossing import lifting
 from . import plain
 
 number = attrgetter("_seq")
@@ -81,7 +82,7 @@ def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequ
         if results is not None:
             return results
         with modes.no_grad():
-            results = (lift.lifting(pull) if lift.holds_lifted(g) else pull)(node, g, saved, edges)
+            results = (lifting(pull) if lift.holds_lifted(g) else pull)(node, g, saved, edges)
     return [None if e is None or r is None else fitted(r, e, False, node) for e, r in zip(edges, results)]
 
 

@@ -17,7 +17,8 @@ from ..arguments import entered
 from ..autograd import gradients, modes
 from ..autograd.graph import LEAF
 from ..complaint import explained
-from ..lift import Level, Lifted, batches_in, crossing, held, overwritten, shown
+from ..crossing import crossing
+from ..lift import Level, Lifted, batches_in, held, overwritten, shown
 from ..ops.join import cat, stack
 from ..slowly import finished, kept, with_others
 from ..tensor import PLAIN, Tensor

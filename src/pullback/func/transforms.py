@@ -1,4 +1,4 @@
-"""``grad``, ``vjp``, ``jvp``, ``vmap``, Jacobians and Hessians of functions, composable in any order."""
+"""``grad``, ``vjp``, ``jvp`` and ``vmap`` of functions, composable in any order."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from .. import storage
 from ..arguments import entered
-from ..autograd import engine, modes, rows
+from ..autograd import engine, modes
 from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
-from ..autograd.functional import basis_of
 from ..autograd.graph import Node, Output, clock
 from ..complaint import noted
+from ..crossing import crossing, nowhere, straight
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, crossing, held, live, nowhere, straight
+from ..lift import Lifted, held, live
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from . import back
 from .batched import Batch
 
-__all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+__all__ = ["functionalize", "grad", "grad_and_value", "jvp", "linearize", "vjp", "vmap"]
 
 
 def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
@@ -85,7 +85,7 @@ _NOTHING = np.zeros(())  # of leaves of nobody's, which receive nothing: where t
 
 def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
     """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
-    roots, create, nodes = _roots(outputs, seeds, inputs)
+    roots, create, nodes = roots_of(outputs, seeds, inputs)
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
         batches = modes._local.batches
@@ -98,7 +98,7 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
     return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
 
 
-def _roots(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
+def roots_of(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
     """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
     edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
@@ -134,7 +134,7 @@ def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], around: 
     return list(seen.values())
 
 
-def _chosen(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
+def chosen_of(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     given = (argnums,) if isinstance(argnums, int) else argnums
@@ -186,7 +186,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 def _differentiated(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The gradient of ``func``, its value and what else it returned, these two with their history."""
-    chosen = _chosen(argnums, args)
+    chosen = chosen_of(argnums, args)
     with modes.enable_grad(), transforming():
         given = list(args)
         inputs = Inputs([args[i] for i in chosen])
@@ -234,7 +234,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     return wrapper
 
 
-def _recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
+def recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
     """A call of ``func``: its inputs, its output, that flat and its structure, and what else it returned."""
     with modes.enable_grad(), transforming():
         inputs = Inputs(primals)
@@ -260,7 +260,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(torch.tensor([1.0, 2.0]))
     (tensor([1.0000, 1.0806]),)
     """
-    inputs, output, flat_outputs, out_spec, aux = _recorded(func, primals, has_aux)
+    inputs, output, flat_outputs, out_spec, aux = recorded(func, primals, has_aux)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, seed_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 and not isinstance(output, (tuple, list)) else
@@ -484,147 +484,6 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
     spec = tree_flatten(parts[0])[1]
     where = broadcast_dims(out_dims, parts[0]) or []
     return tree_unflatten([column[0] if d is None else cat(list(column), d) for column, d in zip(zip(*flats), where)], spec)
-
-
-# --- Jacobians --------------------------------------------------------------------------------------------------
-
-
-def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           _preallocate_and_copy: bool = False) -> Callable:  # fmt: skip
-    """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
-
-    >>> import pullback as torch
-    >>> torch.func.jacrev(torch.sin)(torch.tensor([0.0, 1.0]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5403]])
-    """
-
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacrev(func, argnums, has_aux, chunk_size)
-
-
-def _jacrev(func: Callable, argnums: int | tuple[int, ...], has_aux: bool = False, chunk_size: int | None = None,
-            usual: bool = False) -> Callable:  # fmt: skip
-    """:func:`jacrev`; ``usual`` asks for None where only ``vmap`` can tell."""
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _chosen(argnums, args)
-
-        def of_chosen(*picked: Any) -> Any:
-            given = list(args)
-            for i, p in zip(chosen, picked):
-                given[i] = p
-            return func(*given, **kwargs)
-
-        picked = [args[i] for i in chosen]
-        check_real("jacrev", "inputs", tree_flatten(picked)[0])
-        inputs, _, outputs, out_spec, aux = _recorded(of_chosen, picked, has_aux)
-        check_real("jacrev", "outputs", outputs)
-        with modes.enable_grad():
-            by_input = _rows(outputs, inputs, chunk_size, usual)
-        if by_input is None:
-            return None
-        start, results = 0, []
-        for y in outputs:
-            n = y._array.size
-            blocks = inputs.nests([_block(r, start, n, y._array.shape) for r in by_input])
-            results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
-            start += n
-        jacobian = tree_unflatten(results, out_spec)
-        return (jacobian, tree_map(closed, aux)) if has_aux else jacobian
-
-    return wrapper
-
-
-def _block(rows: Tensor, start: int, count: int, shape: tuple[int, ...]) -> Tensor:
-    """Those of the rows that belong to an output of this shape."""
-    given = rows._array.shape
-    part = rows if count == given[0] else rows.narrow(0, start, count)
-    return part if shape == given[:1] else part.reshape((*shape, *given[1:]))
-
-
-def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usual: bool) -> Sequence[Tensor] | None:
-    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this is not."""
-    seeds = basis_of(outputs)
-    count = len(seeds[0]._array)
-    if count == 1:  # one row needs no batch
-        return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
-    if chunk_size is None and not modes.special:
-        roots, create, _ = _roots(outputs, seeds, inputs)
-        with modes.set_grad_enabled(create):
-            found = rows.pulled(roots, inputs.edges, create)
-        if found is not None:
-            return [held(np.zeros((count, *shape), dtype)) if g is None else held(g) for g, (shape, dtype) in zip(found, inputs.types)]
-    if usual:
-        return None
-    return vmap(lambda *seeds: tuple(pulled(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
-
-
-def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
-           chunk_size: int | None = None) -> Callable:  # fmt: skip
-    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
-
-    >>> import pullback as torch
-    >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5403]])
-    """
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = _chosen(argnums, args)
-        primals = tuple(args[i] for i in chosen)
-        flat, in_spec = tree_flatten(primals)
-        check_real("jacfwd", "inputs", flat)
-
-        def of_chosen(*picked: Any) -> Any:
-            given = list(args)
-            for i, p in zip(chosen, picked):
-                given[i] = p
-            return func(*given, **kwargs)
-
-        def push(*directions: Tensor) -> Any:
-            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
-
-        out_dims: Any = (0, None) if has_aux else (0,)
-        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
-        flat_out, out_spec = tree_flatten(pushed[0])
-        check_real("jacfwd", "outputs", flat_out)
-        columns = []
-        for y in flat_out:  # [inputs, *output] to [*output, *each input]
-            moved = y.movedim(0, -1)
-            start, blocks = 0, []
-            for x in flat:
-                n = x._array.size
-                blocks.append(moved.narrow(-1, start, n).reshape((*y._array.shape[1:], *x._array.shape)))
-                start += n
-            nest = tree_unflatten(blocks, in_spec)
-            columns.append(nest[0] if isinstance(argnums, int) else nest)
-        jacobian = tree_unflatten(columns, out_spec)
-        return (jacobian, pushed[1]) if has_aux else jacobian
-
-    return wrapper
-
-
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at once.
-
-    >>> import pullback as torch
-    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
-    tensor([[ 6.,  0.],
-            [ 0., 12.]])
-    """
-    gradient = jacrev(func, argnums)
-    by_rows, by_columns = _jacrev(gradient, argnums, usual=True), jacfwd(gradient, argnums)
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = None if modes.special else by_rows(*args, **kwargs)
-        return by_columns(*args, **kwargs) if found is None else found
-
-    return wrapper
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import dtypes, kernels, op, outcome
 from ..autograd import modes
-from ..dtypes import FLOAT32, FLOAT64, INTEGRAL, OF_NUMPY
+from ..dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
 from ..lift import bottom, unbatched
 from ..tensor import Tensor
 from .compare import isfinite, not_implemented, refusing
@@ -26,7 +26,7 @@ __all__ = [
 ndarray, asarray = np.ndarray, np.asarray
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
-ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64)}  # ready made: making one takes as long as choosing
+ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # ready made: making one takes as long as choosing
 KNOWN = (ndarray, int, float)
 BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches

@@ -155,8 +155,11 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
     max=tensor(3.))
     """
     x = real_only(input, "aminmax_cpu")
-    if dim is None and not x.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is None:
+        if not x.size:
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        if not keepdim:
+            return _of_all(x, "smallest"), _of_all(x, "largest")
     dims = dims_of(dim, x.ndim)
     if not x.size:
         check_not_empty(x, "aminmax", dims)

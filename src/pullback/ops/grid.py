@@ -22,8 +22,8 @@ import numpy as np
 from .. import dtypes, kernels, op, outcome
 from ..tensor import Tensor
 from . import half
-from .create import linspace
 from .matmul import matmul
+from .ranges import linspace
 from .reduce import sum
 from .view import permute, reshape, transpose
 

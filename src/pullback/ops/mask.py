@@ -102,7 +102,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if input._array.shape != mask._array.shape:
         input, mask = broadcast_tensors(input, mask)
     result = take_at(input, [mask._array], "MaskedSelectBackward0")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else writing.write_picked(out, result, input, mask)
 
 
 def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:

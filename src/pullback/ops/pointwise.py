@@ -20,7 +20,7 @@ from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..tensor import Tensor
 from .choosing import MANY, ZEROS, either, where
-from .compare import flat, isinf, not_implemented, refusing
+from .compare import constant, flat, isinf, not_implemented, refusing
 
 __all__ = [
     "addcdiv", "addcmul", "ceil", "copysign", "exp", "exp2", "expm1", "fix", "floor", "frac", "frexp",
@@ -418,8 +418,9 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     """
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    mantissa, exponent = np.frexp(input.astype(np.float32) if input.dtype.kind == "V" else input)
-    return asarray(mantissa).astype(input.dtype, copy=False), np.multiply(exponent, np.isfinite(input))
+    x = input.astype(np.float32) if input.dtype.kind == "V" else input
+    mantissa, exponent = np.frexp(x)
+    return mantissa if x is input else mantissa.astype(input.dtype), exponent * np.isfinite(x)
 
 
 frexp.vjp(input=lambda g, exponent: ldexp(g, -exponent))
@@ -567,12 +568,11 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    if input.dtype.kind == "c" or values.dtype.kind == "c":
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if input.dtype != values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
-                           f"  {input.dtype} and {values.dtype}")  # fmt: skip
-    return np.where(input, np.greater(input, ZEROS.get(input.dtype, 0)), values)
+    d = input.dtype
+    if d.kind == "c" or values.dtype != d:
+        what = "complex tensors." if "c" in (d.kind, values.dtype.kind) else f"tensors with different dtypes.\n  {d} and {values.dtype}"
+        raise RuntimeError(f"heaviside is not yet implemented for {what}")
+    return np.where(input, np.greater(input, ZEROS.get(d, 0)), values)
 
 
 heaviside.vjp()
@@ -611,7 +611,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))
 
 
-@op.elementwise(by=refusing("bfcV", "gcd_cpu")(np.gcd), inplace=True)
+@constant(by=np.gcd, refuse="bfcV")
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """Greatest common divisor of integers; of 0 and 0 it is 0.
 
@@ -621,7 +621,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("bfcV", "lcm_cpu")(np.lcm), inplace=True)
+@constant(by=np.lcm, refuse="bfcV")
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple of integers; of 0 and anything it is 0.
 

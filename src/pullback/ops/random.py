@@ -277,6 +277,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
     if len(input._array.shape) > 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
     t = wrap(lift.sampled_by([input._array], draw))
     return t if out is None else write_out(out, t)
 

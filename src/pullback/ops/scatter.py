@@ -125,7 +125,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
         raise IndexError("index_select(): Index is supposed to be a vector")
     check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
     result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else writing.write_picked(out, result, input, index)
 
 
 @in_both_forms(of="index")
@@ -289,7 +289,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
         result = take_at(input, along(array, d), "GatherBackward0")
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else writing.write_picked(out, result, input, index)
 
 
 @op.composite
@@ -469,7 +469,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     tensor([1, 4])
     """
     result = _taken(input, [_numbers(index, "take()")])
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else writing.write_picked(out, result, input, index)
 
 
 @in_both_forms(of="index")

@@ -9,11 +9,12 @@ from ...autograd.modes import no_grad
 from ...dtypes import finfo
 from ...linalg import householder_product, matrix_exp, solve
 from ...ops.compare import allclose
-from ...ops.create import eye, zeros_like
+from ...ops.create import zeros_like
 from ...ops.decompose import geqrf
 from ...ops.join import cat
 from ...ops.matmul import mv, vdot
 from ...ops.random import randn
+from ...ops.ranges import eye
 from ...tensor import Tensor
 from ..functional import normalize
 from ..modules.module import Module

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...dtypes import int64
-from ...ops.create import arange, as_tensor, empty_like
+from ...ops.create import as_tensor, empty_like
 from ...ops.join import stack
+from ...ops.ranges import arange
 from ...tensor import Tensor
 from .. import functional as F
 

@@ -1,0 +1,156 @@
+"""Jacobians and Hessians of functions: the products of :mod:`pullback.func.transforms`, for all rows or columns at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd import modes, rows
+from ..autograd.functional import basis_of
+from ..lift import held
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .transforms import Inputs, check_real, chosen_of, closed, jvp, pulled, recorded, roots_of, vmap
+
+__all__ = ["hessian", "jacfwd", "jacrev"]
+
+
+def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable:  # fmt: skip
+    """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
+
+    >>> import pullback as torch
+    >>> torch.func.jacrev(torch.sin)(torch.tensor([0.0, 1.0]))
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.5403]])
+    """
+
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return _jacrev(func, argnums, has_aux, chunk_size)
+
+
+def _jacrev(func: Callable, argnums: int | tuple[int, ...], has_aux: bool = False, chunk_size: int | None = None,
+            usual: bool = False) -> Callable:  # fmt: skip
+    """:func:`jacrev`; ``usual`` asks for None where only ``vmap`` can tell."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_of(argnums, args)
+
+        def of_chosen(*picked: Any) -> Any:
+            given = list(args)
+            for i, p in zip(chosen, picked):
+                given[i] = p
+            return func(*given, **kwargs)
+
+        picked = [args[i] for i in chosen]
+        check_real("jacrev", "inputs", tree_flatten(picked)[0])
+        inputs, _, outputs, out_spec, aux = recorded(of_chosen, picked, has_aux)
+        check_real("jacrev", "outputs", outputs)
+        with modes.enable_grad():
+            by_input = _rows(outputs, inputs, chunk_size, usual)
+        if by_input is None:
+            return None
+        start, results = 0, []
+        for y in outputs:
+            n = y._array.size
+            blocks = inputs.nests([_block(r, start, n, y._array.shape) for r in by_input])
+            results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
+            start += n
+        jacobian = tree_unflatten(results, out_spec)
+        return (jacobian, tree_map(closed, aux)) if has_aux else jacobian
+
+    return wrapper
+
+
+def _block(rows: Tensor, start: int, count: int, shape: tuple[int, ...]) -> Tensor:
+    """Those of the rows that belong to an output of this shape."""
+    given = rows._array.shape
+    part = rows if count == given[0] else rows.narrow(0, start, count)
+    return part if shape == given[:1] else part.reshape((*shape, *given[1:]))
+
+
+def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usual: bool) -> Sequence[Tensor] | None:
+    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this is not."""
+    seeds = basis_of(outputs)
+    count = len(seeds[0]._array)
+    if count == 1:  # one row needs no batch
+        return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
+    if chunk_size is None and not modes.special:
+        roots, create, _ = roots_of(outputs, seeds, inputs)
+        with modes.set_grad_enabled(create):
+            found = rows.pulled(roots, inputs.edges, create)
+        if found is not None:
+            return [held(np.zeros((count, *shape), dtype)) if g is None else held(g) for g, (shape, dtype) in zip(found, inputs.types)]
+    if usual:
+        return None
+    return vmap(lambda *seeds: tuple(pulled(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
+           chunk_size: int | None = None) -> Callable:  # fmt: skip
+    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
+
+    >>> import pullback as torch
+    >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.5403]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_of(argnums, args)
+        primals = tuple(args[i] for i in chosen)
+        flat, in_spec = tree_flatten(primals)
+        check_real("jacfwd", "inputs", flat)
+
+        def of_chosen(*picked: Any) -> Any:
+            given = list(args)
+            for i, p in zip(chosen, picked):
+                given[i] = p
+            return func(*given, **kwargs)
+
+        def push(*directions: Tensor) -> Any:
+            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
+
+        out_dims: Any = (0, None) if has_aux else (0,)
+        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
+        flat_out, out_spec = tree_flatten(pushed[0])
+        check_real("jacfwd", "outputs", flat_out)
+        columns = []
+        for y in flat_out:  # [inputs, *output] to [*output, *each input]
+            moved = y.movedim(0, -1)
+            start, blocks = 0, []
+            for x in flat:
+                n = x._array.size
+                blocks.append(moved.narrow(-1, start, n).reshape((*y._array.shape[1:], *x._array.shape)))
+                start += n
+            nest = tree_unflatten(blocks, in_spec)
+            columns.append(nest[0] if isinstance(argnums, int) else nest)
+        jacobian = tree_unflatten(columns, out_spec)
+        return (jacobian, pushed[1]) if has_aux else jacobian
+
+    return wrapper
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at once.
+
+    >>> import pullback as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    gradient = jacrev(func, argnums)
+    by_rows, by_columns = _jacrev(gradient, argnums, usual=True), jacfwd(gradient, argnums)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found = None if modes.special else by_rows(*args, **kwargs)
+        return by_columns(*args, **kwargs) if found is None else found
+
+    return wrapper
