@@ -169,7 +169,7 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
     return images.reshape(-1).take(_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
 
 
-@half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackward0", method=False, linear="input")
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
     fast = None if order else kernels.run("sampling", "sampled", grid.size, input, grid, how)
@@ -183,7 +183,7 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     return out.reshape(*(n,) * order, images, channels, *points)
 
 
-@half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False, linear="input")
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input")
 def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     fast = None if order else kernels.run("sampling", "unsampled", grid.size, input, grid, spatial, how)
@@ -198,7 +198,7 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     return out
 
 
-@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False,
+@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False,
               linear="input images")  # fmt: skip
 def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
