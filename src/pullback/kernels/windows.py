@@ -1,7 +1,8 @@
 """Elements of planes by their numbers: the maxima of windows, weighted sums of elements, and sums at places.
 
 Which elements make a window is a table that depends on shapes alone. So one kernel serves windows of every form, and costs
-nothing to begin with: small pools, which :mod:`pullback.kernels.pool` would compile for their sizes, run here.
+nothing to begin with: small pools and convolutions, which :mod:`pullback.kernels.pool` and :mod:`pullback.kernels.convolution`
+would compile for their sizes, run here.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _correlated(d: np.dtype) -> str:
                     value = f.select(inside, f.load(f.at(pixels, f.select(inside, column, 0), type), type), 0.0)
                     total.set(f.fma(value, f.load(f.at(factors, tap, type), type), total.get()))
             f.store(total.get(), f.at(out, item * rows + row, type))
-    return k.done(1 << 30)
+    return k.done(1 << 30)  # what is so small one thread does
 
 
 def correlated(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:

@@ -78,19 +78,25 @@ def times(a: Term, b: Term, needed: set[Label]) -> Term:
     return Term(made, labels)
 
 
+@functools.lru_cache(256)
+def _cheapest_pair(labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]) -> tuple[int, int]:
+    """The two of several terms whose product is larger than they are by the least."""
+
+    def growth(pair: tuple[int, int]) -> int:
+        i, j = pair
+        rest = {label for k, own in enumerate(labels) if k not in pair for label in own}.union(output)
+        sizes = dict(zip(labels[i], shapes[i]))
+        for label, size in zip(labels[j], shapes[j]):
+            sizes[label] = max(size, sizes.get(label, 1))
+        return math.prod([n for label, n in sizes.items() if label in rest]) - math.prod(shapes[i]) - math.prod(shapes[j])
+
+    return min(((i, j) for j in range(len(labels)) for i in range(j)), key=growth)
+
+
 def contract(terms: list[Term], output: Sequence[Label]) -> Any:
     """The product of all terms, summed over the labels that are not in ``output``, in that order."""
-
-    def growth(i: int, j: int) -> int:
-        """How much larger the product of two terms is than they are."""
-        a, b = terms[i], terms[j]
-        rest = {label for k, t in enumerate(terms) if k not in (i, j) for label in t.labels}.union(output)
-        made = math.prod(max(a.size(label), b.size(label)) for label in {*a.labels, *b.labels} & rest)
-        return made - math.prod(a.tensor.shape) - math.prod(b.tensor.shape)
-
     while len(terms) > 1:
-        n = len(terms)
-        i, j = (0, 1) if n == 2 else min(((i, j) for j in range(n) for i in range(j)), key=lambda pair: growth(*pair))
+        i, j = _cheapest_pair(tuple([t.labels for t in terms]), tuple([tuple(t.tensor.shape) for t in terms]), tuple(output))
         b, a = terms.pop(j), terms.pop(i)
         terms.append(times(a, b, {label for t in terms for label in t.labels}.union(output)))
     return terms[0].summed(output).ordered(output)

@@ -23,6 +23,7 @@ from .part import strided
 
 Ints = Sequence[int]
 BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
+NARROW = 4  # windows side by side that are faster copied one behind the other
 SMALL = 1 << 15  # elements of columns up to which they are made at once
 FEW = 1 << 12  # products up to which they are added at once,
 FEWER = 1 << 11  # and up to which a kernel does that, one after the other
@@ -98,7 +99,11 @@ def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.n
             if scratch.size < part.size:
                 scratch = np.empty(part.size, x.dtype)
             columns = scratch[: part.size].reshape(part.shape)
-            np.copyto(columns, part)
+            if part.shape[-1] > NARROW:
+                np.copyto(columns, part)
+            else:  # NumPy would copy short rows one by one
+                for j in range(part.shape[-1]):
+                    np.copyto(columns[..., j], part[..., j])
             part = columns
         yield images, rows, part.reshape(groups, depth, part.shape[n + 1], math.prod(part.shape[n + 2 :]))
 

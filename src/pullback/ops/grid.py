@@ -41,12 +41,12 @@ BASES = {"nearest": (0, [[1.0]]), "bilinear": (0, [[-1.0, 1.0], [1.0, 0.0]]),
 
 @functools.lru_cache(64)
 def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """What is the same for all points: the sizes, how far pixels are apart (in numbers), by how many pixels a coordinate
-    of 1 moves, each a column over the dimensions, and the taps."""
+    """What is the same for all points: the sizes, the last pixels, how far pixels are apart (in numbers), by how many pixels a
+    coordinate of 1 moves, each a column over the dimensions, and the taps."""
     size = np.array(spatial, dtype).reshape(-1, 1, 1, 1)
     rows = np.array([math.prod(spatial[d + 1 :]) for d in range(len(spatial))]).reshape(size.shape)
     first, basis = BASES[mode]
-    return size, rows, (size - 1 if align_corners else size) / 2, np.arange(first, first + len(basis), dtype=dtype)[:, None]
+    return size, size - 1, rows, (size - 1 if align_corners else size) / 2, np.arange(first, first + len(basis), dtype=dtype)[:, None]
 
 
 @functools.lru_cache(64)
@@ -61,19 +61,20 @@ def coefficients(mode: str, order: int) -> list[list[float]]:
     return [[0.0] * (2 - len(row)) + list(row) for row in rows]
 
 
-def _padded(at: Any, size: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
+def _padded(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
     """Pixel numbers moved to within the image, and the derivative of that (None: 1 everywhere)."""
     if padding_mode == "zeros":
         return at, None
-    slope: Any = 1
+    slope: Any = None
     if padding_mode == "reflection":  # at the outer pixels' centres or edges, until it is within
-        low, span = (0.0, np.maximum(size - 1, 1)) if align_corners else (-0.5, size)
+        low, span = (0.0, np.maximum(last, 1)) if align_corners else (-0.5, size)
         distance = np.abs(at - low)
         beyond = np.fmod(distance, span)
         even = np.fmod(np.floor(distance / span), 2) == 0
         slope = np.where(even == (at > low), at.dtype.type(1), at.dtype.type(-1))
         at = np.where(even, beyond + low, span - beyond + low)
-    return np.minimum(np.maximum(at, 0), size - 1), slope * ((at > 0) & (at < size - 1))
+    within = (at > 0) & (at < last)
+    return np.minimum(np.maximum(at, 0), last), within if slope is None else slope * within
 
 
 class How(NamedTuple):
@@ -94,21 +95,21 @@ class Stencil:
 
     def __init__(self, points: np.ndarray, spatial: tuple[int, ...], how: How) -> None:
         mode, padding_mode, align_corners = self.how = how
-        size, rows, self.scale, taps = _constants(spatial, mode, align_corners, points.dtype)
+        size, last, rows, self.scale, taps = _constants(spatial, mode, align_corners, points.dtype)
         at = points[:, None].transpose(3, 0, 1, 2)[::-1]
         at = np.add(at, 1, order="C")
         at = at * self.scale if align_corners else (at * size - 1) / 2
         self.slope: Any = None
         if mode != "bicubic":
-            at, self.slope = _padded(at, size, padding_mode, align_corners)
+            at, self.slope = _padded(at, size, last, padding_mode, align_corners)
         nearest = np.rint(at) if mode == "nearest" else np.floor(at)
         self.t = at - nearest
         pixel = nearest + taps
         if mode == "bicubic":
-            pixel, _ = _padded(pixel, size, padding_mode, align_corners)
-        inside = (pixel >= 0) & (pixel <= size - 1)
+            pixel, _ = _padded(pixel, size, last, padding_mode, align_corners)
+        inside = (pixel >= 0) & (pixel <= last)
         self.outside: Any = None
-        if not inside.all():
+        if np.count_nonzero(inside) < inside.size:
             pixel = np.where(inside, pixel, 0)
             self.outside = ~_combined(inside, np.logical_and)
         self.index = _combined(pixel.astype(np.int64) * rows, np.add)
@@ -126,7 +127,7 @@ class Stencil:
         n, all = len(self.t), []
         for by in np.ndindex(*(n,) * order):  # the coordinates, of which x is the first, and that of the last dimension
             all.append(_combined([along[by.count(n - 1 - d)][d] for d in range(n)], np.multiply))
-        weights = np.stack(all) if order else all[0][None]
+        weights = np.array(all) if order else all[0][None]
         return weights if self.outside is None else np.where(self.outside, 0, weights)
 
     def within(self, values: np.ndarray) -> np.ndarray:
@@ -168,7 +169,7 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
     return images.reshape(-1).take(_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
 
 
-@half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackward0", method=False, linear="input")
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
     fast = None if order else kernels.run("sampling", "sampled", grid.size, input, grid, how)
@@ -182,7 +183,7 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     return out.reshape(*(n,) * order, images, channels, *points)
 
 
-@half.general(node=lambda input, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False, linear="input")
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input")
 def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     fast = None if order else kernels.run("sampling", "unsampled", grid.size, input, grid, spatial, how)
@@ -197,7 +198,7 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     return out
 
 
-@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.shape[-1]}DBackwardBackward0", method=False,
+@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False,
               linear="input images")  # fmt: skip
 def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
@@ -285,7 +286,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     tensor([[[[2.5000]]]])
     """
     how = _how(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
-    if input.dtype is not grid.dtype:
+    if input._array.dtype != grid._array.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}")
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "

@@ -69,9 +69,9 @@ class Sliding(NamedTuple):
         fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
         if fast is not None:
             return fast
-        few = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
-        if few is not None:
-            return few.maxima(x)
+        within = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
+        if within is not None:
+            return within.maxima(x)
         lead = x.shape[: x.ndim - len(spatial)]
         planes = x.reshape(math.prod(lead), *spatial)
         corners, offsets, first = _numbering(spatial, layout)
