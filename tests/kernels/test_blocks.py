@@ -13,6 +13,7 @@ import pytest
 from pullback.kernels.blocks import BLOCK, Blocks
 from pullback.op import REGISTRY
 
+START = 2 * BLOCK
 N = 5 * BLOCK // 8 + 3  # a few blocks and a rest, in either type
 
 
@@ -36,7 +37,7 @@ def test_blocks_give_the_same_numbers(name: str, dtype: Any) -> None:
     options = (1.0, 20.0)[: len(op.params) - 1]
     for function, values in ((op.call.__wrapped__, (x,)), (op.rules["input"], (np.cos(x), x))):
         in_blocks, sizes = counted(function)
-        result = Blocks(in_blocks)(*values, *options)
+        result = Blocks(in_blocks, START)(*values, *options)
         assert max(sizes) == BLOCK // x.itemsize and sum(sizes) >= N
         np.testing.assert_array_equal(result, function(*values, *options))
 
@@ -47,16 +48,16 @@ def test_what_is_not_gone_through_in_blocks() -> None:
     row = x[0].copy()
     for values in ((x[:, :9], x[:, :9]), (x, row), (x.T, x.T)):
         twice, sizes = counted(lambda a, b: a * b + b)
-        np.testing.assert_array_equal(Blocks(twice)(*values), values[0] * values[1] + values[1])
+        np.testing.assert_array_equal(Blocks(twice, START)(*values), values[0] * values[1] + values[1])
         assert sizes == [values[0].size]
-    assert Blocks(lambda g: g)(row) is row
-    assert np.shares_memory(Blocks(lambda g: g[::1])(row), row)
-    assert Blocks(lambda a, b: None)(row, row) is None
+    assert Blocks(lambda g: g, START)(row) is row
+    assert np.shares_memory(Blocks(lambda g: g[::1], START)(row), row)
+    assert Blocks(lambda a, b: None, START)(row, row) is None
 
 
 def test_a_number_is_handed_to_every_block() -> None:
     x, scale = np.linspace(-1, 1, N), np.array([3.0])
-    np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k)(scale, x, 2), scale * x + 2)
+    np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k, START)(scale, x, 2), scale * x + 2)
 
 
 def test_everything_works_where_llvmlite_can_not_be_imported() -> None:

@@ -14,6 +14,7 @@ NumPy computes what is small, unless it would take many steps, and everything wh
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -42,6 +43,7 @@ LARGE = NEVER  # elements from which elementwise operations ask for a kernel, or
 SHARED = NEVER  # elements from which they do where NumPy has one loop for all: threads share the kernel's
 _reason = ""
 _started = False
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _written: dict[tuple[str, str], Callable] = {}  # kernels asked for so far
 _threads = 0  # 0: as many as there are processors
 
@@ -53,6 +55,18 @@ def _set_sizes(mode: str) -> None:
 
 
 _set_sizes(MODE)
+
+
+def _keep_memory() -> None:
+    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.memory` does where there are kernels.
+
+    Else glibc returns more than about twice the largest array, and a derivative with several in between waits for fresh pages
+    again each time: for a million elements 10 ms instead of 2.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)
+        mallopt(M_TRIM_THRESHOLD, 256 << 20)
 
 
 def start() -> bool:
@@ -68,6 +82,7 @@ def start() -> bool:
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
             LARGE, SHARED = BLOCKED, NEVER
+            _keep_memory()
     return _started
 
 
@@ -261,3 +276,7 @@ def info() -> dict[str, Any]:
         result.update(processor=native.CPU, vector=native.WIDTH, compiled=native.compiled, fetched=native.fetched,
                       cache=None if cache.folder() is None else str(cache.folder()), memory=memory.held())  # fmt: skip
     return result
+
+
+if MODE == "off":
+    _keep_memory()

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..kernels.blocks import SMALL, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, ZEROS, either, where
 from .compare import flat, isinf, not_implemented, refusing
@@ -300,6 +301,11 @@ def frac(input: Tensor) -> Tensor:
 frac.vjp(input=lambda g: g)
 
 
+def _signs(x: Any, y: Any) -> Any:
+    """The signs of ``x - y`` as bytes, 0 where either is NaN."""
+    return np.subtract(np.greater(x, y).view(np.int8), np.less(x, y).view(np.int8))
+
+
 @op.elementwise(inplace=True)
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1; of NaN 0, as in PyTorch. Derivative: 0. For complex numbers see :func:`sgn`.
@@ -315,7 +321,7 @@ def sign(input: Tensor) -> Tensor:
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
     if input.size >= MANY:
-        return np.subtract((input > 0).view(np.int8), (input < 0).view(np.int8)).astype(input.dtype)
+        return _signs(input, 0).astype(input.dtype)
     out = np.sign(input)
     nan = np.isnan(out)
     return np.where(nan, out.dtype.type(0), out) if np.count_nonzero(nan) else out
@@ -350,9 +356,19 @@ def _hypot(x: Any, y: Any) -> Any:
     arrays = [v for v in (x, y) if v.__class__ is np.ndarray]
     if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != FLOAT32 for v in arrays]):
         return np.hypot(x, y)
-    squares = asarray(np.square(x, dtype=FLOAT64) + np.square(y, dtype=FLOAT64))
+    return _hypot_in_double(x, y)
+
+
+def _root_of_squares(x: Any, y: Any) -> Any:
+    a, b = (asarray(v, FLOAT32).astype(FLOAT64) for v in (x, y))
+    a *= a
+    b *= b
+    squares = asarray(a + b)
     out = np.sqrt(squares, squares).astype(FLOAT32)
     return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
+
+
+_hypot_in_double = Blocks(_root_of_squares, SMALL, SMALL)
 
 
 @op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
@@ -584,12 +600,14 @@ def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
     bits = {4: np.int32, 8: np.int64}.get(x.dtype.itemsize)
     if bits is None or x.dtype != y.dtype or x.shape != y.shape or x.size < 512:
         return np.nextafter(x, y)
-    onward = np.equal(y > x, x > 0)
-    steps = (2 * onward.view(np.int8) - 1) * np.not_equal(x, y)
-    result = np.add(x.view(bits), steps).view(x.dtype)
-    unordered = np.isnan(x + y) | np.equal(x, 0)
-    if unordered.any():
-        result[unordered] = np.nextafter(x[unordered], y[unordered])
+    steps = _signs(y, x)
+    steps *= _signs(x, 0)
+    result = steps.astype(bits)
+    result += x.view(bits)
+    result = result.view(x.dtype)
+    if np.count_nonzero(steps) < x.size:  # there are equal ones, zeros or NaN
+        rest = np.equal(steps, 0)
+        result[rest] = np.nextafter(x[rest], y[rest])
     return result
 
 
