@@ -33,7 +33,8 @@ SIZES = {"elementwise": 1024, "shared": 1 << 16, "rows": 1, "reduce": 4096, "sca
          "table": 1024, "outer": 1024}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
-AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softshrink"}
+AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "above", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "heaviside", "logit", "selu",
+               "silu", "sinc", "softshrink"}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -51,7 +52,7 @@ _threads = 0  # 0: as many as there are processors
 def _set_sizes(mode: str) -> None:
     global LARGE, SHARED
     LARGE = {"on": SIZES["elementwise"], "off": BLOCKED, "always": 1}[mode]
-    SHARED = {"on": SIZES["shared"], "off": NEVER, "always": 1}[mode]
+    SHARED = {"on": SIZES["shared"], "off": BLOCKED, "always": 1}[mode]
 
 
 _set_sizes(MODE)
@@ -81,7 +82,7 @@ def start() -> bool:
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
-            LARGE, SHARED = BLOCKED, NEVER
+            LARGE = SHARED = BLOCKED
             _keep_memory()
     return _started
 

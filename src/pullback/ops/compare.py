@@ -267,7 +267,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(refuse="bfcV", kernel="lshift_cpu")
+@constant(by=np.left_shift, refuse="bfcV", kernel="lshift_cpu")
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 
@@ -277,18 +277,9 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
     tensor([ 4, 12])
     """
-    input, other = asarray(input), asarray(other)
-    possible = _within_bits(input, other)
-    return np.left_shift(input, other) if possible is None else np.left_shift(input, np.where(possible, other, 0)) * possible
 
 
-def _within_bits(input: np.ndarray, other: np.ndarray) -> np.ndarray | None:
-    """Where one can shift by so many bits; None if everywhere."""
-    bits, by = 8 * input.itemsize, other.view(f"u{other.itemsize}")  # in which negative numbers are large
-    return None if not by.size or by.item(by.argmax()) < bits else by < bits
-
-
-@constant(refuse="bfcV", kernel="rshift_cpu")
+@constant(by=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
 
@@ -298,13 +289,6 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.bitwise_right_shift(torch.tensor([12, -12]), 2)
     tensor([ 3, -3])
     """
-    input, other = asarray(input), asarray(other)
-    possible = _within_bits(input, other)
-    if possible is None:
-        return np.right_shift(input, other)
-    if input.dtype.kind == "u":
-        return np.right_shift(input, np.where(possible, other, 0)) * possible
-    return np.right_shift(input, np.where(possible, other, 8 * input.itemsize - 1))
 
 
 # --- of one -------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from .. import op, writing
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..kernels.blocks import SMALL, Blocks
 from ..tensor import Tensor
-from .choosing import MANY, ZEROS, either, where
-from .compare import flat, isinf, not_implemented, refusing
+from .choosing import MANY, either, where
+from .compare import constant, flat, isinf, not_implemented, refusing
 
 __all__ = [
     "addcdiv", "addcmul", "ceil", "copysign", "exp", "exp2", "expm1", "fix", "floor", "frac", "frexp",
@@ -256,11 +256,22 @@ def trunc(input: Tensor) -> Tensor:
     """
 
 
-_to_even = _integers_pass(np.rint)
+@op.elementwise(name="round", by=_integers_pass(np.rint), method=False)
+def to_whole(input: Tensor) -> Tensor: ...
 
 
-@op.general(inplace=True, node=lambda input, decimals: f"RoundBackward{int(decimals != 0)}")
-def round(input: Tensor, decimals: int = 0) -> Tensor:
+@op.general(method=False, node="RoundBackward1")
+def to_decimals(input: Tensor, decimals: int) -> Tensor:
+    if input.dtype.kind not in "fV":
+        raise not_implemented("round_cpu", input)
+    scale = float(10 ** abs(decimals))
+    scaled = input * scale if decimals > 0 else input / scale
+    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
+    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+
+
+@op.composite(inplace=True)
+def round(input: Tensor, decimals: int = 0, *, out: Any = None) -> Tensor:
     """Rounded to the nearest integer, halves to the even one. Derivative: 0.
 
     Args:
@@ -271,17 +282,10 @@ def round(input: Tensor, decimals: int = 0) -> Tensor:
     >>> torch.round(torch.tensor([0.5, 1.5, 2.345])), torch.round(torch.tensor([2.345]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.3000]))
     """
-    if decimals == 0:
-        return _to_even(input)
-    if input.dtype.kind not in "fV":
-        raise not_implemented("round_cpu", input)
-    scale = float(10 ** abs(decimals))
-    scaled = input * scale if decimals > 0 else input / scale
-    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
-    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+    return to_whole(input, out=out) if decimals == 0 else to_decimals(input, decimals, out=out)
 
 
-for _fn in (floor, ceil, trunc, round):
+for _fn in (floor, ceil, trunc, to_whole, to_decimals):
     _fn.vjp(input=lambda g: flat(g))
 
 
@@ -538,11 +542,23 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     return interpolate(input, end, weight, out=out)
 
 
-def _wide(input: Tensor, tensor1: Tensor, tensor2: Tensor, formula: Callable) -> Tensor:
-    """A formula of three tensors, in single precision for half, so that it is rounded once."""
-    if input.dtype.itemsize > 2 or not (input.dtype is tensor1.dtype is tensor2.dtype) or not input.dtype.is_floating_point:
-        return formula(input, tensor1, tensor2)
-    return formula(input.float(), tensor1.float(), tensor2.float()).to(input.dtype)
+def _times(x: Any, value: Any) -> Any:
+    """``x * value``, where the value is a whole number beside such."""
+    if value.__class__ is int and value == 1:
+        return x
+    return x * (int(value) if value.__class__ is float and x.dtype.kind in "iu" else value)
+
+
+@op.elementwise(name="addcmul", method=False)
+def plus_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _times(tensor1, value) * tensor2
+
+
+plus_product.vjp(
+    input=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (tensor2 * value),
+    tensor2=lambda g, tensor1, value: g * (tensor1 * value),
+)
 
 
 @op.composite(inplace=True)
@@ -553,8 +569,19 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
-    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a * b if value == 1 else a * value * b))
-    return result if out is None else writing.write_out(out, result)
+    return plus_product(input, tensor1, tensor2, value, out=out)
+
+
+@op.elementwise(name="addcdiv", method=False)
+def plus_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _times(tensor1, value) / tensor2
+
+
+plus_quotient.vjp(
+    input=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (value / tensor2),
+    tensor2=lambda g, tensor1, tensor2, value: g * (tensor1 * -value / tensor2 / tensor2),
+)
 
 
 @op.composite(inplace=True)
@@ -565,14 +592,21 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcdiv(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([2.0]), value=10)
     tensor([16.])
     """
-    if all(isinstance(t, Tensor) and t.dtype.category <= INTEGRAL for t in (tensor1, tensor2)):
+    if tensor1.dtype.category <= INTEGRAL and tensor2.dtype.category <= INTEGRAL:
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
                            "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
-    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a / b if value == 1 else a * value / b))
-    return result if out is None else writing.write_out(out, result)
+    return plus_quotient(input, tensor1, tensor2, value, out=out)
 
 
-@op.general(inplace=True)
+def _refuse_mixed(input: Any, values: Any) -> None:
+    d, e = (t._array.dtype for t in (input, values))
+    if "c" in d.kind + e.kind:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if d != e:
+        raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes.\n  {d} and {e}")
+
+
+@op.elementwise(inplace=True, check=_refuse_mixed)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, and ``values`` at 0. It has no derivative.
 
@@ -583,13 +617,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    if "c" in input.dtype.kind + values.dtype.kind:
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if input.dtype != values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.\n"
-                           f"  {input.dtype} and {values.dtype}")  # fmt: skip
-    zero = ZEROS.get(input.dtype, 0)
-    return np.where(np.equal(input, zero), values, np.greater(input, zero))
+    return either(np.equal(input, 0), values, np.greater(input, 0).astype(input.dtype))
 
 
 heaviside.vjp()
@@ -630,7 +658,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))
 
 
-@op.elementwise(by=refusing("bfcV", "gcd_cpu")(np.gcd), inplace=True)
+@constant(by=np.gcd, refuse="bfcV")
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """Greatest common divisor of integers; of 0 and 0 it is 0.
 
@@ -640,7 +668,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("bfcV", "lcm_cpu")(np.lcm), inplace=True)
+@constant(by=np.lcm, refuse="bfcV")
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple of integers; of 0 and anything it is 0.
 
