@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels.blocks import BLOCK, Blocks
+from pullback.kernels.blocks import BLOCK, SMALL, Blocks
 from pullback.op import REGISTRY
 
 START = 2 * BLOCK
@@ -53,6 +54,24 @@ def test_what_is_not_gone_through_in_blocks() -> None:
     assert Blocks(lambda g: g, START)(row) is row
     assert np.shares_memory(Blocks(lambda g: g[::1], START)(row), row)
     assert Blocks(lambda a, b: None, START)(row, row) is None
+
+
+def test_short_rows_go_by_columns() -> None:
+    """Also where a column is repeated along them, or nobody has the whole shape."""
+    n = SMALL // 4
+    x, row, column, y = np.linspace(-1, 1, 3 * n).reshape(n, 3), np.arange(3.0), np.linspace(0, 2, n)[:, None], np.linspace(2, 3, n).reshape(n, 1, 1)
+    for values in ((x, row), (row, x), (x, column), (column, row), (x, 2.5, row), (y, x[:2]), (x, column, row)):
+        summed, sizes = counted(lambda *v: functools.reduce(np.add, v))
+        result = Blocks(summed)(*values)
+        np.testing.assert_array_equal(result, functools.reduce(np.add, values))
+        assert len(sizes) == 3 and result.flags.c_contiguous
+    for values in ((x[:, ::2], row[:2]), (np.empty((n, 9)), np.ones(9)), (np.empty((n, 0)), column), (x[:9], row)):
+        summed, sizes = counted(np.add)
+        np.testing.assert_array_equal(Blocks(summed)(*values), np.add(*values))
+        assert len(sizes) == 1
+    assert Blocks(lambda g, x: g)(row, x) is row
+    with pytest.raises(ValueError, match="could not be broadcast together with shapes"):
+        Blocks(np.add)(x, np.ones(4))
 
 
 def test_a_number_is_handed_to_every_block() -> None:

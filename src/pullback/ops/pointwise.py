@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, writing
+from .. import op
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..kernels.blocks import SMALL, Blocks
 from ..tensor import Tensor
