@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels.blocks import BLOCK, Blocks
+from pullback.kernels.blocks import BLOCK, SMALL, Blocks
 from pullback.op import REGISTRY
 
+START = 2 * BLOCK
 N = 5 * BLOCK // 8 + 3  # a few blocks and a rest, in either type
 
 
@@ -36,7 +38,7 @@ def test_blocks_give_the_same_numbers(name: str, dtype: Any) -> None:
     options = (1.0, 20.0)[: len(op.params) - 1]
     for function, values in ((op.call.__wrapped__, (x,)), (op.rules["input"], (np.cos(x), x))):
         in_blocks, sizes = counted(function)
-        result = Blocks(in_blocks)(*values, *options)
+        result = Blocks(in_blocks, START)(*values, *options)
         assert max(sizes) == BLOCK // x.itemsize and sum(sizes) >= N
         np.testing.assert_array_equal(result, function(*values, *options))
 
@@ -47,16 +49,34 @@ def test_what_is_not_gone_through_in_blocks() -> None:
     row = x[0].copy()
     for values in ((x[:, :9], x[:, :9]), (x, row), (x.T, x.T)):
         twice, sizes = counted(lambda a, b: a * b + b)
-        np.testing.assert_array_equal(Blocks(twice)(*values), values[0] * values[1] + values[1])
+        np.testing.assert_array_equal(Blocks(twice, START)(*values), values[0] * values[1] + values[1])
         assert sizes == [values[0].size]
-    assert Blocks(lambda g: g)(row) is row
-    assert np.shares_memory(Blocks(lambda g: g[::1])(row), row)
-    assert Blocks(lambda a, b: None)(row, row) is None
+    assert Blocks(lambda g: g, START)(row) is row
+    assert np.shares_memory(Blocks(lambda g: g[::1], START)(row), row)
+    assert Blocks(lambda a, b: None, START)(row, row) is None
+
+
+def test_short_rows_go_by_columns() -> None:
+    """Also where a column is repeated along them, or nobody has the whole shape."""
+    n = SMALL // 4
+    x, row, column, y = np.linspace(-1, 1, 3 * n).reshape(n, 3), np.arange(3.0), np.linspace(0, 2, n)[:, None], np.linspace(2, 3, n).reshape(n, 1, 1)
+    for values in ((x, row), (row, x), (x, column), (column, row), (x, 2.5, row), (y, x[:2]), (x, column, row)):
+        summed, sizes = counted(lambda *v: functools.reduce(np.add, v))
+        result = Blocks(summed)(*values)
+        np.testing.assert_array_equal(result, functools.reduce(np.add, values))
+        assert len(sizes) == 3 and result.flags.c_contiguous
+    for values in ((x[:, ::2], row[:2]), (np.empty((n, 9)), np.ones(9)), (np.empty((n, 0)), column), (x[:9], row)):
+        summed, sizes = counted(np.add)
+        np.testing.assert_array_equal(Blocks(summed)(*values), np.add(*values))
+        assert len(sizes) == 1
+    assert Blocks(lambda g, x: g)(row, x) is row
+    with pytest.raises(ValueError, match="could not be broadcast together with shapes"):
+        Blocks(np.add)(x, np.ones(4))
 
 
 def test_a_number_is_handed_to_every_block() -> None:
     x, scale = np.linspace(-1, 1, N), np.array([3.0])
-    np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k)(scale, x, 2), scale * x + 2)
+    np.testing.assert_array_equal(Blocks(lambda g, x, k: g * x + k, START)(scale, x, 2), scale * x + 2)
 
 
 def test_everything_works_where_llvmlite_can_not_be_imported() -> None:

@@ -15,6 +15,8 @@ from pullback.nn import functional as F
 from pullback.ops import attention, contract, fourier
 from pullback.ops.softmax import largest
 
+from ..kernels import using
+
 INF, NAN = float("inf"), float("nan")
 rng = np.random.default_rng(0)
 
@@ -46,6 +48,19 @@ def test_a_product_that_does_not_fit_says_which_transpose_would() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.ones(8, 3) @ torch.ones(4, 5)
     assert not any("Did you mean" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("size", (5, 5000))
+@pytest.mark.parametrize("slope", (0.25, 1.0, 0.0, -2.0, 1.5, math.inf, -math.inf, math.nan))
+def test_slopes_below_zero(slope: float, size: int) -> None:
+    """``leaky_relu`` and ``prelu`` are the choice by the sign, however they are computed: kinks, infinities and NaN."""
+    x = np.resize(np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45, -1e-45], np.float32), (size, 11))
+    with np.errstate(all="ignore"), using("off"):
+        expected = np.where(x > 0, x, x * np.float32(slope))
+        results = [F.leaky_relu(torch.from_numpy(x), slope), F.prelu(torch.from_numpy(x), torch.tensor([slope])),
+                   F.prelu(torch.from_numpy(x), torch.full((11,), slope))]  # fmt: skip
+    for result in results:
+        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 @pytest.mark.parametrize(

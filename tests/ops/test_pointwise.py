@@ -468,6 +468,16 @@ def test_bitwise_in_place_and_bool() -> None:
         ~torch.tensor([1.0])
 
 
+def test_products_and_quotients_added() -> None:
+    """The value is whole beside integers; nodes have PyTorch's names."""
+    i, x = torch.tensor([1, 2]), torch.tensor([1.0, 2.0], requires_grad=True)
+    assert torch.addcmul(i, i, i, value=2.5).tolist() == [3, 10]
+    assert torch.addcmul(x, i, i, value=2.5).tolist() == [3.5, 12]
+    assert torch.addcdiv(i, i.half(), i, value=2.5).dtype is torch.float16
+    names = [f(x, x, x).grad_fn.name() for f in (torch.addcmul, torch.addcdiv)]
+    assert names == ["AddcmulBackward0", "AddcdivBackward0"]
+
+
 def test_shifts_out_of_range() -> None:
     """All bits shifted out leave 0, or the sign; so do negative shifts."""
     x, far = torch.tensor([5, -5]), torch.tensor([64, -1])

@@ -193,7 +193,7 @@ def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, 
 
 
 @rule("conj", "real", "imag", "view_as_real", "view_as_complex", "clone", "cast", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal",
-      "signbit", "bitwise_not", "logical_not", "round", "between", "threshold", "nan_to_num", "tril", "triu", "paired", "keep", "linalg_det",
+      "signbit", "bitwise_not", "logical_not", "to_decimals", "between", "threshold", "nan_to_num", "tril", "triu", "paired", "keep", "linalg_det",
       "cofactors", "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals",
       "linalg_svd", "linalg_svdvals", "linalg_matrix_exp", "linalg_qr", "linalg_pinv", "linalg_vander")  # fmt: skip
 def alike(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:

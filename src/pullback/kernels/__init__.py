@@ -14,6 +14,7 @@ NumPy computes what is small, unless it would take many steps, and everything wh
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -32,7 +33,8 @@ SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 
          **dict.fromkeys(("attention", "distance", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
-AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu", "softshrink"}
+AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "above", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu",
+               "silu", "sinc", "softshrink"}  # fmt: skip
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -42,6 +44,7 @@ LARGE = NEVER  # elements from which elementwise operations ask for a kernel, or
 SHARED = NEVER  # elements from which they do where NumPy has one loop for all: threads share the kernel's
 _reason = ""
 _started = False
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _written: dict[tuple[str, str], Callable] = {}  # kernels asked for so far
 _threads = 0  # 0: as many as there are processors
 
@@ -49,10 +52,22 @@ _threads = 0  # 0: as many as there are processors
 def _set_sizes(mode: str) -> None:
     global LARGE, SHARED
     LARGE = {"on": SIZES["elementwise"], "off": BLOCKED, "always": 1}[mode]
-    SHARED = {"on": SIZES["shared"], "off": NEVER, "always": 1}[mode]
+    SHARED = {"on": SIZES["shared"], "off": BLOCKED, "always": 1}[mode]
 
 
 _set_sizes(MODE)
+
+
+def _keep_memory() -> None:
+    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.memory` does where there are kernels.
+
+    Else glibc returns more than about twice the largest array, and a derivative with several in between waits for fresh pages
+    again each time: for a million elements 10 ms instead of 2.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)
+        mallopt(M_TRIM_THRESHOLD, 256 << 20)
 
 
 def start() -> bool:
@@ -67,7 +82,8 @@ def start() -> bool:
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
-            LARGE, SHARED = BLOCKED, NEVER
+            LARGE = SHARED = BLOCKED
+            _keep_memory()
     return _started
 
 
@@ -267,3 +283,7 @@ def info() -> dict[str, Any]:
         result.update(processor=native.CPU, vector=native.WIDTH, compiled=native.compiled, fetched=native.fetched,
                       cache=None if cache.folder() is None else str(cache.folder()), memory=memory.held())  # fmt: skip
     return result
+
+
+if MODE == "off":
+    _keep_memory()

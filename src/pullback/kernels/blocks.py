@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .builder import F32
-from .scalar import Scalar, is_plain, traced
-
 ndarray = np.ndarray
 BLOCK = 1 << 20  # bytes of each operand: what lies between is memory that the allocator has at hand, and calls are few
+SMALL = 1 << 19  # bytes that stay in the cache with more between, such as float64 for float32
+FROM = 16 * BLOCK  # below, whole arrays stay in the cache as well, and no block has to be copied to its place
+SHORT = 6  # elements of rows that are no shorter than what NumPy's loops need
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
 
@@ -29,20 +29,26 @@ class Blocks:
 
     Args:
         function: of arrays and numbers.
+        start: bytes of an operand, from which on there are blocks.
+        block: bytes of each.
     """
 
-    def __init__(self, function: Callable) -> None:
-        self.function = function
+    def __init__(self, function: Callable, start: int = FROM, block: int = BLOCK) -> None:
+        self.function, self.start, self.block = function, start, block
         self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
 
     def __call__(self, *values: Any) -> Any:
         arrays = [v for v in values if v.__class__ is ndarray]
         most = max(arrays, key=np.size, default=None)
-        if self.whole or most is None or most.size * most.itemsize < 2 * BLOCK:
+        if most is None or most.nbytes < SMALL:
+            return self.function(*values)
+        if not all([a.shape == most.shape or a.size == 1 for a in arrays]):
+            return self._by_columns(values, arrays)
+        if self.whole or most.nbytes < self.start:
             return self.function(*values)
         if self.whole is None:
             self.whole = self._is_one_step(values)
-        n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
+        n, step = most.size, self.block // max([a.itemsize for a in arrays])
         if self.whole or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
             return self.function(*values)
         flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
@@ -57,6 +63,28 @@ class Blocks:
             out[i : i + step] = part
         return out.reshape(most.shape)
 
+    def _by_columns(self, values: tuple, arrays: list[ndarray]) -> Any:
+        """Where short rows, or numbers, are repeated: NumPy's loops would be as short."""
+        try:
+            *above, n = np.broadcast_shapes(*[a.shape for a in arrays])
+        except ValueError:  # for the words of the error
+            n = 0
+        if not 0 < n < SHORT or not all([a.flags.c_contiguous for a in arrays]) or not all([v.__class__ in KNOWN for v in values]):
+            return self.function(*values)
+        out: Any = None
+        for k in range(n):
+            column = [v[..., k % v.shape[-1]] if v.__class__ is ndarray and v.ndim else v for v in values]
+            part = self.function(*column)
+            if out is None:
+                if part.__class__ is not ndarray or part.shape != (*above,):
+                    return self.function(*values)
+                out = np.empty((*above, n), part.dtype)
+            out[..., k] = part
+        return out
+
     def _is_one_step(self, values: tuple) -> bool:
+        from .builder import F32  # not before there is something large
+        from .scalar import Scalar, is_plain, traced
+
         expression = traced(self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)])
         return expression is not None and is_plain(expression)

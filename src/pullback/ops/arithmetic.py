@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtypes, op, writing
 from ..dtypes import COMPLEX, FLOATING, OF_NUMPY
+from ..kernels.blocks import SMALL, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, where
 from .pointwise import floor, log, reciprocal, trunc
@@ -212,6 +213,9 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
         arrays = [v for v in operands if v.__class__ is np.ndarray]
         if not arrays or max([v.size for v in arrays]) < MANY or any([v.dtype != np.float32 for v in arrays]):
             return f(*operands)
+        return in_blocks(*operands)
+
+    def of_many(*operands: Any) -> Any:
         x, y = (np.asarray(v, np.float32).astype(np.float64) for v in operands)
         whole = np.asarray(x / y)
         rounded(whole, whole)
@@ -221,6 +225,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
         np.subtract(x, whole, whole)
         return np.copysign(whole, (x, y)[towards], whole).astype(np.float32)
 
+    in_blocks = Blocks(of_many, SMALL, SMALL)
     remaining.__name__ = f.__name__
     return remaining
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import op
+from ..dtypes import FLOATING
 from ..tensor import Tensor
 from .pointwise import sign
 from .special import _floating, from_scipy
@@ -55,14 +56,7 @@ def _tabulated(kind: str, order: int) -> Callable:
     return lambda x: function(x) if x.size < MANY or x.dtype != np.float32 else even_or_odd(x)
 
 
-NODES = {("i", 0): "I0Backward0", ("ie", 0): "SpecialI0EBackward0", ("i", 1): "SpecialI1Backward0", ("ie", 1): "SpecialI1EBackward0"}
-
-
-def _bessel_node(input: Any, kind: str, order: int) -> str:
-    return NODES.get((kind, order), "SpecialBesselBackward0")
-
-
-@op.general(method=False, node=_bessel_node)
+@op.general(method=False, node="SpecialBesselBackward0")
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     names = CYLINDERS[kind]
@@ -92,45 +86,50 @@ def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
 cylinder.vjp(input=_of_cylinder)
 
 
-@op.composite(inplace=True)
-def i0(input: Tensor, *, out: Any = None) -> Tensor:
+@op.elementwise(by=_tabulated("i", 0), to=FLOATING, inplace=True)
+def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
 
     >>> import pullback as torch
     >>> torch.i0(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 1.2661])
     """
-    return cylinder(_floating(input), "i", 0, out=out)
 
 
-def i0e(input: Tensor, *, out: Any = None) -> Tensor:
+@op.elementwise(by=_tabulated("ie", 0), to=FLOATING, method=False, node="SpecialI0EBackward0")
+def i0e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i0(input)``.
 
     >>> import pullback as torch
     >>> torch.special.i0e(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 0.4658])
     """
-    return cylinder(_floating(input), "ie", 0, out=out)
 
 
-def i1(input: Tensor, *, out: Any = None) -> Tensor:
+@op.elementwise(by=_tabulated("i", 1), to=FLOATING, method=False, node="SpecialI1Backward0")
+def i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 1.
 
     >>> import pullback as torch
     >>> torch.special.i1(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.5652])
     """
-    return cylinder(_floating(input), "i", 1, out=out)
 
 
-def i1e(input: Tensor, *, out: Any = None) -> Tensor:
+@op.elementwise(by=_tabulated("ie", 1), to=FLOATING, method=False, node="SpecialI1EBackward0")
+def i1e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i1(input)``.
 
     >>> import pullback as torch
     >>> torch.special.i1e(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.2079])
     """
-    return cylinder(_floating(input), "ie", 1, out=out)
+
+
+i0.vjp(input=lambda g, input: _of_cylinder(g, input, None, "i", 0))
+i1.vjp(input=lambda g, input: _of_cylinder(g, input, None, "i", 1))
+i0e.vjp(input=lambda g, input, out: _of_cylinder(g, input, out, "ie", 0))
+i1e.vjp(input=lambda g, input, out: _of_cylinder(g, input, out, "ie", 1))
 
 
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:

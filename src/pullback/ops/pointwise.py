@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, writing
+from .. import op
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..kernels.blocks import SMALL, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, ZEROS, either, where
 from .compare import constant, flat, isinf, not_implemented, refusing
@@ -255,11 +256,22 @@ def trunc(input: Tensor) -> Tensor:
     """
 
 
-_to_even = _integers_pass(np.rint)
+@op.elementwise(name="round", by=_integers_pass(np.rint), method=False)
+def to_whole(input: Tensor) -> Tensor: ...
 
 
-@op.general(inplace=True, node=lambda input, decimals: f"RoundBackward{int(decimals != 0)}")
-def round(input: Tensor, decimals: int = 0) -> Tensor:
+@op.general(method=False, node="RoundBackward1")
+def to_decimals(input: Tensor, decimals: int) -> Tensor:
+    if input.dtype.kind not in "fV":
+        raise not_implemented("round_cpu", input)
+    scale = float(10 ** abs(decimals))
+    scaled = input * scale if decimals > 0 else input / scale
+    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
+    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+
+
+@op.composite(inplace=True)
+def round(input: Tensor, decimals: int = 0, *, out: Any = None) -> Tensor:
     """Rounded to the nearest integer, halves to the even one. Derivative: 0.
 
     Args:
@@ -270,17 +282,10 @@ def round(input: Tensor, decimals: int = 0) -> Tensor:
     >>> torch.round(torch.tensor([0.5, 1.5, 2.345])), torch.round(torch.tensor([2.345]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.3000]))
     """
-    if decimals == 0:
-        return _to_even(input)
-    if input.dtype.kind not in "fV":
-        raise not_implemented("round_cpu", input)
-    scale = float(10 ** abs(decimals))
-    scaled = input * scale if decimals > 0 else input / scale
-    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
-    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+    return to_whole(input, out=out) if decimals == 0 else to_decimals(input, decimals, out=out)
 
 
-for _fn in (floor, ceil, trunc, round):
+for _fn in (floor, ceil, trunc, to_whole, to_decimals):
     _fn.vjp(input=lambda g: flat(g))
 
 
@@ -300,6 +305,11 @@ def frac(input: Tensor) -> Tensor:
 frac.vjp(input=lambda g: g)
 
 
+def _signs(x: Any, y: Any) -> Any:
+    """The signs of ``x - y`` as bytes, 0 where either is NaN."""
+    return np.subtract(np.greater(x, y).view(np.int8), np.less(x, y).view(np.int8))
+
+
 @op.elementwise(inplace=True)
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1; of NaN 0, as in PyTorch. Derivative: 0. For complex numbers see :func:`sgn`.
@@ -315,7 +325,7 @@ def sign(input: Tensor) -> Tensor:
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
     if input.size >= MANY:
-        return np.subtract((input > 0).view(np.int8), (input < 0).view(np.int8)).astype(input.dtype)
+        return _signs(input, 0).astype(input.dtype)
     out = np.sign(input)
     nan = np.isnan(out)
     return np.where(nan, out.dtype.type(0), out) if np.count_nonzero(nan) else out
@@ -350,9 +360,19 @@ def _hypot(x: Any, y: Any) -> Any:
     arrays = [v for v in (x, y) if v.__class__ is np.ndarray]
     if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != FLOAT32 for v in arrays]):
         return np.hypot(x, y)
-    squares = asarray(np.square(x, dtype=FLOAT64) + np.square(y, dtype=FLOAT64))
+    return _hypot_in_double(x, y)
+
+
+def _root_of_squares(x: Any, y: Any) -> Any:
+    a, b = (asarray(v, FLOAT32).astype(FLOAT64) for v in (x, y))
+    a *= a
+    b *= b
+    squares = asarray(a + b)
     out = np.sqrt(squares, squares).astype(FLOAT32)
     return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
+
+
+_hypot_in_double = Blocks(_root_of_squares, SMALL, SMALL)
 
 
 @op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
@@ -523,11 +543,23 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     return interpolate(input, end, weight, out=out)
 
 
-def _wide(input: Tensor, tensor1: Tensor, tensor2: Tensor, formula: Callable) -> Tensor:
-    """A formula of three tensors, in single precision for half, so that it is rounded once."""
-    if input.dtype.itemsize > 2 or not (input.dtype is tensor1.dtype is tensor2.dtype) or not input.dtype.is_floating_point:
-        return formula(input, tensor1, tensor2)
-    return formula(input.float(), tensor1.float(), tensor2.float()).to(input.dtype)
+def _times(x: Any, value: Any) -> Any:
+    """``x * value``, where the value is a whole number beside such."""
+    if value.__class__ is int and value == 1:
+        return x
+    return x * (int(value) if value.__class__ is float and x.dtype.kind in "iu" else value)
+
+
+@op.elementwise(name="addcmul", method=False)
+def plus_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _times(tensor1, value) * tensor2
+
+
+plus_product.vjp(
+    input=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (tensor2 * value),
+    tensor2=lambda g, tensor1, value: g * (tensor1 * value),
+)
 
 
 @op.composite(inplace=True)
@@ -538,8 +570,19 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
-    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a * b if value == 1 else a * value * b))
-    return result if out is None else writing.write_out(out, result)
+    return plus_product(input, tensor1, tensor2, value, out=out)
+
+
+@op.elementwise(name="addcdiv", method=False)
+def plus_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _times(tensor1, value) / tensor2
+
+
+plus_quotient.vjp(
+    input=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (value / tensor2),
+    tensor2=lambda g, tensor1, tensor2, value: g * (tensor1 * -value / tensor2 / tensor2),
+)
 
 
 @op.composite(inplace=True)
@@ -550,11 +593,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcdiv(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([2.0]), value=10)
     tensor([16.])
     """
-    if all(isinstance(t, Tensor) and t.dtype.category <= INTEGRAL for t in (tensor1, tensor2)):
+    if tensor1.dtype.category <= INTEGRAL and tensor2.dtype.category <= INTEGRAL:
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
                            "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
-    result = _wide(input, tensor1, tensor2, lambda x, a, b: x + (a / b if value == 1 else a * value / b))
-    return result if out is None else writing.write_out(out, result)
+    return plus_quotient(input, tensor1, tensor2, value, out=out)
 
 
 @op.general(inplace=True)
@@ -583,12 +625,14 @@ def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
     bits = {4: np.int32, 8: np.int64}.get(x.dtype.itemsize)
     if bits is None or x.dtype != y.dtype or x.shape != y.shape or x.size < 512:
         return np.nextafter(x, y)
-    onward = np.equal(y > x, x > 0)
-    steps = (2 * onward.view(np.int8) - 1) * np.not_equal(x, y)
-    result = np.add(x.view(bits), steps).view(x.dtype)
-    unordered = np.isnan(x + y) | np.equal(x, 0)
-    if unordered.any():
-        result[unordered] = np.nextafter(x[unordered], y[unordered])
+    steps = _signs(y, x)
+    steps *= _signs(x, 0)
+    result = steps.astype(bits)
+    result += x.view(bits)
+    result = result.view(x.dtype)
+    if np.count_nonzero(steps) < x.size:  # there are equal ones, zeros or NaN
+        rest = np.equal(steps, 0)
+        result[rest] = np.nextafter(x[rest], y[rest])
     return result
 
 

@@ -85,7 +85,7 @@ def _erfc_of(x: Any) -> Any:
 _erf, _erfc, _erfcx, _ndtr = from_scipy("erf", "erf_vml_cpu"), from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx"), from_scipy("ndtr")
 
 
-@op.elementwise(by=Tabulated(_erf, -4, 4, constant=True), to=FLOATING, inplace=True)
+@op.elementwise(by=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), to=FLOATING, inplace=True)
 def erf(input: Tensor) -> Tensor:
     """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
 
