@@ -199,6 +199,12 @@ def test_bessel_functions_at_zero() -> None:
     assert gradient(special.bessel_j0, leaf(0.0), 2) == [-0.5]
 
 
+@pytest.mark.parametrize("name", ["i0e", "i1e"])
+def test_scaled_bessel_functions_far_out(name: str) -> None:
+    """Where those of order 2, of which derivatives are made, are NaN in scipy."""
+    check(gradient(getattr(special, name), leaf(1e10, -1e30, math.inf, -math.inf)), [0.0] * 4, rtol=0, atol=1e-14)
+
+
 def test_poles_of_the_gamma_function() -> None:
     """What PyTorch computes there through a reflection is huge but finite; the pole is infinite."""
     x = torch.tensor([0.0, -1.0, -2.0], dtype=torch.float64)

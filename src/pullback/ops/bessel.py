@@ -35,13 +35,19 @@ CYLINDERS = {
 _of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.values() for name in row[:3]}
 
 
+def _by_scipy(kind: str, order: int, x: Any) -> Any:
+    names = CYLINDERS[kind]
+    if order < 2:
+        return _of_order[names[order]](x)
+    value = _of_order[names[2]](np.asarray(order, x.dtype), x)
+    if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
+        value = np.where(np.abs(x) > 1e9, _by_scipy(kind, order % 2, x), value)
+    return value
+
+
 @functools.cache
 def _tabulated(kind: str, order: int) -> Callable:
-    names = CYLINDERS[kind]
-
-    def function(x: Any) -> Any:
-        return _of_order[names[order]](x) if order < 2 else _of_order[names[2]](np.asarray(order, x.dtype), x)
-
+    function = functools.partial(_by_scipy, kind, order)
     if kind != "ie":
         return Tabulated(function, -16, 16)
 
@@ -59,15 +65,7 @@ def _tabulated(kind: str, order: int) -> Callable:
 @op.general(method=False, node="SpecialBesselBackward0")
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
-    names = CYLINDERS[kind]
-    if order <= 2 and kind in ("i", "j", "ie"):
-        value = _tabulated(kind, order)(input)
-    elif order < 2:
-        value = _of_order[names[order]](input)
-    else:
-        value = _of_order[names[2]](np.asarray(order, input.dtype), input)
-        if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
-            value = np.where(np.abs(input) > 1e9, _of_order[names[order % 2]](input), value)
+    value = _tabulated(kind, order)(input) if order <= 2 and kind in ("i", "j", "ie") else _by_scipy(kind, order, input)
     return value.astype(input.dtype, copy=False)
 
 
