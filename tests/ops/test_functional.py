@@ -176,6 +176,8 @@ def test_einsum_sublists_ellipsis_and_more_than_two_operands() -> None:
     close(torch.einsum(a, [..., 1], [1, ...]), a.T)
     close(torch.einsum("ij,jk,ki->", a, b, c), torch.trace(a @ b @ c))
     close(torch.einsum("ij,jk,ki", [a, b, c]), torch.trace(a @ b @ c))
+    whole = [torch.ones(shape, dtype=torch.int32) for shape in ((2, 1, 2, 4), (2, 4, 2))]
+    assert torch.einsum("...ij,...jk->...ik", *whole).dtype is torch.int32
     with pytest.raises(ValueError, match=r"subscript in subscript list is not within the valid range \[0, 52\)"):
         torch.einsum(a, [0, 52])
 

@@ -148,7 +148,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     arrays = query._array, key._array, value._array
     q, k, v = [x.shape for x in arrays]
     alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
-    number = 1 / math.sqrt(q[-1]) if scale is None else scale
+    number = 1 / math.sqrt(q[-1] or 1) if scale is None else scale
     if alike and attn_mask is None and number > 0 and not (modes.special and topmost(arrays) is not modes._local.trace):
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result

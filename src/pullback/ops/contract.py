@@ -46,6 +46,11 @@ class Term:
         dims = [i for i, label in enumerate(self.labels) if label not in keep]
         return Term(sum(self.tensor, dims, dtype=self.dtype), [label for label in self.labels if label in keep]) if dims else self
 
+    def without(self, ones: set[Label]) -> Term:
+        """Without dimensions of size 1; nothing is summed, and so the type stays."""
+        labels = [label for label in self.labels if label not in ones]
+        return Term(reshape(self.tensor, [*map(self.size, labels)]), labels, self.dtype) if ones else self
+
     def ordered(self, labels: Sequence[Label]) -> Any:
         """The tensor with its dimensions in the order of ``labels``."""
         order = [self.labels.index(label) for label in labels]
@@ -62,8 +67,8 @@ class Term:
 def times(a: Term, b: Term, needed: set[Label]) -> Term:
     """The product of two terms, summed over the labels that nobody needs."""
     a_ones, b_ones = ({label for label in x.labels if x.size(label) == 1 != y.size(label)} for x, y in ((a, b), (b, a)))
-    a = a.summed(needed.union(b.labels) - a_ones)
-    b = b.summed(needed.union(a.labels) - b_ones)
+    a = a.without(a_ones).summed(needed.union(b.labels))
+    b = b.without(b_ones).summed(needed.union(a.labels))
     shared = [label for label in a.labels if label in b.labels]
     batch, within = [s for s in shared if s in needed], [s for s in shared if s not in needed]
     left, right = ([label for label in x.labels if label not in shared] for x in (a, b))
