@@ -33,7 +33,7 @@ class Layer:
 def through(op: Any) -> Callable[..., Any]:
     """The forward function of an operation as this thread's layers see it."""
     layers = modes._local.layers
-    return op.impl if not layers else lambda *values: _inside(layers[-1].compute, op, values)
+    return op.whole if not layers else lambda *values: _inside(layers[-1].compute, op, values)
 
 
 def below(op: Any, values: Sequence[Any]) -> Any:

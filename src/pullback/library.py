@@ -125,7 +125,7 @@ class CustomOpDef:
             return self.checked(kernel(*args, **keywords), args)
         as_tensors = lambda value: tree_map_only(np.ndarray, lift.held, value)  # noqa: E731
         step = SimpleNamespace(name=self._qualname, node_name=self._qualname, kind="general", params=(), overload=self._opoverload,
-                               impl=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)))  # fmt: skip
+                               whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)))  # fmt: skip
         result = as_tensors(layers.through(step)(*map(arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result
 

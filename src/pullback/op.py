@@ -75,11 +75,13 @@ class Op:
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)  # where kernels do better; where they don't, of floats
+        self.whole = self.impl  # the forward function, whatever the size
         self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         if kind == "elementwise" and isinstance(by, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
             self.large = kernels.beside(self.name, [by], by)
+            self.whole = self.of_its_size
         elif kind == "elementwise" or self.name == "between":
-            self.impl = self.large = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
+            self.impl = self.large = self.whole = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
             self.small = self.impl if self.name in kernels.AT_ANY_SIZE else self.small
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
         self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
@@ -107,6 +109,11 @@ class Op:
             offer(call, method if isinstance(method, str) else self.name)
         if inplace:
             offer(inplace_call(self), self.name + "_")
+
+    def of_its_size(self, *values: Any) -> Any:
+        """The forward function, in a kernel where an array is large."""
+        most = max([v.size for v in values if v.__class__ is np.ndarray], default=0)
+        return (self.impl if most < kernels.SHARED else self.large)(*values)
 
     # --- rules --------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .builder import I64, Value
+from .builder import Value
 from .kernel import TYPES, Kernel, written
 
 GRAIN = 16  # points that are worth a thread's while
@@ -51,7 +51,7 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
                 elif p == 2:
                     sums[u].set(f.fma(v, v, old))
                 else:
-                    sums[u].set(old + (f.select(v.differs(0.0), f.constant(1.0, k.vector), 0.0) if p == 0 else v if p == 1 else k.math.pow(v, exponent)))
+                    sums[u].set(old + (f.select(v > 0.0, 1.0, v) if p == 0 else v if p == 1 else k.math.pow(v, exponent)))
 
             k.sweep(size, take)
             if p == math.inf:

@@ -44,7 +44,7 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     np.abs(apart, apart)
     last = (apart.ndim - 1,)
     if p == 0:
-        return total(np.not_equal(apart, 0, apart), last)
+        return total(np.sign(apart, apart), last)
     if p == math.inf:
         return apart.max(-1, initial=0)
     if p == 2:
@@ -161,7 +161,7 @@ def _lengths(x: np.ndarray, p: float) -> np.ndarray:
         return np.sqrt(np.vecdot(x, x))
     x = np.abs(x)
     if p == 0:
-        return (x != 0).sum(-1, dtype=x.dtype)
+        return np.sign(x, x).sum(-1)
     if p == math.inf:
         return x.max(-1, initial=0)
     return total(x, (1,)) if p == 1 else total(x**p, (1,)) ** (1 / p)
@@ -171,7 +171,7 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
     """As for ``cdist``, some rows at a time: all differences together can be far larger than the input."""
     n = input.shape[0]
     if n < 2:
-        return input * 0
+        return flat(input)
     if g.__class__ is input.__class__ is np.ndarray:
         fast = kernels.run("distance", "within_gradient", input.size, g, input, out, p)
         if fast is not None:

@@ -225,7 +225,7 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
         flat = x.reshape(-1)
         out = flat.dot(flat)
         return out.reshape((1,) * x.ndim) if keepdim else out
-    if x.size < 1024 and dims == (x.ndim - 1,):
+    if x.size < min(1024, kernels.LARGE) and dims == (x.ndim - 1,):
         out = np.vecdot(x, x)
         return out[..., None] if keepdim else out
     fast = by_kernel(x, dims, keepdim, "add", "square")
