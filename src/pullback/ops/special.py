@@ -198,14 +198,21 @@ def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
-    away = np.log(input / rest)
-    near = input * 2
-    near -= 1
-    near /= rest
-    return either(np.abs(away) < 1, np.log1p(near), away)  # the first does not cancel near 1/2
+    ratio = input / rest
+    rounded = ratio - 1
+    rounded *= rest
+    factor = input * 2
+    factor -= 1
+    factor /= rounded  # how much farther from 1 the ratio is than what it was rounded to
+    return np.log(ratio) * np.fmin(factor, 4)  # not NaN at 1/2 and 1
 
 
-odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
+def _of_odds(g: Any, input: Any) -> Any:
+    variance = input * (1 - input)
+    return where(variance >= 0, g / variance, float("nan"))
+
+
+odds.vjp(input=_of_odds)
 
 
 @op.composite
