@@ -326,9 +326,9 @@ def _part(g: Recording, out: Any, x: Any, part: Any, *rest: Any) -> str:
 
 
 @rule("index")
-def _index(g: Recording, out: Any, x: Any, at: Any, *rest: Any) -> str:
+def _index(g: Recording, out: Any, x: Any, at: Any, name: str = "", dim: int | None = None) -> str:
     places = [(d, i) for d, i in enumerate(at if isinstance(at, tuple | list) else [at]) if isinstance(i, np.ndarray)]
-    if len(places) != 1 or places[0][1].dtype.kind not in "iu":
+    if dim is not None or len(places) != 1 or places[0][1].dtype.kind not in "iu":
         raise OnnxExporterError("torch.onnx.export: indexing with several tensors or a mask cannot be exported, only x[:, i]")
     return g.node("Gather", x, places[0][1], axis=places[0][0])
 

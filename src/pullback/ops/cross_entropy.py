@@ -21,13 +21,12 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .choosing import where
-from .index import all_inside, index_array, sum_at, take_at
+from .index import all_inside, index_array, open_grid, sum_at, take_at
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
-from .scatter import open_grid
 from .softmax import largest, log_softmax
 from .view import reshape, unsqueeze
 
