@@ -62,9 +62,12 @@ FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing it
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
 
 
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+
 def all_inside(index: np.ndarray, size: int) -> bool:
     """Whether these integers all lie from 0 to ``size``."""
-    numbers = index.view(f"u{index.itemsize}")  # in which negative ones are large
+    numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large
     return not numbers.size or numbers.item(numbers.argmax()) < size  # of few numbers, in a third of the time that max() takes
 
 
