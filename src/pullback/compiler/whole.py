@@ -166,8 +166,7 @@ def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref,
 
 @lowers(RULES, "cross_entropy")
 def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Ref, shares: Ref, top: Ref, logsum: Ref) -> bool:
-    g, of_logsum = g
-    if not _are_classes(fusion, input, target) or not fusion.is_zero(of_logsum) or outs[0] is None:
+    if not _are_classes(fusion, input, target) or outs[0] is None:
         return False
     v = fusion.value(input)
     by_share, spread = fusion.fresh(v.shape[:1], v.dtype), fusion.fresh(v.shape, v.dtype)

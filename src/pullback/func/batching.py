@@ -78,7 +78,7 @@ def along_dims(*names: str) -> Callable[..., Any]:
     return run
 
 
-rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "neighbours", "argsort", "sort", "topk",
+rule("softmax", "log_softmax", "glu", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "neighbours", "argsort", "sort", "topk",
      "kthvalue", "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
      "std", "var_mean", "std_mean", "unbind", "repeat_each")(along_dims("dim"))  # fmt: skip
 

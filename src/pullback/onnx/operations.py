@@ -300,6 +300,13 @@ def _split(g: Recording, out: Any, x: Any, sizes: Any, dim: int = 0, *rest: Any)
     return [_sliced(g, x, [(dim % x.ndim, int(end) - part.shape[dim], int(end), 1)]) for part, end in zip(out, ends)]
 
 
+@rule("glu")
+def _glu(g: Recording, out: Any, x: Any, dim: int) -> str:
+    n = out.shape[dim]
+    first, second = (_sliced(g, x, [(dim % x.ndim, start, start + n, 1)]) for start in (0, n))
+    return g.node("Mul", first, g.node("Sigmoid", second))
+
+
 @rule("unbind")
 def _unbind(g: Recording, out: Any, x: Any, dim: int = 0) -> list[str]:
     return [g.node("Gather", x, g.integers(i), axis=dim) for i in range(len(out))]

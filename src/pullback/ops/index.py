@@ -67,6 +67,9 @@ LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
 UNSIGNED = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 
 
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+
 def all_inside(index: np.ndarray, size: int) -> bool:
     """Whether these integers all lie from 0 to ``size``."""
     numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large

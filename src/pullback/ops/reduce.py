@@ -225,9 +225,10 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
         flat = x.reshape(-1)
         out = flat.dot(flat)
         return out.reshape((1,) * x.ndim) if keepdim else out
-    if x.size < min(1024, kernels.LARGE) and dims == (x.ndim - 1,):
-        out = np.vecdot(x, x)
-        return out[..., None] if keepdim else out
+    if 0 < x.size < min(1024, kernels.LARGE) and dims and min(dims) == x.ndim - len(dims):  # the last ones
+        rows = x if len(dims) == 1 else x.reshape(*x.shape[: -len(dims)], -1)
+        out = np.vecdot(rows, rows)
+        return out.reshape(out.shape + (1,) * len(dims)) if keepdim else out
     fast = by_kernel(x, dims, keepdim, "add", "square")
     if fast is not None:
         return fast
