@@ -42,7 +42,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     d, i = wrapped_dim(dim, len(shape)), integer(index)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return look(input, basic(d, i), "SelectBackward0")
+    return look.op.perform(input, basic(d, i), "SelectBackward0")
 
 
 @op.composite
@@ -71,7 +71,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 
 def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward0") -> Tensor:
-    return look(x, basic(dim, slice(start, end)), name)
+    return look.op.perform(x, basic(dim, slice(start, end)), name)
 
 
 @lru_cache(256)
@@ -146,7 +146,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return pieces(tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0")
+    return pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0")
 
 
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -161,7 +161,7 @@ op.offer(_split, "split")
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return pieces(input, sizes, d, "SplitWithSizesBackward0")
+    return pieces.op.perform(input, sizes, d, "SplitWithSizesBackward0")
 
 
 @op.composite
@@ -174,7 +174,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     shape = input._array.shape
     sizes, d = _chunk_sizes(shape, integer(chunks), integer(dim))
-    return pieces(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
+    return pieces.op.perform(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
 
 
 def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -193,20 +193,20 @@ def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 @op.composite
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
-    return _apart(pieces(tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"))
+    return _apart(pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"))
 
 
 @op.composite
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split_with_sizes` into pieces that may be written into."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return _apart(pieces(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
+    return _apart(pieces.op.perform(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
 
 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
-    return _apart(pieces(input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"))
+    return _apart(pieces.op.perform(input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"))
 
 
 @op.composite
@@ -219,7 +219,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     """
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     parts = _parts_between(input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim))
-    return tuple([look(input, part, "SliceBackward0") for part in parts])
+    return tuple([look.op.perform(input, part, "SliceBackward0") for part in parts])
 
 
 @lru_cache(256)

@@ -137,7 +137,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
-        return same_memory(input, shape)
+        return same_memory.op.perform(input, shape)
     if is_lifted(array):
         return _fresh(input, shape)
     try:
@@ -187,7 +187,7 @@ def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[in
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     array = input._array
-    return same_memory(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
+    return same_memory.op.perform(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -201,7 +201,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    return same_memory(input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes))))
+    return same_memory.op.perform(input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes))))
 
 
 @lru_cache(256)
@@ -275,7 +275,7 @@ def _at_least(n: int, name: str, steps: Any) -> Any:
         if not rank:
             return reshape(x, (1,) * n)
         for dim in steps[rank] if rank < n else ():
-            x = unsqueeze(x, dim)
+            x = unsqueeze.op.perform(x, dim)
         return x
 
     at_least.__name__ = at_least.__qualname__ = name
@@ -519,7 +519,7 @@ varargs(expand, "expand", "size")
 @op.composite
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``."""
-    return expand(input, other._array.shape)
+    return expand.op.perform(input, other._array.shape)
 
 
 @op.composite
@@ -572,4 +572,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         shape = _common_shape(*shapes)
     except RuntimeError:
         raise complaint.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
-    return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
+    return tuple([x if x._array.shape == shape else expand.op.perform(x, shape) for x in tensors])
