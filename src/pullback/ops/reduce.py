@@ -95,6 +95,8 @@ def kept(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     """What belongs to a reduction's result, laid over the reduced dimensions again."""
+    if isinstance(g, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+        g = asarray(g)
     if g.__class__ is np.ndarray and g.flags.c_contiguous:
         dims, strides = dims_of(dim, len(shape)), iter(g.strides)
         if keepdim:

@@ -84,7 +84,8 @@ def _to_squares(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) 
 
 def _to_root(g: Any, out: Any) -> Any:
     """From a standard deviation to the variance: ``1 / (2 out)``, and 0 at 0."""
-    return where(out == 0, 0, g / where(out == 0, 1, out * 2))
+    nowhere = out == 0
+    return where(nowhere, 0, g / (out * 2 + nowhere))  # whatever is divided by where it is 0, if not 0
 
 
 @op.general(name="var", method=False)
