@@ -53,13 +53,14 @@ def are_images(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
 
     Sizes of 1 leave it open; then this is the answer that PyTorch gives.
     """
-    if x.ndim not in ranks or not x.size or not 0 < x.strides[1] <= x.strides[-1]:
+    strides = x.strides
+    if len(strides) not in ranks or not 0 < strides[1] <= strides[-1] or not x.size:
         return False
     least = 0
-    for d in (1, *range(x.ndim - 1, 1, -1), 0):
-        if x.strides[d] < least or d == 0 and least == x.strides[1]:
+    for d in (1, *range(len(strides) - 1, 1, -1), 0):
+        if strides[d] < least or d == 0 and least == strides[1]:
             return False
-        least = x.strides[d] * x.shape[d]
+        least = strides[d] * x.shape[d]
     return True
 
 
