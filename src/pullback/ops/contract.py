@@ -16,9 +16,10 @@ from typing import Any
 
 from .. import op, writing
 from ..complaint import noted
+from ..dtypes import CPP_NAMES
 from ..tensor import Tensor
 from .cut import diagonal
-from .matmul import CPP_NAMES, matmul
+from .matmul import matmul
 from .reduce import sum
 from .view import permute, reshape, t, wrapped_dim
 

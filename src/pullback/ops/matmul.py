@@ -22,7 +22,7 @@ from .. import complaint, dtypes, kernels, op, outcome, writing
 from ..autograd import modes
 from ..autograd.graph import Node
 from ..complaint import noted
-from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
+from ..dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
 from ..tensor import PLAIN, Tensor
 from . import half
@@ -152,10 +152,6 @@ def _from_left(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__ = _from_left  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
 
-CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-             "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
 
 def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
@@ -166,7 +162,7 @@ def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     elif min(x.ndim, y.ndim) > 2:
         message = f"expected scalar type {dtypes.type_name(a)} but found {dtypes.type_name(b)}"
     else:
-        message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES.get(a.name, a.name)} != {CPP_NAMES.get(b.name, b.name)}"
+        message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.name]} != {CPP_NAMES[b.name]}"
     return noted(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
 
 
