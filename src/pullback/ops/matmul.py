@@ -28,6 +28,7 @@ from ..tensor import PLAIN, Tensor
 from . import half
 from .choosing import where
 from .complex import conjugate as conj
+from .pointwise import plus_product
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",
@@ -361,10 +362,6 @@ addmv.vjp(
 )
 
 
-def _times(x: Tensor, factor: Any) -> Tensor:
-    return x if factor.__class__ is int and factor == 1 and x._array.dtype is not BOOLEAN else x * factor
-
-
 @op.composite(inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``.
@@ -377,15 +374,15 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
-    made = unsqueeze(vec1, 1) * vec2
-    x, y = input._array, made._array
-    if x.shape != y.shape[y.ndim - x.ndim :]:  # else adding expands it
-        input = expand(input, y.shape)
-    if x.dtype is BOOLEAN is y.dtype:
-        result = (made & bool(alpha)) | (input & bool(beta))
-        return result if out is None else writing.write_out(out, result)
-    made = _times(made, alpha)
-    result = made + (_times(input, beta) if beta != 0 else where(np.False_, input, 0))
+    column, shape, x = unsqueeze(vec1, 1), vec1._array.shape + vec2._array.shape, input._array
+    if x.shape != shape[2 - x.ndim :]:  # else adding expands it
+        input = expand(input, shape)
+    if x.dtype is BOOLEAN is vec1._array.dtype is vec2._array.dtype:
+        result = (column & vec2 & bool(alpha)) | (input & bool(beta))
+    else:
+        if beta.__class__ is not int or beta != 1:
+            input = input * beta if beta != 0 else where(np.False_, input, 0)
+        result = plus_product(input, column, vec2, alpha)
     return result if out is None else writing.write_out(out, result)
 
 
@@ -435,7 +432,7 @@ baddbmm.vjp(
 # --- products of three-dimensional vectors, and distances -------------------------------------------------------
 
 
-NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # coordinates after and before each
+NEXT = np.array([1, 2, 0])  # the coordinate after each
 
 
 @op.general(method=False)
@@ -460,9 +457,9 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    out = input.take(NEXT, dim) * other.take(LAST, dim)
-    out -= input.take(LAST, dim) * other.take(NEXT, dim)
-    return out
+    out = input * other.take(NEXT, dim)  # the coordinate before each
+    out -= input.take(NEXT, dim) * other
+    return out.take(NEXT, dim)
 
 
 linalg_cross.vjp(
