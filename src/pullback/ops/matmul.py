@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -372,8 +373,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
             [ 2., 20.]])
     """
     for name, t in (("vec1", vec1), ("vec2", vec2)):
-        if t.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
+        if t._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if factor.__class__ is float and all(t._array.dtype.kind in "biu" for t in (input, vec1, vec2)):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     column, shape, x = unsqueeze(vec1, 1), vec1._array.shape + vec2._array.shape, input._array
     if x.shape != shape[2 - x.ndim :]:  # else adding expands it
         input = expand(input, shape)
@@ -435,6 +439,17 @@ baddbmm.vjp(
 NEXT = np.array([1, 2, 0])  # the coordinate after each
 
 
+@lru_cache(256)
+def _of_vectors(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
+    """The dimension, counted from 0, of the coordinates of two tensors."""
+    if len(a) != len(b):
+        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}")
+    dim = wrapped_dim(dim, len(a))
+    if a[dim] != 3 or b[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[dim]} and {b[dim]}")
+    return dim
+
+
 @op.general(method=False)
 def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """Vector product along a dimension of size 3: ``torch.linalg.cross``.
@@ -449,11 +464,7 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    if input.ndim != other.ndim:
-        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{input.ndim} and {other.ndim}")
-    dim = wrapped_dim(dim, input.ndim)
-    if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    dim = _of_vectors(input.shape, other.shape, dim)
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")

@@ -66,12 +66,12 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        lead = (1,) * (3 - input.ndim)
-        padded = pad(reshape(input, (*lead, *input.shape)), [n_fft // 2] * 2, pad_mode)
-        input = reshape(padded, padded.shape[-input.ndim :])
+        shape = input._array.shape
+        padded = pad(reshape(input, (1,) * (3 - len(shape)) + shape), (n_fft // 2, n_fft // 2), pad_mode)
+        input = reshape(padded, padded._array.shape[-len(shape) :])
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
-    n = input.shape[-1] if input.ndim else 0
+    n = input._array.shape[-1] if input.ndim else 0
     complex = is_complex(input) or window is not None and is_complex(window)
     if return_complex is None and not complex:
         raise noted(RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
