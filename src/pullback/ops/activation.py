@@ -136,7 +136,7 @@ def _hardsigmoid(input: Tensor) -> Tensor:
     return part
 
 
-_hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, choosing.depending(0, input), g / 6))
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, choosing.depending(0, input)))  # 0 for NaN, too
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
