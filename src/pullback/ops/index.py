@@ -64,9 +64,6 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
-UNSIGNED = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
-
-
 UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
