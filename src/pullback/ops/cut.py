@@ -184,13 +184,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Pieces as views that may be written into; where nothing is recorded they are no views."""
     view = made[0]._view if made else None
-    if view is not None and view[2] == NO_GRAD:
-        for piece in made:
-            piece._view = piece._fn = None
-    elif view is not None and view[2] == ONE_OF_SEVERAL:
-        view = view[0], view[1], ORDINARY
+    if view is None:
+        return made
+    base, seq, kind = view
+    if kind == ONE_OF_SEVERAL:
+        view = base, seq, ORDINARY
         for piece in made:
             piece._view = view
+    elif kind == NO_GRAD:
+        for piece in made:
+            piece._view = piece._fn = None
     return made
 
 
