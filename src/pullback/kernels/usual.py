@@ -120,6 +120,8 @@ class Call(Recorded):
         super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
         self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
         self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
+        self.storage = edge_of.__globals__  # of its module, which knows when memory was last written into
+        self.known += [self.storage, "last_write", self.storage["INFERENCE_TENSOR"]]
         # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
         self.values, self.edges = self.room(2 * MOST, PTR), self.room(MOST_TENSORS, PTR)
         self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
@@ -196,12 +198,15 @@ class Call(Recorded):
         return value.get()
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
-        edge = self.variable(self.edge_of(tensor))
-        with self.when(self.slot(tensor, self.recording.tensor_class, "_view").differs(self.object(None))):
-            found = self.call_object(self.edge_of_view, tensor)
-            self.need(found.differs(self.nothing()))
-            self.drop(found)  # the tensor holds it
-            edge.set(found)
+        edge, view = self.variable(self.edge_of(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        with self.when(view.differs(self.object(None))):
+            newest = self.api("PyDict_GetItem", self.object(self.storage), self.object("last_write"))
+            older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
+            with self.when(older.differs(0) | view.equals(self.object(self.storage["INFERENCE_TENSOR"]))):
+                found = self.call_object(self.edge_of_view, tensor)
+                self.need(found.differs(self.nothing()))
+                self.drop(found)  # the tensor holds it
+                edge.set(found)
         array = self.slot(tensor, self.recording.tensor_class, "_array")  # after the edge: a view may just have caught up with its base
         self.need(self.kind(array).equals(self.object(np.ndarray)))
         value.set(array)

@@ -53,7 +53,11 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    shape = input._array.shape
+    return look.op.perform(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
+
+
+def part_of_narrow(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
+    """Which part :func:`narrow` shows."""
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
@@ -67,11 +71,11 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     first += n if first < 0 else 0
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
-    return _slice(input, d, first, first + length)
+    return basic(d, slice(first, first + length))
 
 
-def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward0") -> Tensor:
-    return look.op.perform(x, basic(dim, slice(start, end)), name)
+def _slice(x: Tensor, dim: int, start: int, end: int) -> Tensor:
+    return look(x, basic(dim, slice(start, end)), "SliceBackward0")
 
 
 @lru_cache(256)
@@ -180,13 +184,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Pieces as views that may be written into; where nothing is recorded they are no views."""
     view = made[0]._view if made else None
-    if view is not None and view[2] == NO_GRAD:
-        for piece in made:
-            piece._view = piece._fn = None
-    elif view is not None and view[2] == ONE_OF_SEVERAL:
-        view = view[0], view[1], ORDINARY
+    if view is None:
+        return made
+    base, seq, kind = view
+    if kind == ONE_OF_SEVERAL:
+        view = base, seq, ORDINARY
         for piece in made:
             piece._view = view
+    elif kind == NO_GRAD:
+        for piece in made:
+            piece._view = piece._fn = None
     return made
 
 
@@ -291,17 +298,17 @@ unbind.vjp(input=lambda g, dim: _stacked(g, dim))
 # --- any strides ------------------------------------------------------------------------------------------------
 
 
-def restrided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
     """A view of the memory of any array, with strides and a distance from its first element in bytes."""
     if array.flags.c_contiguous and offset >= 0:
         try:
-            return strided(array, tuple(shape), tuple(strides), offset)
+            return strided(array, shape, strides, offset)
         except (ValueError, TypeError):  # it leaves the array, but perhaps not the memory
             pass
     memory = owner_of(array)
     if not memory.flags.c_contiguous:
         memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))
-    return strided(memory, tuple(shape), tuple(strides), offset + address(array) - address(memory), array.dtype)
+    return strided(memory, shape, strides, offset + address(array) - address(memory), array.dtype)
 
 
 @op.view(name="as_strided", method=False)
@@ -335,7 +342,9 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     memory = owner_of(a)
     begins = 0 if memory is a else address(a) - address(memory)
     size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
-    return _as_strided(input, (a.strides, a.itemsize, size, *_checked_strides(size, stride, storage_offset, begins, a.itemsize, memory.nbytes)))
+    itemsize = a.itemsize
+    placed = _checked_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
+    return _as_strided.op.perform(input, (a.strides, itemsize, size, *placed))
 
 
 @lru_cache(256)
@@ -404,16 +413,24 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             [1, 2],
             [2, 3]])
     """
-    d, shape, strides = wrapped_dim(dimension, input.ndim), input.shape or (1,), input.strides or (input.itemsize,)
+    geometry = _windows(input.shape, input.strides or (input.itemsize,), integer(dimension), integer(size), integer(step))
+    return restrided(input, *geometry, 0)
+
+
+@lru_cache(256)
+def _windows(shape: tuple[int, ...], strides: tuple[int, ...], dimension: int, size: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape and the strides of windows of an array."""
+    d = wrapped_dim(dimension, len(shape))
+    n = shape[d] if shape else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    if size > shape[d]:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
-    shape = *shape[:d], (shape[d] - size) // step + 1, *shape[d + 1 :], size
-    strides = *strides[:d], strides[d] * step, *strides[d + 1 :], strides[d]
-    return restrided(input, *((shape, strides) if input.ndim else (shape[1:], strides[1:])), 0)
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if not shape:
+        return (size,), strides
+    return (*shape[:d], (n - size) // step + 1, *shape[d + 1 :], size), (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d])
 
 
 @op.general(name="unfold_backward", method=False, holomorphic=False, linear="input")
@@ -435,4 +452,4 @@ def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int,
 
 unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
 overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
-op.offer(lambda self, dimension, size, step: unfold(self, dimension, size, step), "unfold")
+op.offer(lambda self, dimension, size, step: unfold.op.perform(self, dimension, size, step), "unfold")

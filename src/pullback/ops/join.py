@@ -27,7 +27,7 @@ from .part import Window, basic, look, place, read
 from .reduce import sum as summed
 from .reduce import total
 from .scatter import index_select
-from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, varargs, wrapped_dim
+from .view import expand, flatten, raised, reshape, varargs, wrapped_dim
 
 __all__ = [
     "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "diag", "diag_embed",
@@ -163,14 +163,14 @@ def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, 
 concatenate = concat
 
 
-def _joined(name: str, doc: str, dim: int, least: int, raised: Callable) -> Callable:
-    """:func:`cat` along ``dim``, or the last one there is, of what ``raised`` makes of tensors with less than ``least`` dimensions."""
+def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raised) -> Callable:
+    """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than ``least`` dimensions."""
 
     def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
-        ready = [raised(x) if getattr(x, "ndim", least) < least else x for x in tensors]
-        d = min(dim, getattr(ready[0], "ndim", 1) - 1)
+        ready = [prepare(x, least) if getattr(x, "ndim", least) < least else x for x in tensors]
+        d = dim if dim < least else min(dim, getattr(ready[0], "ndim", 1) - 1)
         return cat.op.perform(ready, d) if out is None else cat(ready, d, out=out)
 
     join.__name__ = join.__qualname__ = name
@@ -178,10 +178,10 @@ def _joined(name: str, doc: str, dim: int, least: int, raised: Callable) -> Call
     return join
 
 
-hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1, atleast_1d)
-vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2, atleast_2d)
-dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3, atleast_3d)
-column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x: reshape(x, (x._array.size, 1)))
+hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)
+vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2)
+dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3)
+column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x, _: reshape(x, (x._array.size, 1)))
 row_stack = vstack
 
 

@@ -22,8 +22,8 @@ from ..strides import own_order, row_major_copy
 from ..tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
-from .cut import as_strided, diagonal, narrow, select, split, split_with_sizes, unbind, unfold
-from .part import address, look, steps
+from .cut import as_strided, diagonal, part_of_narrow, select, split, split_with_sizes, unbind, unfold
+from .part import address, look, read, steps
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
@@ -89,6 +89,8 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """
     if memory_format in FORMATS:
         _order(memory_format, input._array.ndim)
+    elif input._array.flags.c_contiguous:
+        return input
     return input if is_contiguous(input, memory_format) else clone(input, memory_format)
 
 
@@ -398,7 +400,7 @@ op.offer(_resize, "resize_")
 # --- views that copy --------------------------------------------------------------------------------------------
 
 
-def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
+def _copy_of(fn: Callable, name: str) -> Callable:
     kinds: dict[type[Node], type[Node]] = {}
 
     def copied(*args: Any, **kwargs: Any) -> Any:
@@ -412,14 +414,14 @@ def _copy_of(fn: Callable, name: str, node: str | None = None) -> Callable:
         if x._view is None or modes.special or modes.silent:  # not a view of the usual kind
             result = clone(x, contiguous_format)
             if result._fn is not None:
-                result._fn.__class__ = clone.op.node_type(node or f"{getattr(fn, 'node', fn).name()}_copy", False)
+                result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy", False)
             return result
         result = outcome.bare(x._array.copy())
         if fn is not None:  # the view's own node, which nobody else will see
             made = fn if isinstance(fn, Node) else fn.node
             kind = kinds.get(made.__class__)
             if kind is None:
-                kind = made._op.node_type(node or f"{made.name()}_copy", False)
+                kind = made._op.node_type(f"{made.name()}_copy", False)
                 kinds[made.__class__] = kinds[kind] = kind
             made.__class__ = kind
             result._fn = fn
@@ -434,12 +436,15 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
     return look(input, (slice(None),) * wrapped_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0")
 
 
-def _narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
+    """A copy of what the view ``narrow`` shows."""
     if dim >= max(input.ndim, 1) or length < 0:  # narrow() itself says it in other words
         ndim, n = input.ndim, input.shape[dim] if dim < input.ndim else 0
         raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} dimensions, "
                            f"and dim is {dim}." if dim >= ndim else f"start ({start}) + length ({length}) exceeds dimension size ({n}).")  # fmt: skip
-    return narrow(input, dim, start, length)
+    part = part_of_narrow(input._array.shape, dim, start, length)
+    result = read.op.perform(input, part, "NarrowCopyBackward0")
+    return result if out is None else writing.write_out(out, result)
 
 
 def _order_in_memory(self: Tensor) -> tuple[int, ...]:
@@ -454,7 +459,6 @@ as_strided_copy = _copy_of(as_strided, "as_strided_copy")
 detach_copy = _copy_of(Tensor.detach, "detach_copy")
 diagonal_copy = _copy_of(diagonal, "diagonal_copy")
 expand_copy = _copy_of(expand, "expand_copy")
-narrow_copy = _copy_of(_narrow, "narrow_copy", "NarrowCopyBackward0")
 permute_copy = _copy_of(permute, "permute_copy")
 select_copy = _copy_of(select, "select_copy")
 slice_copy = _copy_of(_slice, "slice_copy")

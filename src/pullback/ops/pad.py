@@ -29,22 +29,29 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, -1), 7)
     tensor([7, 1])
     """
+    shape, source, target = _places(input.shape, tuple(map(integer, pad)))
+    out = np.zeros(shape, input.dtype) if value.__class__ is int and not value else np.full(shape, value, input.dtype)
+    out[target] = input[source]
+    return laid_as_images(input, out)
+
+
+@lru_cache(256)
+def _places(shape: tuple[int, ...], pad: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
+    """The shape with a border, and where in the tensor is what stays, and where in the result."""
+    n = len(shape)
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    if len(pad) > 2 * input.ndim:
+    if len(pad) > 2 * n:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                           f"{len(pad)} while the input has {input.ndim} dimensions.")  # fmt: skip
-    shape, source, target = list(input.shape), [slice(None)] * input.ndim, [slice(None)] * input.ndim
-    for d, before, after in _sides(pad, input.ndim):
-        n = shape[d]
-        shape[d] = n + before + after
-        if n + min(before, 0) + min(after, 0) < 0:
+                           f"{len(pad)} while the input has {n} dimensions.")  # fmt: skip
+    whole, source, target = list(shape), [slice(None)] * n, [slice(None)] * n
+    for d, before, after in _sides(pad, n):
+        whole[d] += before + after
+        if shape[d] + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-        source[d] = slice(max(-before, 0), n + min(after, 0))
-        target[d] = slice(max(before, 0), shape[d] - max(after, 0))
-    out = np.full(shape, value, input.dtype)
-    out[tuple(target)] = input[tuple(source)]
-    return laid_as_images(input, out)
+        source[d] = slice(max(-before, 0), shape[d] + min(after, 0))
+        target[d] = slice(max(before, 0), whole[d] - max(after, 0))
+    return tuple(whole), tuple(source), tuple(target)
 
 
 constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, [-n for n in pad]))

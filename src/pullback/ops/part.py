@@ -244,11 +244,11 @@ def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...],
 
     Unlike ``np.lib.stride_tricks.as_strided``, the view's ``base`` is the array that owns the memory.
     """
-    dtype = dtype or array.dtype
+    d = array.dtype
     if 0 in shape:
-        return np.empty(shape, dtype)
-    memory = array.view(f"u{array.itemsize}") if array.dtype.kind == "V" else array  # bfloat16 exports no buffer
-    return np.ndarray(shape, dtype, memory, offset, strides)
+        return np.empty(shape, dtype or d)
+    memory = array.view(f"u{array.itemsize}") if d.kind == "V" else array  # bfloat16 exports no buffer
+    return np.ndarray(shape, dtype or d, memory, offset, strides)
 
 
 # --- the history of tensors written into through views ----------------------------------------------------------

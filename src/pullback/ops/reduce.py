@@ -332,8 +332,9 @@ def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     """Sum over the dimensions that broadcasting ``shape`` to the shape of ``g`` made or stretched."""
-    lead = len(g.shape) - len(shape)
-    stretched = tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    given = g.shape
+    lead = len(given) - len(shape)
+    stretched = tuple([i for i, n in enumerate(shape, lead) if n == 1 and given[i] != 1])
     if not lead and not stretched:
         return g
     dims = tuple(range(lead)) + stretched
@@ -351,7 +352,7 @@ def sum_to_size(input: Tensor, size: Any) -> Tensor:
     >>> torch.ones(2, 3).sum_to_size(3)
     tensor([2., 2., 2.])
     """
-    shape, given = tuple(size), input.shape
+    shape, given = tuple(size), input._array.shape
     if not shape:
         return sum(input)
     aligned = given[len(given) - len(shape) :]

@@ -264,28 +264,32 @@ squeeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 unsqueeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
-def _at_least(n: int, name: str, steps: Any) -> Any:
-    """The function ``atleast_nd``; ``steps`` says where the dimensions go that a tensor of each rank lacks."""
+# Where the dimensions go that a tensor lacks, by how many it is to have at least, and how many it has.
+MISSING: dict[int, dict[int, tuple[int, ...]]] = {1: {}, 2: {1: (0,)}, 3: {1: (0, -1), 2: (-1,)}}
 
+
+def raised(x: Tensor, n: int) -> Tensor:
+    """The tensor with at least ``n`` dimensions."""
+    rank = x._array.ndim
+    if not rank:
+        return reshape(x, (1,) * n)
+    for dim in MISSING[n].get(rank, ()):
+        x = unsqueeze.op.perform(x, dim)
+    return x
+
+
+def _at_least(n: int) -> Any:
     def at_least(*tensors: Any) -> Any:
-        if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
-            return tuple([at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
-        (x,) = tensors
-        rank = x._array.ndim
-        if not rank:
-            return reshape(x, (1,) * n)
-        for dim in steps[rank] if rank < n else ():
-            x = unsqueeze.op.perform(x, dim)
-        return x
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return raised(tensors[0], n)
+        return tuple([at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
 
-    at_least.__name__ = at_least.__qualname__ = name
+    at_least.__name__ = at_least.__qualname__ = f"atleast_{n}d"
     at_least.__doc__ = f"Each tensor with at least {n} dimension{'s' * (n > 1)}: one for a tensor, a tuple for several or a list."
     return at_least
 
 
-atleast_1d = _at_least(1, "atleast_1d", {})
-atleast_2d = _at_least(2, "atleast_2d", {1: (0,)})
-atleast_3d = _at_least(3, "atleast_3d", {1: (0, -1), 2: (-1,)})
+atleast_1d, atleast_2d, atleast_3d = map(_at_least, (1, 2, 3))
 
 
 # --- other orders -----------------------------------------------------------------------------------------------
