@@ -200,12 +200,9 @@ log_ndtr.vjp(input=_of_log_ndtr)
 def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
-    rest = 1 - input
-    away = np.log(input / rest)
-    near = input * 2
-    near -= 1
-    near /= rest
-    return either(np.abs(away) < 1, np.log1p(near), away)  # the first does not cancel near 1/2
+    least = np.minimum(input, 1 - input)  # of a number and the rest of 1: there nothing cancels
+    least = least + 0  # -0.0 is as good as 0
+    return np.copysign(np.log1p((1 - 2 * least) / least), input - 0.5)
 
 
 odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
