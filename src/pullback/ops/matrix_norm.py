@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -38,6 +39,22 @@ def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
     return amax(x, dim, keepdim) if x.shape[dim] else sum(x, dim, keepdim)
 
 
+@lru_cache(256)
+def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, int]:
+    """Which dimensions these are, counted from 0, if there is such a norm."""
+    name, rank = "linalg.matrix_norm", len(shape)
+    if rank < 2:
+        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(shape)}")
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
+    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
+    if rows == columns:
+        raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
+    return rows, columns
+
+
 def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
                        out: Any = None) -> Tensor:  # fmt: skip
     """Norms of the matrices in two dimensions of a tensor.
@@ -56,23 +73,14 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     >>> torch.linalg.matrix_norm(x), torch.linalg.matrix_norm(x, "nuc"), torch.linalg.matrix_norm(x, -2)
     (tensor(5.), tensor(7.), tensor(3.))
     """
-    name, rank = "linalg.matrix_norm", len(A._array.shape)
-    if rank < 2:
-        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(A.shape)}")
-    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
-        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
-    if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
-    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
-    if rows == columns:
-        raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
-    check_type(A, name, half=ord not in ("nuc", 2, -2))
+    rows, columns = _rows_and_columns(A._array.shape, ord, dim if dim.__class__ is int else tuple(dim))
+    check_type(A, "linalg.matrix_norm", half=ord not in ("nuc", 2, -2))
     if dtype is not None:
         A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
-        values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
+        values = linalg_svdvals(A if rows + 2 == columns + 1 == A._array.ndim else movedim(A, (rows, columns), (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
         if keepdim:
             for d in sorted((rows, columns)):

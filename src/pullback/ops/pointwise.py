@@ -534,12 +534,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([1.0, 20.0]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
-    d = input.dtype
-    for name, t in (("end", end), ("weight", weight)):
-        if isinstance(t, Tensor) and t.dtype is not d:
-            raise RuntimeError(f"expected dtype {d.name} for `{name}` but got dtype {t.dtype.name}")
-    if isinstance(input, Tensor) and d.category < FLOATING:
-        raise not_implemented("lerp_kernel_scalar", input._array)
+    d = input._array.dtype
+    if d.kind in "biu" or end._array.dtype is not d or weight.__class__ not in (float, int) and isinstance(weight, Tensor):
+        for name, t in (("end", end), ("weight", weight)):
+            if isinstance(t, Tensor) and t.dtype is not input.dtype:
+                raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {t.dtype.name}")
+        if d.kind in "biu":
+            raise not_implemented("lerp_kernel_scalar", input._array)
     return interpolate(input, end, weight, out=out)
 
 
