@@ -349,7 +349,7 @@ def general_call(op: Op) -> Callable:
 def in_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Callable:
     """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too, if anything does."""
     total, required, positional, orders, defaults = len(op.params), op.required, op.positional, op.orders, op.defaults
-    perform = in_python
+    op.perform = perform = in_python
     unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
 
     def call(*args: Any, out: Any = unsaid, **kwargs: Any) -> Any:
@@ -365,7 +365,7 @@ def in_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Calla
 
     def lay_out() -> None:
         nonlocal perform
-        perform = machine(op, in_python)
+        op.perform = perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
     return call

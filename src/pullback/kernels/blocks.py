@@ -6,18 +6,14 @@ does where there are. Every element goes through the same NumPy loops as without
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 ndarray = np.ndarray
-BLOCK = 1 << 18  # bytes of each operand: some of these stay in the cache, and calls are few
-SMALL = 1 << 19  # bytes that stay in the cache with more between, such as float64 for float32
-FROM = 1 << 24  # bytes, below which few steps through whole arrays take no longer than copying each block to its place
-MANY, FROM_MANY = 6, 1 << 21  # steps, of which blocks take more away than that, and the bytes below which these don't
-COMPARISONS = {"ne", "eq", "lt", "le", "gt", "ge", "and", "or"}  # which are no steps: of a maximum, there are some
+BLOCK = 1 << 18  # bytes of each operand, of which the second cache holds several; and calls are few
+FROM = 4 * BLOCK  # below, few steps lose as much by copying each block to its place
 SHORT = 6  # elements of rows that are no shorter than what NumPy's loops need
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
@@ -33,24 +29,25 @@ class Blocks:
     Args:
         function: of arrays and numbers.
         start: bytes of an operand, from which on there are blocks.
-        block: bytes of each.
     """
 
-    def __init__(self, function: Callable, start: int = FROM, block: int = BLOCK) -> None:
-        self.function, self.start, self.block = function, start, block
-        self.least: int | None = None  # bytes from which on there really are, with regard to the steps
+    def __init__(self, function: Callable, start: int = FROM) -> None:
+        self.function, self.start = function, start
+        self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
 
     def __call__(self, *values: Any) -> Any:
         arrays = [v for v in values if v.__class__ is ndarray]
         most = max(arrays, key=np.size, default=None)
-        if most is None or most.nbytes < SMALL:
+        if most is None or most.nbytes < BLOCK:
             return self.function(*values)
         if not all([a.shape == most.shape or a.size == 1 for a in arrays]):
             return self._by_columns(values, arrays)
-        if self.least is None and most.nbytes >= FROM_MANY:
-            self.least = self._worth_it(values)
-        n, step = most.size, self.block // max([a.itemsize for a in arrays])
-        if most.nbytes < (self.least or self.start) or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
+        if self.whole or most.nbytes < self.start:
+            return self.function(*values)
+        if self.whole is None:
+            self.whole = self._is_one_step(values)
+        n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
+        if self.whole or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
             return self.function(*values)
         flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
         out: Any = None
@@ -83,12 +80,9 @@ class Blocks:
             out[..., k] = part
         return out
 
-    def _worth_it(self, values: tuple) -> int:
+    def _is_one_step(self, values: tuple) -> bool:
         from .builder import F32  # not before there is something large
-        from .scalar import Scalar, in_steps, is_plain, traced
+        from .scalar import Scalar, is_plain, traced
 
         expression = traced(self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)])
-        if expression is None:
-            return self.start
-        steps = [op for op, *_ in in_steps([expression]).steps if op not in COMPARISONS and op not in ("argument", "number")]
-        return sys.maxsize if is_plain(expression) else min(self.start, FROM_MANY) if len(steps) >= MANY else self.start
+        return expression is not None and is_plain(expression)

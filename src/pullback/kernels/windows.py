@@ -16,6 +16,7 @@ import numpy as np
 from .builder import F64, I64, Value
 from .kernel import TYPES, Kernel, written
 
+INT64 = np.dtype(np.int64)
 GRAIN = 4  # planes that are worth a thread's while
 
 
@@ -59,7 +60,7 @@ def largest(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarray,
     d = x.dtype
     if d not in TYPES:
         return None
-    values, indices = np.empty(shape, d), np.empty(shape, np.int64)
+    values, indices = np.empty(shape, d), np.empty(shape, INT64)
     _largest(d)(planes, np.ascontiguousarray(x), counts, numbers, values, indices)
     return values, indices
 
@@ -98,7 +99,7 @@ def drawn(x: np.ndarray, planes: int, samples: np.ndarray, spacing: Sequence[np.
     d, of_samples = x.dtype, samples.dtype
     if d not in TYPES or of_samples not in TYPES:
         return None
-    values, indices = np.empty(shape, d), np.empty(shape, np.int64)
+    values, indices = np.empty(shape, d), np.empty(shape, INT64)
     _drawn(d, of_samples, samples.shape[-1])(planes, np.ascontiguousarray(x), np.ascontiguousarray(samples), *spacing, values, indices)
     return values, indices
 
@@ -197,7 +198,7 @@ def place_kernel(d: np.dtype, add: bool) -> str:
 def place(input: np.ndarray, index: np.ndarray, size: Any, add: bool) -> Any:
     """Planes of zeros with the elements at their numbers, of repeated ones the sum or the last; both arrays are ``(planes..., elements...)``."""
     d, shape = input.dtype, input.shape
-    if d not in TYPES or index.dtype != np.int64 or not input.size or shape != index.shape:
+    if d not in TYPES or index.dtype != INT64 or not input.size or shape != index.shape:
         return None
     lead = shape[: -len(size)]
     planes = math.prod(lead)

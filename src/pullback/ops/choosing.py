@@ -28,7 +28,8 @@ ndarray, asarray = np.ndarray, np.asarray
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
 ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # ready made: making one takes as long as choosing
 NUMBERS = (int, float)
-KNOWN = (ndarray, int, float)
+ARRAYS = (ndarray, np.float32, np.float64)  # the last two are what NumPy makes of 0-d arrays between two steps of a rule
+KNOWN = (*ARRAYS, *NUMBERS)
 BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
@@ -95,10 +96,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
     (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
     """
-    if condition.__class__ is ndarray:
-        mask = condition
-        x = input if input.__class__ is ndarray else other
-        if x.__class__ is ndarray and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
+    if condition.__class__ is ndarray or condition.__class__ is np.bool_:
+        mask = asarray(condition)
+        x = input if input.__class__ in ARRAYS else other
+        if x.__class__ in ARRAYS and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
             if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
                 return np.where(mask, input, other)
     elif condition.__class__ is Tensor is input.__class__ is other.__class__ and condition._array.dtype is BOOLEAN and out is None:

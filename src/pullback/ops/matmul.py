@@ -261,9 +261,9 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
-    if input.ndim != 1 or tensor.ndim != 1:
+    if input._array.ndim != 1 or tensor._array.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(input.shape)}D and {len(tensor.shape)}D tensors")
-    return matmul(input, tensor, out=out)
+    return matmul(input, tensor) if out is None else matmul(input, tensor, out=out)
 
 
 @op.composite

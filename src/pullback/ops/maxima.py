@@ -16,17 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes, kernels
-from ..dtypes import OF_NUMPY
+from .. import dtypes, kernels, op
+from ..dtypes import FLOAT32, FLOAT64, OF_NUMPY
 from ..strides import are_images, channels_innermost
 from ..tensor import Tensor
-from . import half
 from .correlate import Layout, framed, windows
+from .reduce import widened
 from .resample import place
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
 LAID: dict[str, tuple[int, ...]] = {"AdaptiveMaxPool3DBackward0": (), "FractionalMaxPool2DBackward0": (), "FractionalMaxPool3DBackward0": ()}
+IMAGES = (3, 4, 5)
 FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
 
 
@@ -57,21 +58,34 @@ def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, n
     return corners, offsets.ravel(), first
 
 
-class Sliding(NamedTuple):
+class Sliding:
     """Windows at even distances."""
 
-    spatial: Ints
-    layout: Layout
+    def __init__(self, spatial: Ints, layout: Layout) -> None:
+        self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
+
+    @functools.cached_property
+    def within(self) -> Scattered | None:
+        """The windows without their padding; None where one may be nothing else."""
+        spatial, layout = self.spatial, self.layout
+        if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
+            return None
+        elements = []
+        for i, k, o, s, p, d in zip(spatial, *layout[:5]):
+            start = np.arange(o)[:, None] * s - p
+            first = np.where(start < 0, start % d, start)
+            last = i - 1 - (i - 1 - start) % d
+            elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
+        return Scattered(spatial, layout.size, numbers_of(spatial, elements))
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
-        spatial, layout = self
+        spatial, layout = self.spatial, self.layout
         fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
         if fast is not None:
             return fast
-        within = _within(spatial, layout) if x.size * math.prod(layout.kernel) < FEW else None
-        if within is not None:
-            return within.maxima(x)
+        if x.size * self.taps < FEW and self.within is not None:
+            return self.within.maxima(x)
         lead = x.shape[: x.ndim - len(spatial)]
         planes = x.reshape(math.prod(lead), *spatial)
         corners, offsets, first = _numbering(spatial, layout)
@@ -146,40 +160,46 @@ def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
     return total
 
 
-@functools.lru_cache(64)
-def _within(spatial: Ints, layout: Layout) -> Scattered | None:
-    """Windows at even distances without their padding; None where one may be nothing else."""
-    if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
-        return None
-    elements = []
-    for i, k, o, s, p, d in zip(spatial, *layout[:5]):
-        start = np.arange(o)[:, None] * s - p
-        first = np.where(start < 0, start % d, start)
-        last = i - 1 - (i - 1 - start) % d
-        elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
-    return Scattered(spatial, layout.size, numbers_of(spatial, elements))
-
-
-class Drawn(NamedTuple):
+class Spacing:
     """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each dimension.
 
     Attributes:
-        kernel: the size of a window.
+        tables: by the type of samples, how far apart the windows are along each dimension; how many there are, where the last begins,
+            how far elements are apart in the plane, and which sample moves them; the elements of a window, counted from its first;
+            how many elements a plane has, how many windows, and elements of a window.
+    """
+
+    def __init__(self, spatial: Ints, kernel: Ints, size: tuple[int, ...]) -> None:
+        self.spatial, self.size, n = spatial, size, len(spatial)
+        steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
+        sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
+        taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+        rest = np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
+        self.tables = {d: (np.array(steps, d), *rest) for d in (FLOAT32, FLOAT64)}
+
+
+class Drawn(NamedTuple):
+    """Windows whose places are drawn.
+
+    Attributes:
         samples: what moves the windows of each plane, between 0 and 1, (planes..., dimensions); there may be more.
     """
 
-    spatial: Ints
-    kernel: Ints
-    size: tuple[int, ...]
+    spacing: Spacing
     samples: np.ndarray
+
+    @property
+    def spatial(self) -> Ints:
+        return self.spacing.spatial
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
-        spatial, kernel, size, samples = self
-        steps, sizes, taps, _ = spacing = _spacing(spatial, kernel, size, samples.dtype)
+        spacing, samples = self
+        steps, sizes, taps, _ = tables = spacing.tables[samples.dtype]
+        size = spacing.size
         lead = x.shape[: -len(size)]
         planes, shape = math.prod(lead), lead + size
-        fast = kernels.run("windows", "drawn", x.size, x, planes, samples, spacing, shape)
+        fast = kernels.run("windows", "drawn", x.size, x, planes, samples, tables, shape)
         if fast is not None:
             return fast
         samples = samples.reshape(-1, len(size))[:planes]
@@ -189,19 +209,7 @@ class Drawn(NamedTuple):
             start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
             start[:, count - 1 :] = last
             first = (first[:, :, None] + start[:, None] * row).reshape(planes, first.shape[1] * count)
-        return Scattered(spatial, size, first[:, :, None] + taps).maxima(x)
-
-
-@functools.lru_cache(64)
-def _spacing(spatial: Ints, kernel: Ints, size: Ints, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """How far apart the windows are along each dimension; how many there are, where the last begins, how far elements are apart in
-    the plane, and which sample moves them; the elements of a window, counted from its first; how many elements a plane has, how many
-    windows, and elements of a window."""
-    n = len(spatial)
-    steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
-    sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
-    taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
-    return np.array(steps, dtype), np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
+        return Scattered(spacing.spatial, size, first[:, :, None] + taps).maxima(x)
 
 
 def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
@@ -223,14 +231,20 @@ def _sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
     return Scattered(spatial, size, numbers_of(spatial, elements))
 
 
-@half.general(outputs="values indices", differentiable="values", node="name", method=False)
+@op.general(outputs="values indices", differentiable="values", node="name", method=False)
 def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[input.dtype])}'")
-    found = windows.maxima(input)
-    ranks = (3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))
-    return tuple(map(channels_innermost, found)) if are_images(input, ranks) else found
+    d = input.dtype
+    if d is FLOAT32 or d is FLOAT64:
+        found = windows.maxima(input)
+    elif d.kind in "bc":
+        raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+    else:
+        values, indices = windows.maxima(widened(input))
+        found = values.astype(d, copy=False), indices
+    if are_images(input, IMAGES) and input.ndim in ((3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))):
+        return tuple(map(channels_innermost, found))
+    return found
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import op
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..kernels.blocks import SMALL, Blocks
+from ..kernels.blocks import BLOCK, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, ZEROS, either, where
 from .compare import constant, flat, isinf, not_implemented, refusing
@@ -372,7 +372,7 @@ def _root_of_squares(x: Any, y: Any) -> Any:
     return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
 
 
-_hypot_in_double = Blocks(_root_of_squares, SMALL, SMALL)
+_hypot_in_double = Blocks(_root_of_squares, BLOCK)
 
 
 @op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)

@@ -24,11 +24,11 @@ from .activation import relu
 from .arithmetic import pow
 from .complex import abs
 from .correlate import Layout
-from .maxima import Drawn, Sliding, maxima, sharing
+from .maxima import FEW, Drawn, Sliding, Spacing, maxima, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
-from .resample import Line, Lines, adaptive_average, place, resample
+from .resample import Line, Lines, adaptive_averages, place, resample
 from .scatter import gather
 from .view import reshape
 
@@ -69,12 +69,12 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
     return shape[-n:]
 
 
-def _fixed(*options: Any) -> list[Any]:
-    """Numbers and None as they are, and lists as tuples."""
-    return [v if v.__class__ is int or v is None or v.__class__ is not list and isinstance(v, (float, np.integer)) else tuple(v) for v in options]
+def _fixed(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
+    """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
+    return (tuple(a) if a.__class__ is list else a, tuple(b) if b.__class__ is list else b,
+            tuple(c) if c.__class__ is list else c, tuple(d) if d.__class__ is list else d)  # fmt: skip
 
 
-@functools.lru_cache(256, typed=True)
 def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
              ceil_mode: bool) -> Sliding:  # fmt: skip
     kernel = _each(kernel_size, n, name, "kernel_size")
@@ -105,11 +105,6 @@ def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride
     return Sliding(spatial, Layout(kernel, tuple(size), stride, padding, dilation))
 
 
-def _adaptive_size(name: str, input: Tensor, n: int, output_size: Any) -> tuple[int, ...]:
-    return _shared_out(name, input._array.shape, n, tuple(output_size) if output_size.__class__ is list else output_size)
-
-
-@functools.lru_cache(256)
 def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> tuple[int, ...]:
     several = isinstance(output_size, tuple)
     if n > 1 and several and len(shape) <= n:
@@ -132,15 +127,16 @@ def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> 
 # --- max pools --------------------------------------------------------------------------------------------------
 
 
-def _pooled(name: str, input: Tensor, windows: Any, return_indices: bool) -> Any:
-    result = maxima(input, windows, name)
-    return tuple(result) if return_indices else result[0]
+@functools.lru_cache(256, typed=True)
+def _sliding(n: int, shape: tuple[int, ...], *options: Any) -> tuple[Sliding, str]:
+    """The windows, and the name of the node."""
+    return _checked(f"max_pool{n}d", shape, n, *options), f"MaxPool{n}DWithIndicesBackward0"
 
 
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               return_indices: bool) -> Any:  # fmt: skip
-    windows = _checked(f"max_pool{n}d", input._array.shape, n, *_fixed(kernel_size, stride, padding, dilation), ceil_mode)
-    return _pooled(f"MaxPool{n}DWithIndicesBackward0", input, windows, return_indices)
+    result = maxima(input, *_sliding(n, input._array.shape, *_fixed(kernel_size, stride, padding, dilation), ceil_mode))
+    return tuple(result) if return_indices else result[0]
 
 
 @op.composite(method=False)
@@ -210,9 +206,16 @@ def _with_indices(n: int) -> Any:
 max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(_with_indices, (1, 2, 3))
 
 
+@functools.lru_cache(256)
+def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str]:
+    """The windows, and the name of the node."""
+    return sharing(shape[-n:], _shared_out(f"adaptive_max_pool{n}d", shape, n, output_size)), f"AdaptiveMaxPool{n}DBackward0"
+
+
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
-    size = _adaptive_size(f"adaptive_max_pool{n}d", input, n, output_size)
-    return _pooled(f"AdaptiveMaxPool{n}DBackward0", input, sharing(input._array.shape[-n:], size), return_indices)
+    x, size = input._array, tuple(output_size) if output_size.__class__ is list else output_size
+    result = maxima(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
+    return tuple(result) if return_indices else result[0]
 
 
 @op.composite(method=False)
@@ -255,8 +258,9 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @functools.lru_cache(256)
-def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Ints, Ints, Ints, Ints]:
-    """The spatial sizes, those of a window, how many windows there are, and the shape of the samples that move them."""
+def _fractions(n: int, shape: tuple[int, ...], kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Spacing, Ints, str]:
+    """Where the windows lie, the shape of the samples that move them, and the name of the node."""
+    name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     spatial = _check_spatial(name, shape, n)
@@ -268,26 +272,27 @@ def _fractions(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, outp
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
                     f"the output size is {size}")  # fmt: skip
-    return spatial, kernel, size, (1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n)
+    moved = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n
+    return Spacing(spatial, kernel, size), moved, f"FractionalMaxPool{n}DBackward0"
 
 
 def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
                          return_indices: bool, samples: Any) -> Any:  # fmt: skip
-    options = _fixed(kernel_size, output_size, output_ratio)
-    spatial, kernel, size, moved = _fractions(f"fractional_max_pool{n}d", input._array.shape, n, *options)
+    spacing, moved, node = _fractions(n, input._array.shape, *_fixed(kernel_size, output_size, output_ratio)[:3])
     if samples is None:
         samples = rand(*moved, dtype=input.dtype)
-    drawn = samples._array.shape
+    drawn, d = samples._array.shape, samples._array.dtype
     if drawn != moved and (len(drawn) != 3 or drawn[0] < moved[0] or drawn[1:] != moved[1:]):
         raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
-    if samples._array.dtype.itemsize == 2:
+    if d.itemsize == 2:
         samples = samples.float()
     if modes._local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        return _pooled(f"FractionalMaxPool{n}DBackward0", input, Drawn(spatial, kernel, size, at), return_indices)
-    many = moved[0] * moved[1]
+        result = maxima(input, Drawn(spacing, at), node)
+        return tuple(result) if return_indices else result[0]
+    spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
-    at = derived(lambda x, at: Drawn(spatial, kernel, size, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
+    at = derived(lambda x, at: Drawn(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
     chosen = reshape(outcome.wrap(at), (many, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (many, math.prod(spatial))), 1, chosen), shape)
@@ -427,13 +432,13 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
 
 
 @functools.lru_cache(64, typed=True)
-def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-              divisor: int | None) -> Lines:  # fmt: skip
-    """The means of windows, or their sums over ``divisor``."""
+def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+              count_include_pad: bool, divisor: int | None) -> tuple[Lines, str]:  # fmt: skip
+    """The means of windows, or their sums over ``divisor``, and the name of the node."""
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
-    spatial, layout = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, 1, ceil_mode)
-    lengths = []
+    windows = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, dilation, ceil_mode)
+    spatial, layout, lengths = windows.spatial, windows.layout, []
     for i, k, o, s, p in zip(spatial, *layout[:4]):
         border = p if count_include_pad else 0
         start = np.arange(o) * s - p
@@ -441,13 +446,13 @@ def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
     count = functools.reduce(np.multiply.outer, lengths, np.ones(()))
     if divisor is not None or np.all(count == count.flat[0]):
         count = np.array(divisor or count.flat[0], float)
-    return Lines([*map(_sums, spatial, *layout[:4])], after=count)
+    return Lines([*map(_sums, spatial, *layout[:4])], after=count), f"AvgPool{n}DBackward0"
 
 
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
-    sizes = _fixed(kernel_size, stride, padding)
-    return resample(input, _averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override), f"AvgPool{n}DBackward0")
+    sizes = _fixed(kernel_size, stride, padding, 1)
+    return resample(input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override))
 
 
 @op.composite(method=False)
@@ -493,9 +498,16 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@functools.lru_cache(64)
+def _adaptive_averages(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Lines, str] | None:
+    """The means, and the name of the node; None where there is one of all, which needs no windows."""
+    size = _shared_out(f"adaptive_avg_pool{n}d", shape, n, output_size)
+    return None if size == (1,) * n else adaptive_averages(shape, size)
+
+
 def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
-    size = _adaptive_size(f"adaptive_avg_pool{n}d", input, n, output_size)
-    return mean(input, tuple(range(-n, 0)), keepdim=True) if size == (1,) * n else adaptive_average(input, size)
+    means = _adaptive_averages(n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size)
+    return mean(input, tuple(range(-n, 0)), True) if means is None else resample(input, *means)
 
 
 @op.composite(method=False)

@@ -44,6 +44,9 @@ add = np.add.reduce
 # --- dimensions ---------------------------------------------------------------------------------------------
 
 
+ALL = [tuple(range(n)) for n in range(65)]  # all dimensions of arrays, which have at most 64
+
+
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions that ``dim`` names, counted from the first; all of them for None or an empty sequence.
 
@@ -52,26 +55,25 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
         RuntimeError: if one is named twice.
     """
     if dim is None:
-        return tuple(range(ndim))
-    if dim.__class__ is not int and not isinstance(dim, (tuple, list)):
+        return ALL[ndim]
+    if dim.__class__ is not int:
+        if isinstance(dim, (tuple, list)):
+            return _several_dims(tuple(map(integer, dim)), ndim) if dim else ALL[ndim]
         try:
             dim = integer(dim)
         except TypeError:
             raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}") from None
-    if dim.__class__ is int:
-        dims: tuple[int, ...] = (wrapped_dim(dim, ndim),)
-    else:
-        dims = _several_dims(tuple(map(integer, dim)), ndim)
-    return dims if ndim else ()
+    dim = wrapped_dim(dim, ndim)
+    return (dim,) if ndim else ()
 
 
 @lru_cache(256)
 def _several_dims(dim: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    dims = tuple([wrapped_dim(d, ndim) for d in dim]) or tuple(range(ndim))
+    dims = tuple([wrapped_dim(d, ndim) for d in dim])
     if len({*dims}) < len(dims):
         d = next(d for i, d in enumerate(dims) if d in dims[:i])
         raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return dims
+    return dims if ndim else ()
 
 
 def one_dim(name: str, dim: Any, ndim: int) -> int:
@@ -95,6 +97,8 @@ def kept(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     """What belongs to a reduction's result, laid over the reduced dimensions again."""
+    if isinstance(g, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+        g = asarray(g)
     if g.__class__ is np.ndarray and g.flags.c_contiguous:
         dims, strides = dims_of(dim, len(shape)), iter(g.strides)
         if keepdim:
@@ -225,9 +229,10 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
         flat = x.reshape(-1)
         out = flat.dot(flat)
         return out.reshape((1,) * x.ndim) if keepdim else out
-    if x.size < min(1024, kernels.LARGE) and dims == (x.ndim - 1,):
-        out = np.vecdot(x, x)
-        return out[..., None] if keepdim else out
+    if 0 < x.size < min(1024, kernels.LARGE) and dims and min(dims) == x.ndim - len(dims):  # the last ones
+        rows = x if len(dims) == 1 else x.reshape(*x.shape[: -len(dims)], -1)
+        out = np.vecdot(rows, rows)
+        return out.reshape(out.shape + (1,) * len(dims)) if keepdim else out
     fast = by_kernel(x, dims, keepdim, "add", "square")
     if fast is not None:
         return fast
@@ -359,8 +364,7 @@ varargs(sum_to_size, "sum_to_size", "size")
 
 
 @op.composite
-@in_numpys_names
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **numpy_names: Any) -> Tensor:
     """The sum of the elements that are not NaN; arguments as for :func:`sum`. NaN gets the gradient 0.
 
     >>> import pullback as torch
@@ -374,7 +378,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
         input = where(isnan(input), 0, input)
     elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # NaN is what argmax stops at
         input = keep(input, x == x)
-    return _sum(input, dim, keepdim, dtype, out)
+    return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
 
 # --- means --------------------------------------------------------------------------------------------------
@@ -452,6 +456,8 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     >>> torch.prod(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor([ 2., 12.])
     """
+    if dim is None and dtype is None and input.dtype in ONES and input.size < 1024 and not keepdim:
+        return np.multiply.reduce(input, None)
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
@@ -460,8 +466,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
         return fast
     x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
-        x, n = x.reshape(-1), x.size - x.size % 1024
-        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, 1024), 0, dtype=inner), x[n:]), (0,)
+        x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few one after another: numbers next to 0 are slow
+        n = x.size - x.size % side
+        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
     out = row_major(np.multiply.reduce(x, dims, inner, None, keepdim))
     return out if d is inner else out.astype(d)
 
@@ -494,15 +501,15 @@ prod.vjp(input=_of_product)
 
 def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
     """Of all elements one is decisive, the first that holds, or that does not; and it is soon found."""
+    if x.dtype.kind != "b":
+        result = _tested(x.astype(bool), dim, keepdim, both, decisive)
+        return result.astype(np.uint8) if x.dtype.char == "B" else result
     dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
-    holds = x if x.dtype.kind == "b" else x.astype(bool)
-    if len(dims) == x.ndim and x.size and holds.flags.c_contiguous:
-        result = np.array(holds.item(decisive(holds)), ndmin=x.ndim if keepdim else 0)
-    elif len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
-        result = row_major(fold(both, np.moveaxis(holds, dims[0], 0)))
-    else:
-        result = row_major(asarray(both.reduce(holds, dims, None, None, keepdim)))
-    return result.astype(np.uint8) if x.dtype.char == "B" else result
+    if len(dims) == x.ndim and x.size and x.flags.c_contiguous:
+        return np.array(x.item(decisive(x)), ndmin=x.ndim if keepdim else 0)
+    if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
+        return row_major(fold(both, np.moveaxis(x, dims[0], 0)))
+    return row_major(asarray(both.reduce(x, dims, None, None, keepdim)))
 
 
 @op.general

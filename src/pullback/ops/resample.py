@@ -22,19 +22,19 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, op
-from ..dtypes import float32, float64, uint8
-from ..strides import laid_as_images
+from ..dtypes import FLOAT32, FLOAT64, float32, float64, uint8
+from ..strides import are_images, channels_innermost, laid_as_images
 from ..tensor import Tensor
 from . import half
 from .choosing import clamp
 from .pointwise import round
-from .reduce import total
+from .reduce import total, widened
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 __all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle",
                       "upsample", "upsample_bilinear", "upsample_nearest"]  # fmt: skip
 
-ALL = slice(None)
+ALL, IMAGES = slice(None), (3, 4, 5)
 FEW = 1 << 12  # entries that are faster read at once than line by line
 
 
@@ -116,8 +116,9 @@ class Lines:
     def __init__(self, lines: Sequence[Line], before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
         self.lines = tuple(lines)
         self.before, self.after = ONE if before is None else before, ONE if after is None else after
-        self.size = tuple([line.size[0] for line in lines])
+        self.size, self.behind = tuple([line.size[0] for line in lines]), -len(lines)
         self.entries = math.prod([len(line.rows) for line in lines])  # of the map of planes
+        self.sparse = math.prod(self.size) > FEW  # whether, if there are few entries, nearly all rows are empty
 
     @functools.cached_property
     def transposed(self) -> Lines:
@@ -144,20 +145,19 @@ class Lines:
         return np.flatnonzero(np.diff(self.together[1]))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        d, lead = x.dtype, x.shape[: -len(self.size)]
+        lead = x.shape[: self.behind]
         planes = math.prod(lead)
         if not 0 < planes * self.entries < FEW:
+            d = x.dtype
             x = x if self.before is ONE else x / self.before.astype(d)
             first = len(lead)
             for i, line in sorted(enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
                 x = line(x, i)
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
-        entries, out = self.together, None
-        if len(entries[1]) <= FEW:  # else nearly all rows are empty
-            out = kernels.run("windows", "mapped", x.size, x, planes, entries, shape)
+        out = None if self.sparse else kernels.run("windows", "mapped", x.size, x, planes, self.together, shape)
         if out is None:
-            x, filled, (_, starts, columns, weights, *_) = x.reshape(planes, -1), self.filled, entries
+            d, x, filled, (_, starts, columns, weights, *_) = x.dtype, x.reshape(planes, -1), self.filled, self.together
             x = (x if self.before is ONE else x / self.before.astype(d).ravel()).take(columns, 1) * weights.astype(d)
             out = np.zeros((planes, math.prod(self.size)), x.dtype)
             out[:, filled] = np.add.reduceat(x, starts[filled], 1, x.dtype)
@@ -168,13 +168,18 @@ class Lines:
 ONE = np.ones(())
 
 
-@half.general(node="name", method=False)
+@op.general(node="name", method=False)
 def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
     """Lines along the last dimensions."""
-    out, d = lines(input), input.dtype
-    if d.kind in "iu":
-        out = np.trunc(out).astype(d)
-    return laid_as_images(input, out, (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,))
+    d = input.dtype
+    if d is FLOAT32 or d is FLOAT64:
+        out = lines(input)
+    else:
+        out = lines(widened(input))
+        out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
+    if are_images(input, IMAGES) and input.ndim in ((4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)):
+        return channels_innermost(out)
+    return out
 
 
 resample.vjp(input=lambda g, lines, name: resample(g, lines.transposed, name))
@@ -253,10 +258,10 @@ def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> Lines:
     return Lines(lines, after=functools.reduce(np.multiply.outer, lengths, ONE))
 
 
-def adaptive_average(input: Tensor, size: tuple[int, ...]) -> Tensor:
-    """The mean over windows that share out the last dimensions among ``size`` results."""
+def adaptive_averages(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[Lines, str]:
+    """The means over windows that share out the last dimensions among ``size`` results, and the name of the node."""
     n = len(size)
-    return resample(input, averaging(input._array.shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0")
+    return averaging(shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0"
 
 
 @op.composite(method=False)
@@ -314,7 +319,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if DIMENSIONS.get(mode, n) != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
     if mode == "area":
-        return adaptive_average(input, into)
+        return resample(input, *adaptive_averages(input._array.shape, into))
     if min(*spatial, *into) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {spatial} output {into}")
     if input.shape[1] == 0:

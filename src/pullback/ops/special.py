@@ -200,12 +200,22 @@ log_ndtr.vjp(input=_of_log_ndtr)
 def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
-    least = np.minimum(input, 1 - input)  # of a number and the rest of 1: there nothing cancels
-    least = least + 0  # -0.0 is as good as 0
-    return np.copysign(np.log1p((1 - 2 * least) / least), input - 0.5)
+    rest = 1 - input
+    ratio = input / rest
+    rounded = ratio - 1
+    rounded *= rest
+    factor = input * 2
+    factor -= 1
+    factor /= rounded  # how much farther from 1 the ratio is than what it was rounded to
+    return np.log(ratio) * np.fmin(factor, 4)  # not NaN at 1/2 and 1
 
 
-odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
+def _of_odds(g: Any, input: Any) -> Any:
+    variance = input * (1 - input)
+    return where(variance >= 0, g / variance, float("nan"))
+
+
+odds.vjp(input=_of_odds)
 
 
 @op.composite

@@ -14,11 +14,12 @@ import numpy as np
 
 from .. import dtypes, kernels, op, outcome, writing
 from ..complaint import noted
-from ..dtypes import FLOAT64, FLOATING, OF_NUMPY
+from ..dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
 from ..lift import bottom
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import clamp, where
+from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
 from .complex import conjugate as conj
 from .cut import diagonal
@@ -28,7 +29,6 @@ from .order import sort
 from .pointwise import lerp, sqrt
 from .ranks import at_rank, in_order
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
-from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
@@ -84,7 +84,8 @@ def _to_squares(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) 
 
 def _to_root(g: Any, out: Any) -> Any:
     """From a standard deviation to the variance: ``1 / (2 out)``, and 0 at 0."""
-    return where(out == 0, 0, g / where(out == 0, 1, out * 2))
+    nowhere = out == 0
+    return where(nowhere, 0, g / (out * 2 + nowhere))  # whatever is divided by where it is 0, if not 0
 
 
 @op.general(name="var", method=False)
@@ -330,7 +331,7 @@ def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool)
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
     n = x.shape[d]
-    if x.dtype.kind not in "fV":
+    if not holds_nan(x):
         return _rank(x, (n - 1) // 2, d, keepdim)
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
@@ -368,6 +369,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     >>> torch.median(x), torch.median(x, 0).indices
     (tensor(2.), tensor(3))
     """
+    if out is None:
+        return median_all(input) if dim is None else median_along(input, dim, keepdim)
     return median_all(input, out=out) if dim is None else median_along(input, dim, keepdim, out=out)
 
 
@@ -380,6 +383,8 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     >>> torch.nanmedian(torch.tensor([4.0, float("nan"), 3.0]))
     tensor(3.)
     """
+    if out is None:
+        return nanmedian_all(input) if dim is None else nanmedian_along(input, dim, keepdim)
     return nanmedian_all(input, out=out) if dim is None else nanmedian_along(input, dim, keepdim, out=out)
 
 
@@ -474,7 +479,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     weight, below, above, _ = quantile_places(values.detach(), q, interpolation, skip)
 
     def pick(rank: Tensor) -> Tensor:
-        return take_at(values, along(rank._array, rank._array.ndim - 1), "GatherBackward0")
+        return take_at(values, [rank._array], "GatherBackward0", rank._array.ndim - 1)
 
     result = pick(below)
     if interpolation not in ROUNDED:
@@ -535,6 +540,9 @@ def nanquantile(
 
 # --- a fingerprint ------------------------------------------------------------------------------------------
 
+UINT64 = np.dtype(np.uint64)
+WIDEST = {d: FLOAT64 if d.kind in "fV" else UINT64 if d.kind == "u" else INT64 for d in OF_NUMPY if d.kind != "c"}
+
 
 @op.general
 def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int = 0) -> Tensor:
@@ -546,8 +554,9 @@ def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int =
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    x, dims = real_only(input, "xor_sum_cpu"), dims_of(dim, input.ndim)
+    x, wide, dims = input, WIDEST.get(input.dtype), dims_of(dim, input.ndim)
+    if wide is None:
+        raise not_implemented("xor_sum_cpu", x)
     if not x.size:
         check_not_empty(x, "hash_tensor", dims if dim not in ((), [], None) else None)
-    wide = {"f": "f8", "V": "f8", "u": "u8"}.get(x.dtype.kind, "i8")
-    return np.bitwise_xor.reduce(x.astype(wide, copy=False).view("u8"), dims, None, None, keepdim)
+    return np.bitwise_xor.reduce((x if x.dtype is wide else x.astype(wide)).view(UINT64), dims, None, None, keepdim)
