@@ -483,10 +483,15 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, d
     return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, np.arange(n // 2 + 1))
 
 
-def _shift(input: Tensor, dim: Any, half: Callable[[int], int]) -> Tensor:
-    shape = input._array.shape
+def _shift(input: Tensor, dim: Any, up: int) -> Tensor:
+    return roll(input, *_halves(input._array.shape, dim if dim is None or dim.__class__ is int else tuple(dim), up))
+
+
+@lru_cache(64)
+def _halves(shape: tuple[int, ...], dim: Any, up: int) -> tuple[list[int], list[int]]:
+    """Half of the sizes of dimensions, rounded down or up; and which these are."""
     dims = list(range(len(shape))) if dim is None else [dim] if dim.__class__ is int else list(dim)
-    return roll(input, [half(shape[wrapped_dim(d, len(shape))]) for d in dims], dims)
+    return [(shape[wrapped_dim(d, len(shape))] + up) // 2 for d in dims], dims
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -496,7 +501,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    return _shift(input, dim, lambda n: n // 2)
+    return _shift(input, dim, 0)
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -506,4 +511,4 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
-    return _shift(input, dim, lambda n: (n + 1) // 2)
+    return _shift(input, dim, 1)
