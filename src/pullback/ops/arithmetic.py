@@ -44,7 +44,7 @@ def _times(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``, unless that changes the kind of number that the operands make."""
     if alpha == 1:
         return x
-    if isinstance(alpha, (float, complex)):
+    if isinstance(alpha, (float, complex)) and not (alpha.__class__ is float and x.__class__ is Tensor and x._array.dtype.kind == "f"):
         category = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands]).category
         if isinstance(alpha, complex) and category < COMPLEX:
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")

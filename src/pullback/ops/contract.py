@@ -3,7 +3,7 @@
 Everything here is arranged into calls of ``matmul``: two tensors at a time, those first whose product grows least,
 with the dimensions of each labelled. A label that both tensors have and nobody else needs is summed over by the
 product; one that others still need is a batch dimension. A dimension of size 1 broadcasts, which is the same as
-not being there.
+not being there. How to go about it is planned once for each equation and the shapes.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ using triangular factorization" (2011), with rows or columns added for matrices 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,17 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 @op.general(name="lu_permutation", method=False)
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    return (permutation(pivots, n)[..., None, :] == np.arange(n)[:, None]).astype(dtype)
+    order = permutation(pivots, n)
+    if order.ndim == 1 and n <= 64:  # so few are kept
+        return _unit(n, dtype).take(order, 1)
+    return (order[..., None, :] == np.arange(n)[:, None]).astype(dtype)
+
+
+
+@lru_cache(64)
+def _unit(n: int, dtype: np.dtype) -> np.ndarray:
+    """A unit matrix, not to be written into."""
+    return np.eye(n, dtype=dtype)
 
 
 Factored = named("linalg_lu_factor", ("LU", "pivots"))

@@ -184,34 +184,43 @@ def _check_length(n: int, name: str) -> None:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
 
-def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
+def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Which dimensions to transform, and the sizes that they are cut or padded to."""
-    s = (s,) if s.__class__ is int else s
+    return _of_shape(input._array.shape, *[v if v is None else (v,) if v.__class__ is int else tuple(v) for v in (s, dim)])
+
+
+@lru_cache(256)
+def _of_shape(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    rank = len(shape)
     if dim is not None:
-        dims = [wrapped_dim(d, input.ndim) for d in ((dim,) if dim.__class__ is int else dim)]
+        dims = tuple([wrapped_dim(d, rank) for d in dim])
         if len(set(dims)) < len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
     elif s is not None:
-        if len(s) > input.ndim:
-            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {input.ndim} dimensions.")
-        dims = list(range(input.ndim - len(s), input.ndim))
+        if len(s) > rank:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {rank} dimensions.")
+        dims = tuple(range(rank - len(s), rank))
     else:
-        dims = list(range(input.ndim))
-    shape = input._array.shape
-    sizes = [shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]
-    return sizes, dims
+        dims = tuple(range(rank))
+    return tuple([shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]), dims
 
 
-def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+def _resized(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """The first elements along dimensions, zeros where there are fewer."""
-    shape = input._array.shape
+    sides = _missing(input._array.shape, dims, sizes)
+    return input if sides is None else constant_pad_nd(input, sides)
+
+
+@lru_cache(256)
+def _missing(shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """By how much to pad; None if not at all."""
     sides = [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
         _check_length(n, "fft")
         sides[2 * (len(shape) - d) - 1] = n - shape[d]
-    return constant_pad_nd(input, sides) if any(sides) else input
+    return tuple(sides) if any(sides) else None
 
 
 def _written(result: Tensor, out: Any, name: str) -> Tensor:
@@ -232,7 +241,7 @@ def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, out: An
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    input = _resized(input, [d], [input._array.shape[d] if n is None else n])
+    input = _resized(input, (d,), (input._array.shape[d] if n is None else n,))
     return _written(fft_c2c(input, (d,), _factor(norm, forward), forward), out, name)
 
 
@@ -273,7 +282,7 @@ def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: 
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    return fft_r2c(_resized(input, [d], [input._array.shape[d] if n is None else n]), (d,), _factor(norm, forward), forward)
+    return fft_r2c(_resized(input, (d,), (input._array.shape[d] if n is None else n,)), (d,), _factor(norm, forward), forward)
 
 
 def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
@@ -281,7 +290,7 @@ def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward
     d = _one_dim(input, dim, name)
     n = 2 * (input._array.shape[d] - 1) if n is None else n
     _check_length(n, name)
-    return fft_c2r(_resized(input, [d], [n // 2 + 1]), (d,), _factor(norm, forward), forward, n)
+    return fft_c2r(_resized(input, (d,), (n // 2 + 1,)), (d,), _factor(norm, forward), forward, n)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -367,7 +376,7 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 def _over_several(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
     input = _floating(input)
     sizes, dims = _sizes_and_dims(input, s, dim)
-    return _written(fft_c2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward), out, name)
+    return _written(fft_c2c(_resized(input, dims, sizes), dims, _factor(norm, forward), forward), out, name)
 
 
 def _several_to_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
@@ -375,7 +384,7 @@ def _several_to_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any
     sizes, dims = _sizes_and_dims(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return _written(fft_r2c(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward), out, name)
+    return _written(fft_r2c(_resized(input, dims, sizes), dims, _factor(norm, forward), forward), out, name)
 
 
 def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
@@ -387,8 +396,7 @@ def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: A
     if s is None or (s if s.__class__ is int else s[-1]) == -1:
         n = 2 * (n - 1)
     _check_length(n, name)
-    sizes[-1] = n // 2 + 1
-    return _written(fft_c2r(_resized(input, dims, sizes), tuple(dims), _factor(norm, forward), forward, n), out, name)
+    return _written(fft_c2r(_resized(input, dims, (*sizes[:-1], n // 2 + 1)), dims, _factor(norm, forward), forward, n), out, name)
 
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -483,10 +491,15 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, d
     return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, np.arange(n // 2 + 1))
 
 
-def _shift(input: Tensor, dim: Any, half: Callable[[int], int]) -> Tensor:
-    shape = input._array.shape
+def _shift(input: Tensor, dim: Any, up: int) -> Tensor:
+    return roll(input, *_halves(input._array.shape, dim if dim is None or dim.__class__ is int else tuple(dim), up))
+
+
+@lru_cache(64)
+def _halves(shape: tuple[int, ...], dim: Any, up: int) -> tuple[list[int], list[int]]:
+    """Half of the sizes of dimensions, rounded down or up; and which these are."""
     dims = list(range(len(shape))) if dim is None else [dim] if dim.__class__ is int else list(dim)
-    return roll(input, [half(shape[wrapped_dim(d, len(shape))]) for d in dims], dims)
+    return [(shape[wrapped_dim(d, len(shape))] + up) // 2 for d in dims], dims
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -496,7 +509,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    return _shift(input, dim, lambda n: n // 2)
+    return _shift(input, dim, 0)
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -506,4 +519,4 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
-    return _shift(input, dim, lambda n: (n + 1) // 2)
+    return _shift(input, dim, 1)

@@ -475,7 +475,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    shape, window = _embedded(input._array.shape, integer(offset), integer(dim1), integer(dim2))
+    shape, window = _embedded(input.shape, integer(offset), integer(dim1), integer(dim2))
     return place(input, window, shape, "DiagEmbedBackward0")
 
 

@@ -386,7 +386,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     else:
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
-        result = plus_product(input, column, vec2, alpha)
+        result = plus_product.op.perform(input, column, vec2, alpha)
     return result if out is None else writing.write_out(out, result)
 
 
@@ -493,4 +493,4 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
         warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
                       "or simply use torch.linalg.cross.", UserWarning, stacklevel=2)  # fmt: skip
         dim = list(input.shape).index(3)
-    return linalg_cross(input, other, dim, out=out)
+    return linalg_cross.op.perform(input, other, dim) if out is None else linalg_cross(input, other, dim, out=out)
