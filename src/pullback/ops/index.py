@@ -59,6 +59,10 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
             except IndexError:
                 pass
         at = _listed(input.shape, last, dim)
+        if last.size > LARGE and last.ndim == input.ndim and input.flags.c_contiguous:
+            return input.reshape(-1).take(Rows(at, input.shape).flat)
+        if input.ndim:
+            return row_major(input[tuple(at)])
     if not input.ndim and last.dtype.kind != "b":
         input = input.reshape(1)
     try:
@@ -74,6 +78,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
+NARROW = 16
 UNSIGNED = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 
 
@@ -127,17 +132,15 @@ def _inside(index: Any, size: int) -> bool:
 def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None = None) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
     out = np.zeros(shape, input.dtype)
-    few = input.size <= FEW and input.itemsize > 2
     if dim == FLAT:
         return sum_at.op.impl(input.reshape(-1), [at[0].reshape(-1)], (out.size,)).reshape(shape)
     if dim is not None:
-        if few and kernels.run("indices", "put", input.size, out, input, at[0], dim, True):
-            return out
-        at = _listed(shape, at[0], dim)
+        put_into(out, input, at, True, dim)
+        return out
     if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
         return out
-    if few:
+    if input.size <= FEW and input.itemsize > 2:
         np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
     return Rows(at, shape).summed(input)
@@ -154,13 +157,19 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
     last, size = at[-1], value.size if value.__class__ is ndarray else 1
-    few = (size <= FEW or array.size <= FEW) and array.itemsize > 2
+    one_by_one = array.itemsize > 2  # without an array of sums, which is the better way in half precision
+    few = (size <= FEW or array.size <= FEW) and one_by_one
     if dim == FLAT:
         array, at, value = _flattened(array, last, value)
     elif dim is not None:
-        if (few or not accumulate and last.ndim == array.ndim) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
-            return
+        each = last.ndim == array.ndim
+        if (few or each) and (one_by_one or not accumulate):
+            if kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+                return
         at = _listed(array.shape, last, dim)
+        if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
+            array, at, value = _flattened(array, Rows(at, array.shape).flat, np.broadcast_to(value, last.shape))
+            few = True
     elif array.size <= FEW and last.dtype.kind == "i" and _of_slices(at):
         if kernels.run("indices", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
             return
@@ -263,7 +272,10 @@ class Rows:
         for k, (d, array) in enumerate(zip(self.dims, arrays)):
             if array.size and array.min() < 0:
                 array = np.where(array < 0, array + shape[d], array)
-            self.flat = self.flat * shape[d] + array if k else array
+            flat = self.flat * shape[d]
+            if array.size > LARGE and flat.shape[-1:] == (1,) and 1 < array.shape[-1] <= NARROW:
+                flat = flat.repeat(array.shape[-1], -1)  # NumPy repeats, and adds what is as long, in less time than short rows
+            self.flat = flat + array if k else array
         others = tuple([shape[d] for d in self.rest])
         self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
 
