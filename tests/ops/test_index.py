@@ -277,6 +277,77 @@ def test_large_and_small_gathers_agree() -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
+def test_indexing_across_a_dimension_is_what_numpy_does(seed: int) -> None:
+    """Element by element with an index smaller than the rest, by slices, and flat; for all types, layouts and types of index."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in rng.integers(1, 5, rng.integers(1, 5)))
+    d = int(rng.integers(len(shape)))
+    lesser = tuple(int(rng.integers(1, n + 1)) if k != d else int(rng.integers(1, 6)) for k, n in enumerate(shape))
+    dtype, kind = rng.choice(["f4", "f8", "f2", "i4", "i8", "u1", "c8", "c16"]), rng.choice(["i4", "i8"])
+    a, v = (np.asarray(rng.integers(0, 9, s).astype(dtype), order=rng.choice(["C", "F"])) for s in (shape, lesser))
+    i, picks = rng.integers(0, shape[d], lesser).astype(kind), rng.integers(-shape[d], shape[d], rng.integers(1, 4, rng.integers(0, 3)))
+    flat = rng.integers(-a.size, a.size, 4)
+    grid = np.ogrid[tuple(map(slice, lesser))]
+    each, slices = (*grid[:d], i, *grid[d + 1 :]), (slice(None),) * d + (np.asarray(picks),)
+    x, src = (pullback.from_numpy(v.copy("K")) for v in (a, v))
+    index, at, numbers = pullback.from_numpy(i), (slice(None),) * d + (L(np.asarray(picks)),), L(flat)
+
+    def written(at: Any, values: Any, how: Any = None) -> np.ndarray:
+        out = a.copy()
+        if how:
+            np.add.at(out, at, values)
+        else:
+            out[at] = values
+        return out
+
+    assert_array_equal = np.testing.assert_array_equal
+    assert_array_equal(x.gather(d, index).numpy(), a[each])
+    assert_array_equal(x.scatter(d, index, src).numpy(), written(each, v))
+    assert_array_equal(x.clone().scatter_(d, index, 3).numpy(), written(each, 3))
+    assert_array_equal(x.scatter_add(d, index, src).numpy(), written(each, v, "add"))
+    assert_array_equal(x.scatter_reduce(d, index, src, "sum").numpy(), written(each, v, "add"))
+    assert_array_equal(x[at].numpy(), a[slices])
+    assert_array_equal(x.take(numbers).numpy(), a.take(flat))
+    assert_array_equal(x.put(numbers, x.take(numbers) * 2).numpy(), written(np.unravel_index(flat % a.size, shape), a.take(flat) * 2))
+    y, z = x.clone(), x.clone()
+    y[at], z[at] = x[at] * 2, 3
+    assert_array_equal(y.numpy(), written(slices, a[slices] * np.asarray(2, dtype)))
+    assert_array_equal(z.numpy(), written(slices, 3))
+    if np.ndim(picks) == 1:
+        assert_array_equal(x.index_fill(d, at[-1], 3).numpy(), written(slices, 3))
+        inside = slices[:-1] + (picks % shape[d],)
+        assert_array_equal(x.index_add(d, L(inside[-1]), x[at]).numpy(), written(inside, a[slices], "add"))
+        assert_array_equal(x.index_copy(d, L(inside[-1]), x[at] * 2).numpy(), y.numpy())
+        assert_array_equal(x.index_select(d, L(inside[-1])).numpy(), a[slices])
+
+
+@pytest.mark.parametrize("number", [3, -1])
+def test_across_a_dimension_nothing_outside_is_read_or_written(number: int) -> None:
+    x = pullback.zeros(2, 3)
+    index, ones = L([[0, number]]), pullback.ones(1, 2)
+    words = f"index {number} is out of bounds for dimension 1 with size 3"
+    for call in (lambda: x.gather(1, index), lambda: x.scatter_(1, index, 1.0), lambda: x.scatter_add_(1, index, ones),
+                 lambda: x.scatter_reduce_(1, index, ones, "sum"), lambda: x.index_add_(1, index[0], pullback.ones(2, 2))):  # fmt: skip
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with pytest.raises(IndexError, match=words):
+        x.index_copy_(1, index[0], pullback.ones(2, 2))
+    with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_select(1, index[0])
+    assert not x.any()
+
+
+def test_what_is_written_into_may_be_its_own_index() -> None:
+    """And its own source: what is read is what was there before."""
+    x = L([1, 2, 0])
+    x.scatter_(0, x, L([10, 20, 30]))
+    assert x.tolist() == [30, 10, 20]
+    y = L([1.0, 2.0, 3.0])
+    y.index_copy_(0, L([1, 2, 0]), y)
+    assert y.tolist() == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("seed", range(100))
 def test_which_of_repeated_writes_is_the_last(seed: int) -> None:
     """What NumPy's assignment leaves is what ``Rows.overwritten`` says."""
     rng = np.random.default_rng(seed)

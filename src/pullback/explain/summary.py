@@ -195,7 +195,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 RECURRENT = {"elman", "gru", "lstm"}
 PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
 ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
-MOVES = {"clone", "cast", "cat", "stack", "index", "take", "embedding", "identity", "unsafe_view", "repeat", "repeat_each", "flip", "roll", "pad",
+MOVES = {"clone", "cast", "cat", "stack", "index", "embedding", "identity", "unsafe_view", "repeat", "repeat_each", "flip", "roll", "pad",
          "constant_pad_nd"}  # fmt: skip
 ANY = "any"  # stands for what is inside, and depends on every argument
 

@@ -328,16 +328,20 @@ def with_batch(at: list[Any], batched: list[bool], size: int) -> list[Any] | Non
     return [np.arange(size).reshape((size,) + (1,) * ndim), *spread]
 
 
-def each_with_batch(x: Any, at: list[Any], batched: list[Any], size: int) -> tuple[Any, list[Any]] | None:
-    """What is indexed element by element, and the index, for the whole batch; None for indices without dimensions."""
+def across_with_batch(x: Any, at: list[Any], batched: list[Any], size: int) -> tuple[Any, list[Any]] | None:
+    """What is indexed across a dimension, and the index, for the whole batch; None where examples have such as can't be told as one."""
     (index,), (own,) = at, batched[-1]
+    if index.ndim - own != len(x.shape) - batched[0]:  # of slices
+        return None if own or not index.ndim else (everywhere(x, batched[0], size), at)
     return (everywhere(x, batched[0], size), [everywhere(index, own, size)]) if index.ndim > own else None
 
 
 @rule("index")
 def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, dim: int | None) -> Any:
+    if dim == ops.index.FLAT:
+        return NotImplemented if any(batched[1]) else op.call(x.reshape((size, -1)), [slice(None), *at], name)
     if dim is not None:
-        given = each_with_batch(x, at, batched[:2], size)
+        given = across_with_batch(x, at, batched[:2], size)
         return NotImplemented if given is None else op.call(*given, name, dim + 1)
     if any(b and i.__class__ is not slice and i.dtype.kind == "b" for i, b in zip(at, batched[1])):
         raise Refused(BATCHED_MASK)
@@ -350,15 +354,12 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, di
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, name)
 
 
-@rule("take")
-def take(op: Any, size: int, batched: list[Any], x: Any, at: Any) -> Any:
-    return ops.index.take_at(x.reshape((size, -1)), [slice(None), *at]) if not any(batched[1]) else NotImplemented
-
-
 @rule("index_accumulate")
 def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any, dim: int | None) -> Any:
+    if dim == ops.index.FLAT:
+        return NotImplemented if any(batched[1]) else op.call(x, [slice(None), *at], (size, prod_of(shape))).reshape((size, *shape))
     if dim is not None:
-        given = each_with_batch(x, at, batched[:2], size)
+        given = across_with_batch(x, at, batched[:2], size)
         return NotImplemented if given is None else op.call(*given, (size, *shape), dim + 1)
     places = with_batch(at, batched[1], size)
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, (size, *shape))
@@ -367,8 +368,13 @@ def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, sh
 @rule("index_put_at")
 def index_put_at(op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any,
                  dim: int | None) -> Any:  # fmt: skip
+    if dim == ops.index.FLAT:
+        if any(batched[2]) or batched[1] and value.ndim != at[0].ndim + 1:
+            return NotImplemented
+        x = everywhere(x, batched[0], size)
+        return op.call(x.reshape((size, -1)), value, [slice(None), *at], accumulate, name).reshape(x.shape)
     if dim is not None:
-        given = each_with_batch(x, at, [batched[0], batched[2]], size)
+        given = across_with_batch(x, at, [batched[0], batched[2]], size)
         if given is None:
             return NotImplemented
         if batched[1] and value.ndim == 1:  # a number for each example

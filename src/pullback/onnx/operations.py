@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.index import FLAT
 from . import OnnxExporterError
 from .recording import Recording, _kind
 
@@ -334,13 +335,16 @@ def _part(g: Recording, out: Any, x: Any, part: Any, *rest: Any) -> str:
 
 @rule("index")
 def _index(g: Recording, out: Any, x: Any, at: Any, name: str = "", dim: int | None = None) -> str:
+    if dim == FLAT:
+        return g.node("Gather", g.node("Reshape", x, g.integers([-1])), at[0], axis=0)
+    if dim is not None and at[0].ndim == 1:
+        return g.node("Gather", x, at[0], axis=dim)
     places = [(d, i) for d, i in enumerate(at if isinstance(at, tuple | list) else [at]) if isinstance(i, np.ndarray)]
     if dim is not None or len(places) != 1 or places[0][1].dtype.kind not in "iu":
         raise OnnxExporterError("torch.onnx.export: indexing with several tensors or a mask cannot be exported, only x[:, i]")
     return g.node("Gather", x, places[0][1], axis=places[0][0])
 
 
-rule("take")(lambda g, out, x, at: g.node("Gather", g.node("Reshape", x, g.integers([-1])), at[0], axis=0))
 rule("repeat_each")(lambda g, out, x, times, dim: g.node("Gather", x, np.arange(x.shape[dim]).repeat(times), axis=dim))
 
 

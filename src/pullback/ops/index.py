@@ -5,8 +5,9 @@ lists and masks then gather from that view, by NumPy's rule for where their dime
 if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
 
 Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends with an array.
-To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``, the list holds one array that
-says of every element where across it it lies, as in ``gather``; nothing in it counts from the end.
+To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``, the list holds one array only,
+in which nothing counts from the end: of as many dimensions as the tensor has, it says of every element where across that dimension it
+lies, as in ``gather``; of one, it says so of slices. Beside ``FLAT`` the array numbers the elements of the whole tensor.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ __all__: list[str] = []
 
 ndarray = np.ndarray
 WHOLE = slice(None)
+FLAT = -1
 
 
 # --- gathering and scattering by index arrays -------------------------------------------------------------------
@@ -45,10 +47,22 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
     """The elements at an advanced index, as a copy."""
     last = at[-1]
     if dim is not None:
-        out = kernels.run("indices", "taken", last.size, input, last, dim, True)
-        if out is not None:
-            return out
-        at = _checked(input.shape, last, dim)
+        if dim == FLAT:
+            return input.take(last)
+        if last.ndim == input.ndim:
+            out = kernels.run("indices", "taken", last.size, input, last, dim)
+            if out is not None:
+                return out
+        elif input.flags.c_contiguous and not (last.size and last.item(last.argmin()) < 0):
+            try:
+                return input.take(last, dim)
+            except IndexError:
+                pass
+        at = _listed(input.shape, last, dim)
+        if last.size > LARGE and last.ndim == input.ndim and input.flags.c_contiguous:
+            return input.reshape(-1).take(Rows(at, input.shape).flat)
+        if input.ndim:
+            return row_major(input[tuple(at)])
     if not input.ndim and last.dtype.kind != "b":
         input = input.reshape(1)
     try:
@@ -64,6 +78,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
+NARROW = 16
 UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
@@ -89,9 +104,10 @@ def along(index: np.ndarray, dim: int) -> list[Any]:
     return at
 
 
-def _checked(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
+def _listed(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
+    """The same of an index beside a dimension, checked."""
     check_bounds(index, shape[dim] if shape else 1, dim)
-    return along(index, dim)
+    return along(index, dim) if index.ndim == len(shape) else [WHOLE] * dim + [index]
 
 
 @lru_cache(256)
@@ -116,15 +132,15 @@ def _inside(index: Any, size: int) -> bool:
 def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None = None) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
     out = np.zeros(shape, input.dtype)
-    few = input.size <= FEW and input.itemsize > 2
+    if dim == FLAT:
+        return sum_at.op.impl(input.reshape(-1), [at[0].reshape(-1)], (out.size,)).reshape(shape)
     if dim is not None:
-        if few and kernels.run("indices", "put", input.size, out, input, at[0], dim, True, True):
-            return out
-        at = _checked(shape, at[0], dim)
+        put_into(out, input, at, True, dim)
+        return out
     if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
         return out
-    if few:
+    if input.size <= FEW and input.itemsize > 2:
         np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
     return Rows(at, shape).summed(input)
@@ -141,13 +157,21 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
     last, size = at[-1], value.size if value.__class__ is ndarray else 1
-    few = (size <= FEW or array.size <= FEW) and array.itemsize > 2
-    if dim is not None:
-        if (few or not accumulate) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate, True):
-            return
-        at = _checked(array.shape, last, dim)
+    one_by_one = array.itemsize > 2  # without an array of sums, which is the better way in half precision
+    few = (size <= FEW or array.size <= FEW) and one_by_one
+    if dim == FLAT:
+        array, at, value = _flattened(array, last, value)
+    elif dim is not None:
+        each = last.ndim == array.ndim
+        if (few or each) and (one_by_one or not accumulate):
+            if kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+                return
+        at = _listed(array.shape, last, dim)
+        if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
+            array, at, value = _flattened(array, Rows(at, array.shape).flat, np.broadcast_to(value, last.shape))
+            few = True
     elif array.size <= FEW and last.dtype.kind == "i" and _of_slices(at):
-        if kernels.run("indices", "put", last.size, array, value, last, len(at) - 1, accumulate, False):
+        if kernels.run("indices", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
             return
     index = tuple(at)
     if not array.ndim and last.dtype.kind != "b":
@@ -170,23 +194,44 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
                            f"result of shape {list(array[index].shape)}") from None  # fmt: skip
 
 
+def _flattened(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.ndarray, list[np.ndarray], Any]:
+    """The array in which a flat index can be written, that index, and the value."""
+    numbers, value = numbers.reshape(-1), value.reshape(-1) if value.__class__ is ndarray else value
+    if array.flags.c_contiguous:
+        return array.reshape(-1), [numbers], value
+    return array, list(np.unravel_index(np.where(numbers < 0, numbers + array.size, numbers), array.shape)), value
+
+
 def _of_written(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
     """The gradient of the values that were written: where an index repeats, only the last write had an effect.
 
     PyTorch, which leaves the order of such writes open, hands the whole gradient to each of them.
     """
-    taken = take_at(g, at, dim=dim)
+    taken, shape = take_at(g, at, dim=dim), g.shape or (1,)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
-    if dim is not None:
-        at = along(at[0], dim)
-    if prod(taken.shape) <= FEW:
-        numbers, latest, index = np.arange(prod(taken.shape)).reshape(taken.shape), np.empty(g.shape or (1,), np.intp), tuple(at)
-        latest[index] = numbers
-        lost = latest[index] != numbers
+    if dim == FLAT:
+        lost = _again(at, (prod(shape),), taken.shape)
+    elif dim is not None and at[0].ndim == len(shape):
+        lost = _again(at, shape, taken.shape, dim)
+    elif dim is not None or _of_slices(at):  # the same for all elements of a slice
+        d = len(at) - 1 if dim is None else dim
+        lost = _again(at[-1:], shape[d : d + 1], at[-1].shape)
+        lost = lost.reshape(lost.shape + (1,) * (len(shape) - d - 1))
     else:
-        lost = Rows(at, g.shape).overwritten()
-    return where(lost, 0, taken) if lost.any() else taken
+        lost = _again(at, shape, taken.shape) if prod(taken.shape) <= FEW else Rows(at, shape).overwritten()
+    return where(lost, 0, taken) if lost.size and lost.item(lost.argmax()) else taken
+
+
+def _again(at: list[Any], shape: tuple[int, ...], given: tuple[int, ...], dim: int | None = None) -> np.ndarray:
+    """Which of the elements that an index gives, so many, are given again later."""
+    numbers, latest = np.arange(prod(given)).reshape(given), np.empty(shape, np.intp)  # this is read only where written
+    if dim is None:
+        index = tuple(at)
+        latest[index] = numbers
+        return latest[index] != numbers
+    put_into(latest, numbers, at, False, dim)
+    return take_at.op.impl(latest, at, dim=dim) != numbers
 
 
 take_at.vjp(input=lambda g, at, input_shape, dim: sum_at(g, at, input_shape, dim))
@@ -227,7 +272,10 @@ class Rows:
         for k, (d, array) in enumerate(zip(self.dims, arrays)):
             if array.size and array.min() < 0:
                 array = np.where(array < 0, array + shape[d], array)
-            self.flat = self.flat * shape[d] + array if k else array
+            flat = self.flat * shape[d]
+            if array.size > LARGE and flat.shape[-1:] == (1,) and 1 < array.shape[-1] <= NARROW:
+                flat = flat.repeat(array.shape[-1], -1)  # NumPy repeats, and adds what is as long, in less time than short rows
+            self.flat = flat + array if k else array
         others = tuple([shape[d] for d in self.rest])
         self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
 
@@ -266,11 +314,8 @@ class Rows:
 
     def overwritten(self) -> np.ndarray:
         """Which of the row numbers come again later, shaped to mask what the index gives."""
-        flat = self.flat.reshape(-1)
-        latest = np.empty(self.count, np.intp)  # read only where written
-        numbers = np.arange(flat.size)
-        latest[flat] = numbers
-        return (latest[flat] != numbers).reshape(self.flat.shape + (1,) * (len(self.rest) - self.lead))
+        again = _again([self.flat], (self.count,), self.flat.shape)
+        return again.reshape(again.shape + (1,) * (len(self.rest) - self.lead))
 
 
 # --- what an index means ----------------------------------------------------------------------------------------

@@ -287,7 +287,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False
     if places is None:
         which: Any = "right" if right else "left"
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)
-        if not right and holds_nan(values):  # which comes behind others, too
+        last = edges.item(-1) if edges.ndim == 1 and edges.size else None
+        if not right and (last != last if edges.ndim == 1 else holds_nan(values)):  # NaN comes behind others, too
             places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(np.int32) if out_int32 else places
 
@@ -342,6 +343,8 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
+    if out is None:
+        return searchsorted(boundaries, input, out_int32, right, None, None)
     return searchsorted(boundaries, input, out_int32, right, None, None, out=out)
 
 

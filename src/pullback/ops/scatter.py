@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, wraps
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,10 @@ import numpy as np
 from .. import op, outcome, writing
 from ..autograd import modes
 from ..dtypes import type_name
-from ..lift import batches_in, by_example, derived
+from ..lift import batches_in, bottom, by_example, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
-from .index import all_inside, along, check_bounds, index_array, put_at, sum_at, take_at, write_at
+from .index import FLAT, along, check_bounds, index_array, put_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .reduce_at import REDUCTIONS, reduce_at
 from .sparse import place
@@ -32,7 +31,8 @@ __all__ = [
     "take_along_dim", "unravel_index",
 ]  # fmt: skip
 
-WHOLE = slice(None)
+INT64 = np.dtype(np.int64)
+WHOLES = [slice(None)] * 64
 
 
 def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
@@ -68,35 +68,47 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 # --- along a dimension: index_* ---------------------------------------------------------------------------------
 
 
-def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) -> np.ndarray:
+def _index(index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index") -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.__class__ is np.ndarray and not array.flags.c_contiguous:
         array = array.copy()
-    if array.dtype.kind != "i" or array.itemsize < 4:
+    if array.dtype is not INT64 and (array.dtype.kind != "i" or array.itemsize < 4):
         if array.size:
-            raise error(complaint)
+            raise error(f"{name}: Expected dtype {types}")
         array = array.astype(np.int64)
     return array
 
 
-def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
-    """An index whose negative numbers count from the end, without these."""
-    return derived(lambda a: np.where(a < 0, a + size, a) if a.size and a.item(a.argmin()) < 0 else a, array)
-
-
-def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError, kind: str = "int32 or int64 for index",
-            from_end: bool = False) -> tuple[int, list[Any]]:  # fmt: skip
-    """The dimension, and the advanced index that picks slices across it; negative numbers may count from its end."""
-    shape = input._array.shape or (1,)
-    d = wrapped_dim(dim, len(shape))
-    array = _index(index, f"{name}: Expected dtype {kind}", error)
+def _vector(index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index") -> np.ndarray:
+    """The same of an index of slices."""
+    array = _index(index, name, error, types)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
-    if from_end:
-        array = _counted_from_end(array, shape[d])
-    check_bounds(array, shape[d], d, error)
-    return d, [WHOLE] * d + [array.reshape(-1)]
+    return array if array.ndim else array.reshape(-1)
+
+
+def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
+    """An index whose negative numbers count from the end, without these."""
+    if array.__class__ is np.ndarray and not (array.size and array.item(array.argmin()) < 0):
+        return array
+    return derived(lambda a: np.where(a < 0, a + size, a), array)
+
+
+def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError,
+            outside: type[Exception] = RuntimeError, words: str = "") -> tuple[int, np.ndarray]:  # fmt: skip
+    """The dimension, and the index of slices across it."""
+    shape, array = input._array.shape or (1,), _vector(index, name, error)
+    d = wrapped_dim(dim, len(shape))
+    if modes.special:  # else by what computes
+        check_bounds(array, shape[d], d, outside, words)
+    return d, array
+
+
+@lru_cache(256)
+def _fit(shape: tuple[int, ...], other: tuple[int, ...], d: int) -> bool:
+    """Whether two shapes are the same but for one dimension."""
+    return shape[:d] + shape[d + 1 :] == other[:d] + other[d + 1 :]
 
 
 @op.composite
@@ -109,13 +121,13 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     tensor([[3, 4],
             [3, 4]])
     """
+    d, array = _slices(input, dim, index, "index_select()", outside=IndexError, words="index out of range in self")
     shape = input._array.shape
-    d = wrapped_dim(dim, len(shape))
-    array = _index(index, "index_select(): Expected dtype int32 or int64 for index")
-    if array.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
-    result = take_at(input, [WHOLE] * d + [array.reshape(-1 if shape else ())], "IndexSelectBackward0")
+    try:
+        result = take_at(input, [array if shape else array.reshape(())], "IndexSelectBackward0", d)
+    except RuntimeError:
+        check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
+        raise
     return result if out is None else writing.write_picked(out, result, input, index)
 
 
@@ -127,18 +139,18 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
     tensor([3., 0., 0.])
     """
-    d, at = _slices(input, dim, index, "index_add_()")
+    d, array = _slices(input, dim, index, "index_add_()")
     a, b = input._array, source._array
-    if a.dtype != b.dtype:
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
                            "same scalar type")  # fmt: skip
-    if at[-1].size != (b.shape[d] if b.ndim else 1):
-        raise RuntimeError(f"index_add_(): Number of indices ({at[-1].size}) should be equal to source.size(dim): "
+    if array.size != (b.shape[d] if b.ndim else 1):
+        raise RuntimeError(f"index_add_(): Number of indices ({array.size}) should be equal to source.size(dim): "
                            f"({b.shape[d]}), for dim: {d}")  # fmt: skip
-    if a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
+    if not _fit(a.shape, b.shape, d):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                            f"{list(a.shape)} source.shape = {list(b.shape)}")  # fmt: skip
-    return put(input, source if alpha == 1 else source * alpha, at, True, "IndexAddBackward0")
+    return put(input, source if alpha == 1 else source * alpha, [array], True, "IndexAddBackward0", d)
 
 
 @in_both_forms(of="index")
@@ -149,15 +161,19 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    d, at = _slices(input, dim, index, "index_copy_()", IndexError)
+    d, array = _slices(input, dim, index, "index_copy_()", IndexError, IndexError)
     a, b = input._array, source._array
-    if a.dtype != b.dtype:
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
                            f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}")  # fmt: skip
-    if b.ndim and a.shape[:d] + a.shape[d + 1 :] != b.shape[:d] + b.shape[d + 1 :]:
+    if b.ndim and not _fit(a.shape, b.shape, d):
         raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
                            f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}.")  # fmt: skip
-    return put(input, source, at, False, "IndexCopyBackward0")
+    try:
+        return put(input, source, [array], False, "IndexCopyBackward0", d)
+    except RuntimeError:
+        check_bounds(array, a.shape[d] if a.ndim else 1, d, IndexError)
+        raise
 
 
 @in_both_forms(of="index")
@@ -168,9 +184,13 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([2]), 7.0)
     tensor([0., 0., 7.])
     """
-    _, at = _slices(input, dim, index, "index_fill_()", IndexError, "int64 for index.", from_end=True)
+    shape, array = input._array.shape or (1,), _vector(index, "index_fill_()", IndexError, "int64 for index.")
+    d = wrapped_dim(dim, len(shape))
+    if modes.special:
+        array = _counted_from_end(array, shape[d])
+        check_bounds(array, shape[d], d, IndexError)
     refuse_more_than_one(value, "index_fill_")
-    return put(input, value, at, False, f"IndexFillBackward{int(isinstance(value, Tensor))}")
+    return put(input, value, [*WHOLES[:d], array], False, "IndexFillBackward1" if isinstance(value, Tensor) else "IndexFillBackward0")
 
 
 def refuse_more_than_one(value: Any, name: str) -> None:
@@ -206,32 +226,30 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 # --- element by element: gather, scatter ------------------------------------------------------------------------
 
 
-@lru_cache(256)
-def exceeds(shape: tuple[int, ...], other: tuple[int, ...], apart_from: int = -1) -> bool:
-    """Whether a shape is larger than another along some dimension."""
-    return any([m > n for k, (m, n) in enumerate(zip(shape, other)) if k != apart_from])
+@lru_cache(1024)
+def _placed(shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, src: tuple[int, ...] | None) -> int:
+    """The dimension of a gather or scatter, counted from the first, if an index of the shape ``at`` fits; shapes of 0-d tensors are (1,)."""
+    d = wrapped_dim(dim, len(shape))
+    if 0 in at:
+        return d
+    if (len(at) or 1) != len(shape):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+    larger = [k for k, (m, n) in enumerate(zip(at, shape)) if m > n and k != d]
+    if src is not None:
+        if larger or len(src) != len(shape) or any([m > n for m, n in zip(at, src)]):
+            raise RuntimeError(f"Expected index {list(at)} to be no larger than self {list(shape)} apart from dimension {d} "
+                               f"and to be no larger size than src {list(src)}")  # fmt: skip
+    elif larger:
+        raise RuntimeError(f"Size does not match at dimension {larger[0]} expected index {list(at)} to be no larger than self "
+                           f"{list(shape)} apart from dimension {d}")  # fmt: skip
+    return d
 
 
 def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None) -> tuple[np.ndarray, int]:
-    """The checked index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
-    shape = input._array.shape or (1,)
-    d = wrapped_dim(dim, len(shape))
-    array = _index(index, f"{name}(): Expected dtype int32/int64 for index")
-    if not array.size:
-        return array, d
-    if (array.ndim or 1) != len(shape):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
-    larger = exceeds(array.shape, shape, d)
-    if src is not None:
-        extent = src._array.shape or (1,)
-        if larger or len(extent) != len(shape) or exceeds(array.shape, extent):
-            raise RuntimeError(f"Expected index {list(array.shape)} to be no larger than self {list(shape)} apart from dimension {d} "
-                               f"and to be no larger size than src {list(extent)}")  # fmt: skip
-    elif larger:
-        k = next(k for k, (m, n) in enumerate(zip(array.shape, shape)) if m > n and k != d)
-        raise RuntimeError(f"Size does not match at dimension {k} expected index {list(array.shape)} to be no larger than self "
-                           f"{list(shape)} apart from dimension {d}")  # fmt: skip
-    if modes.special:  # else by what computes
+    """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
+    shape, array = input._array.shape or (1,), _index(index, name, types="int32/int64 for index")
+    d = _placed(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
+    if modes.special and array.size:  # else by what computes
         check_bounds(array, shape[d], d)
     return array, d
 
@@ -259,7 +277,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     tensor([[1, 1],
             [4, 3]])
     """
-    array, d = _elements(input, dim, index, "gather", "input")
+    array, d = _elements(input, dim, index, "gather()", "input")
     if sparse_grad and input._array.ndim:
         check_bounds(array, input._array.shape[d], d)
         result = _picked(input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape)
@@ -293,12 +311,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     a, b = input._array.shape, array.shape
     size = a[d]
     array = _counted_from_end(array, size)
-    if a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
+    if not _fit(a, b, d):
         one = look(input, basic(d, slice(0, 1)), "SliceBackward0")
         shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
         array = np.broadcast_to(array, (*shape[:d], b[d], *shape[d + 1 :]))
         input = expand(input, (*shape[:d], size, *shape[d + 1 :]))
-    return gather(input, d, outcome.wrap(array), out=out)
+    return gather(input, d, indices if array is indices._array else outcome.wrap(array), out=out)
 
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
@@ -310,8 +328,8 @@ def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumul
 
 def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
     """The checked index array of a scatter, 1-d for a 0-d tensor, and the dimension."""
-    array, d = _elements(x, dim, index, "scatter", "self", src)
-    if src is not None and src._array.dtype != x._array.dtype:
+    array, d = _elements(x, dim, index, "scatter()", "self", src)
+    if src is not None and src._array.dtype is not x._array.dtype and src._array.dtype != x._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not array.size:
         return np.zeros((0,) * (x._array.ndim or 1), np.int64), 0
@@ -347,7 +365,7 @@ def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = No
             src = outcome.wrap(np.full(np.shape(index), src, input._array.dtype))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
         return writing.assign(input, "scatter_", result) if put is write_at else result
-    return _scattered(put, input, dim, index, src, False, f"ScatterBackward{int(not isinstance(src, Tensor))}")
+    return _scattered(put, input, dim, index, src, False, "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1")
 
 
 @in_both_forms
@@ -381,6 +399,9 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "sum" and include_self:
+        result = _scattered(put_at, input, dim, index, src, True, "ScatterReduceBackward0")
+        return result if out is None else writing.write_out(out, result)
     array, d = _places(input, dim, index, src)
     check_bounds(array, (input._array.shape or (1,))[d], d)
     result = reduce_at(input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0")
@@ -406,8 +427,9 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
                            "same scalar type")  # fmt: skip
-    _, at = _slices(input, dim, index, "index_reduce_()", IndexError)
-    result = reduce_at(input, source, at, reduce, include_self, "IndexReduceBackward0")
+    d, array = _slices(input, dim, index, "index_reduce_()", IndexError, IndexError)
+    check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
+    result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
     return result if out is None else writing.write_out(out, result)
 
 
@@ -423,19 +445,9 @@ def _numbers(index: Any, name: str) -> np.ndarray:
 
 
 def _out_of_range(index: np.ndarray, size: int) -> IndexError:
+    index = bottom(index, True)
     i = index[(index < -size) | (index >= size)].flat[0]
     return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
-
-
-@op.general(name="take", holomorphic=False, method=False, linear="input")
-def _taken(input: Tensor, at: list[Any]) -> Tensor:
-    try:
-        return input.take(at[0])
-    except IndexError:
-        raise _out_of_range(at[0], input.size) from None
-
-
-_taken.vjp(input=lambda g, at, input_shape: reshape(sum_at(g, at, (prod(input_shape),)), input_shape))
 
 
 @op.composite
@@ -447,7 +459,11 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
-    result = _taken(input, [_numbers(index, "take()")])
+    array = _numbers(index, "take()")
+    try:
+        result = take_at(input, [array], "TakeBackward0", FLAT)
+    except IndexError:
+        raise _out_of_range(array, input._array.size) from None
     return result if out is None else writing.write_picked(out, result, input, index)
 
 
@@ -460,23 +476,18 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     tensor([[0., 0.],
             [0., 5.]])
     """
-    if input._array.dtype != source._array.dtype:
+    a, b = input._array, source._array
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_name(input.dtype)} "
                            f"and source.dtype = {type_name(source.dtype)}")  # fmt: skip
-    if index._array.size != source._array.size:
+    if index._array.size != b.size:
         raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
-                         f"source.numel() = {source._array.size}, index.numel() = {index._array.size}")  # fmt: skip
-    array, shape = _numbers(index, "put_()").reshape(source._array.shape or (1,)), input._array.shape or (1,)
-    size = prod(shape)
-
-    def places(array: np.ndarray) -> list[np.ndarray]:
-        if not all_inside(array, size):
-            if not all_inside(array + size, 2 * size):
-                raise _out_of_range(array, size)
-            array = array % size
-        return list(np.unravel_index(array, shape))
-
-    return put(input, source, derived(places, array), accumulate, "PutBackward0")
+                         f"source.numel() = {b.size}, index.numel() = {index._array.size}")  # fmt: skip
+    array, shape = _numbers(index, "put_()"), b.shape
+    try:
+        return put(input, source, [array if array.shape == shape else array.reshape(shape)], accumulate, "PutBackward0", FLAT)
+    except IndexError:
+        raise _out_of_range(array, input._array.size) from None
 
 
 @by_example
