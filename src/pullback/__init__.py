@@ -76,6 +76,7 @@ from .ops.index import *
 from .ops.scatter import *
 from .ops.mask import *
 from .ops.join import *
+from .ops.turn import *
 from .ops.pad import *
 from .ops.reduce import *
 from .ops.norm import *

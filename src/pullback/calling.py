@@ -349,24 +349,23 @@ def general_call(op: Op) -> Callable:
 def in_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Callable:
     """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too, if anything does."""
     total, required, positional, orders, defaults = len(op.params), op.required, op.positional, op.orders, op.defaults
-    perform = in_python
+    op.perform = perform = in_python
+    unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, out: Any = unsaid, **kwargs: Any) -> Any:
         n = len(args)
+        if out is not unsaid and slow is None:
+            kwargs["out"] = out  # which is refused
         if kwargs:
             order = orders.get((n, *kwargs))
-            if order is not None:
-                return perform(*order((*args, *kwargs.values(), *defaults)))
-            out = kwargs.pop("out", None) if slow is not None else None
-            args = op.bind(args, kwargs)
-            return perform(*args) if out is None else slow(op, args, out)  # type: ignore[misc]
-        if n == total:
-            return perform(*args)
-        return perform(*args, *defaults[n:]) if required <= n <= positional else perform(*op.bind(args, kwargs))
+            args = op.bind(args, kwargs) if order is None else order((*args, *kwargs.values(), *defaults))
+        elif n != total:
+            args = (*args, *defaults[n:]) if required <= n <= positional else op.bind(args, kwargs)
+        return perform(*args) if out is unsaid else slow(op, args, out)  # type: ignore[misc]
 
     def lay_out() -> None:
         nonlocal perform
-        perform = machine(op, in_python)
+        op.perform = perform = machine(op, in_python)
 
     op.after_layout.append(lay_out)
     return call

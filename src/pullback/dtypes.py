@@ -303,6 +303,10 @@ TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short",
               "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
               "complex64": "ComplexFloat", "complex128": "ComplexDouble",
               "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}  # fmt: skip
+CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+             "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+             "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}  # fmt: skip
 
 
 def type_name(d: dtype) -> str:

@@ -100,6 +100,7 @@ class Op:
         self.reflected: Any = None  # that with the operands the other way round
         self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
         self.shared: Callable | None = None
+        self.perform: Any = None  # the function of all arguments without what puts them in order: for composites
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = impl.__module__, impl.__doc__, self.name, self.name
         call.__wrapped__, call.op, call.vjp, call.vjp_all = impl, self, self.vjp, self.vjp_all

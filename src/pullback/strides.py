@@ -111,7 +111,7 @@ def laid_by(operands: Sequence[Any], value: Array) -> Array:
             break
     else:
         return value
-    order, back = _order(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
+    order, back = order_by(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
     if value.transpose(order).flags.c_contiguous:
         return value
     laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(back)
@@ -120,7 +120,7 @@ def laid_by(operands: Sequence[Any], value: Array) -> Array:
 
 
 @lru_cache(1024)
-def _order(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[list[int], list[int]]:
+def order_by(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[list[int], list[int]]:
     """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and strides."""
     strides = [[0] * (len(shape) - len(own)) + [0 if n == 1 else s for n, s in zip(own, steps)] for own, steps in operands]
     order = list(range(len(shape) - 1, -1, -1))  # from the inner to the outer, by insertion

@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes, storage
 from .autograd import modes
 from .complaint import noted
-from .dtypes import FLOAT32, FLOAT64, OF_NUMPY, type_name
+from .dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
 from .tensor import PLAIN, Tensor
 
 if TYPE_CHECKING:
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
     from .op import Op
 
+UNLIKE = "Expected out tensor to have dtype {}, but got {} instead"
+# Operations that write into tensors of just their result's type, and how each result refuses others: {}, the type wanted, and that given.
+EXACT = {
+    **dict.fromkeys(("aminmax", "max", "min", "msort", "sort", "topk"), (UNLIKE, UNLIKE)),
+    **dict.fromkeys(("cummax", "cummin"), ("expected scalar_type {} but found {}",) * 2),
+    **dict.fromkeys(("median", "nanmedian"), (
+        "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
+        "Expected tensor for argument #1 'indices' to have scalar type {}")),
+    "complex": ("Expected object of scalar type {} but got scalar type {} for argument 'out'",),
+    "kthvalue": ("output values must be of same type as input", "output indices must be of scalar type {}"),
+    "mode": ("expected scalar type '{}' but got '{}' for values output", "expected scalar type '{}' but got '{}' for indices output"),
+}  # fmt: skip
 LARGE = 1 << 14  # elements, from which on a copy costs more than to find out that none is needed
 
 
@@ -103,17 +115,18 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     return storage.adopt(x, result)
 
 
-def write_out(out: Any, result: Any, name: str = "") -> Any:
+def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
     """Put results into the tensors given as ``out=``, resizing those of another shape.
 
     Args:
         name: of the operation; by default it is the function that calls.
+        place: of the result among several.
     """
     name = name or sys._getframe(1).f_code.co_name
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
-        written = [write_out(o, r, name) for o, r in zip(out, result)]
+        written = [write_out(o, r, name, i) for i, (o, r) in enumerate(zip(out, result))]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
@@ -124,7 +137,12 @@ def write_out(out: Any, result: Any, name: str = "") -> Any:
         raise noted(NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"),
                     "Leave out= away.")  # fmt: skip
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
+    if source is not target and name in EXACT:
+        complaint, names = EXACT[name][place], CPP_NAMES if EXACT[name][place] is UNLIKE else TYPE_NAMES
+        raise RuntimeError(complaint.format(names[source.name], names[target.name]))
     if not dtypes.can_cast(source, target):
+        if name in ("cat", "stack"):
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_name(target)}")
         raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
     storage.check_writable(out)
     if out._array.shape != result._array.shape:
@@ -137,7 +155,7 @@ def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
     """:func:`write_out` of a function that looks elements up: ``out`` has the type of the result, and is apart from what was given."""
     if isinstance(out, Tensor):
         if out.dtype is not result.dtype:
-            raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+            raise RuntimeError(UNLIKE.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
         for array in [t._array for t in given]:
             if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
                 raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "

@@ -71,6 +71,16 @@ def test_views_of_views_inherit(torch: Any) -> None:
         parts[0].mul_(parts[1]).sum().backward(retain_graph=True)
 
 
+def test_unsafe_pieces_made_where_nothing_is_recorded_are_no_views(torch: Any) -> None:
+    a, b = leaf(torch, 1.0, 2.0, 3.0, 4.0), leaf(torch, 5.0, 6.0)
+    for split in (lambda: a.unsafe_split(2), lambda: a.unsafe_split_with_sizes((2, 2)), lambda: a.unsafe_chunk(2)):
+        with torch.no_grad():
+            parts = split()
+        assert not any(p.requires_grad or p._is_view() for p in parts)
+        parts[0].mul_(b)  # which the leaf does not notice
+        assert parts[0].requires_grad and not parts[1].requires_grad and a.grad_fn is None
+
+
 def test_leaves_are_refused_at_once(torch: Any) -> None:
     x = leaf(torch, 1.0)
     for write in (lambda: x.add_(1), lambda: x.mul_(2), lambda: x.relu_(), lambda: x.zero_()):

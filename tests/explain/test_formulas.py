@@ -56,18 +56,25 @@ def test_the_branch_that_was_taken_is_shown():
 
 
 def test_results_that_no_gradient_reached_are_left_out():
-    """Layer norm and cross entropy have more results than most programs use."""
+    """Layer norm has more results than most programs use."""
     rows = torch.ones(2, 3, requires_grad=True)
-    loss = F.cross_entropy(rows, torch.tensor([0, 2]), reduction="sum")
-    where = "spread = {0 if shares = 0 else exp(x - top - logsum)} · by_share, by_share = g · shares"
-    assert rules(loss) == [f"dx = spread - at_target(by_share, target), where {where}"]
-    step = torch.explain(loss).steps[0]
-    assert step.upstream[0].values == 1.0 and step.upstream[1] is None
-    assert "g =" in str(torch.explain(loss)) and "g0" not in str(torch.explain(loss))
-    (rule,) = rules(F.layer_norm(rows, [3]))
+    normalized = F.layer_norm(rows, [3])
+    (rule,) = rules(normalized)
     assert "g_mean" not in rule and "g_var" not in rule
+    told = torch.explain(normalized, torch.ones(2, 3))
+    assert told.steps[0].upstream[0] is not None and told.steps[0].upstream[1] is None
+    assert "g =" in str(told) and "g0" not in str(told)
     values, logs = torch.linalg.slogdet(m)
     assert rules(logs) and torch.explain((values, logs), (torch.ones(()), torch.ones(()))).steps
+
+
+def test_what_does_not_count_is_shown_where_there_is_such():
+    """Cross entropy is softmax less the target; a class that is ignored has a share of 0."""
+    rows, target = torch.ones(2, 3, requires_grad=True), torch.tensor([0, 2])
+    where = "where spread = shown · by_share, by_share = g, shown = softmax(x, 1)"
+    assert rules(F.cross_entropy(rows, target, reduction="sum")) == [f"dx = spread - at_target(by_share, target), {where}"]
+    (rule,) = rules(F.cross_entropy(rows, target, ignore_index=2, reduction="sum"))
+    assert "by_share = g · shares, shown = {0 if shares = 0 else" in rule
 
 
 def test_custom_functions_are_read_and_not_run():

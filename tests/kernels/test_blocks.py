@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels.blocks import BLOCK, SMALL, Blocks
+from pullback.kernels.blocks import BLOCK, Blocks
 from pullback.op import REGISTRY
 
 START = 2 * BLOCK
@@ -58,7 +58,7 @@ def test_what_is_not_gone_through_in_blocks() -> None:
 
 def test_short_rows_go_by_columns() -> None:
     """Also where a column is repeated along them, or nobody has the whole shape."""
-    n = SMALL // 4
+    n = BLOCK // 4
     x, row, column, y = np.linspace(-1, 1, 3 * n).reshape(n, 3), np.arange(3.0), np.linspace(0, 2, n)[:, None], np.linspace(2, 3, n).reshape(n, 1, 1)
     for values in ((x, row), (row, x), (x, column), (column, row), (x, 2.5, row), (y, x[:2]), (x, column, row)):
         summed, sizes = counted(lambda *v: functools.reduce(np.add, v))

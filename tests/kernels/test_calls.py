@@ -86,13 +86,13 @@ def compared() -> Iterator[set[str]]:
                     assert str(described(ours)) == str(described(in_python(op)(*args))), op.name
                 return ours
 
-            cells.append((cell(op), cell(op).cell_contents))
-            cell(op).cell_contents = twice
+            cells.append((op, cell(op).cell_contents, op.perform))
+            cell(op).cell_contents = op.perform = twice
     try:
         yield taken
     finally:
-        for place, before in cells:
-            place.cell_contents = before
+        for op, called, performed in cells:
+            cell(op).cell_contents, op.perform = called, performed
 
 
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, inside_a_function])

@@ -221,6 +221,18 @@ def test_what_is_one_loop_of_numpys_is_a_kernel_where_threads_can_share_it(monke
     assert asked == ["add", "div", "sin"]
 
 
+def test_the_same_bits_below_hooks_and_layers() -> None:
+    """What takes the slow way through a call uses the kernels that the usual way does."""
+    x = torch.linspace(-9, 9, kernels.SHARED + 1).requires_grad_()
+    y = x.exp()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        hooked = x.exp()
+    checkpointed = torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)
+    (expected,) = torch.autograd.grad(y, x, y.detach())
+    for other in (hooked, checkpointed):
+        assert torch.equal(other, y) and torch.equal(torch.autograd.grad(other, x, other.detach())[0], expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the bit what adding afterwards gives; broadcast operands and what no kernel computes go the other way."""

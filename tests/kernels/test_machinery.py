@@ -174,7 +174,7 @@ def test_what_writes_kernels_is_in_their_folder() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level == 2:
                 found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
-    assert found == {"kernels", "streams.rounding", "ops.grid.BASES", "ops.grid.coefficients", "strides.side_by_side"}
+    assert found == {"kernels", "streams.rounding", "ops.grid.BASES", "ops.grid.coefficients", "strides.order_by", "strides.side_by_side"}
 
 
 def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ for name in ("softmax", "log_softmax", "softmin"):
 
 refuse(F + "prelu", (2, 4), (3,), match="Found parameter numbers = 3 and channel size = 4.")
 refuse(F + "glu", (3,), match="Halving dimension must be even, but dimension 0 is size 3")
+refuse(F + "glu", np.arange(4), match="\"glu_cpu\" not implemented for 'Long'", error=NotImplementedError)
 refuse(F + "hardtanh", (3,), 2.0, 1.0, match="min_val cannot be greater than max_val", error=ValueError)
 refuse(F + "gelu", (3,), approximate="none of them", match="approximate argument must be either none or tanh.")
 refuse(F + "softshrink", (3,), -1.0, match=r"lambda must be in range \[0, 1.79769e\+308\] for input dtype Double, but found -1")

@@ -1,6 +1,6 @@
 """Samples of products: matmul by every pattern of dimensions, sums of products, distances."""
 
-from .samples import refuse, sample
+from .samples import ints, refuse, sample
 
 # --- matmul -----------------------------------------------------------------------------------------------------
 
@@ -53,6 +53,7 @@ refuse("addmm", (4,), (2, 4), (4, 3), match=r"The expanded size of the tensor \(
 refuse("addmm", (3,), (2, 3), (4, 3), match=r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x3\)")
 refuse("addmm", (3,), (3,), (4, 3), match="mat1 must be a matrix, got 1-D tensor")
 refuse("addmv", (5,), (2, 3), (3,), match=r"size mismatch, got input \(5\), mat \(2x3\), vec \(3\)")
+refuse("addr", ints(9, 2, 3), ints(9, 2), ints(9, 3), alpha=2.5, match="For integral input tensors, argument alpha must not be a float")
 refuse("addbmm", (2, 2), (5, 2, 3), (4, 3, 2), match="batch1 and batch2 must have same number of batches, got 5 and 4")
 refuse("addbmm", (2, 2), (5, 2, 3), (5, 4, 2), match=r"Incompatible matrix sizes for bmm \(2x3 and 4x2\)")
 
@@ -64,7 +65,7 @@ for equation, *shapes in (
     ("bhqd,bhkd->bhqk", (2, 2, 2, 3), (2, 2, 4, 3)), ("...ij,...jk->...ik", (2, 1, 3, 4), (2, 4, 2)), ("ij,kl->", (2, 3), (4, 5)),
     ("bi,oij,bj->bo", (2, 3), (5, 3, 4), (2, 4)), ("ij,jk->ik", (2, 1), (3, 4)), ("ji,kj", (2, 3), (4, 2)), ("a...a->...", (3, 2, 3)),
     ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ij,jk->ik", (2, 0), (0, 4)), ("Ab,bC->AC", (2, 3), (3, 4)), ("i...->", (2, 3)),
-    ("...i,...i->...", (2, 3), (3,)),
+    ("...i,...i->...", (2, 3), (3,)), ("ij,kij->ki", (2, 3), (4, 2, 3)), ("b...,...c->cb", (2, 3, 2), (3, 2, 4)), ("ij,k->jk", (2, 3), (4,)),
 ):  # fmt: skip
     sample("einsum", equation, *shapes, complex=True)
 for dims in (1, 0, [[1], [0]]):

@@ -375,6 +375,46 @@ def test_what_is_picked_goes_elsewhere_in_its_own_type(pick: Any) -> None:
     assert memory.tolist() == [1, 2, 3, 2, 3]
 
 
+UNLIKE: dict[str, tuple[Any, int, str]] = {  # a function, which result is to go into float64, and what is said of that
+    "aminmax": (lambda x, **out: pullback.aminmax(x, dim=1, **out), 0, "Expected out tensor to have dtype float, but got double instead"),
+    "cummax": (lambda x, **out: pullback.cummax(x, 1, **out), 1, "expected scalar_type Long but found Double"),
+    "kthvalue": (lambda x, **out: pullback.kthvalue(x, 1, **out), 0, "output values must be of same type as input"),
+    "kthvalue of": (lambda x, **out: pullback.kthvalue(x, 1, **out), 1, "output indices must be of scalar type Long"),
+    "max": (lambda x, **out: pullback.max(x, 1, **out), 1, "Expected out tensor to have dtype long int"),
+    "median": (lambda x, **out: pullback.median(x, 1, **out), 0, "Expected tensor for 'values' to have the same type"),
+    "mode": (lambda x, **out: pullback.mode(x, **out), 0, "expected scalar type 'Float' but got 'Double' for values"),
+    "sort": (lambda x, **out: pullback.sort(x, **out), 1, "Expected out tensor to have dtype long int, but got double instead"),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_results_keep_their_type_where_they_are_written(name: str) -> None:
+    x, (function, at, complaint) = L([[1.0, 3.0], [4.0, 2.0]]), UNLIKE[name]
+    results = function(x)
+    given = [pullback.empty_like(r) for r in results]
+    function(x, out=tuple(given))
+    assert [g.tolist() for g in given] == [r.tolist() for r in results]
+    given[at] = given[at].double()
+    with pytest.raises(RuntimeError, match=complaint):
+        function(x, out=tuple(given))
+
+
+def test_complex_numbers_keep_their_type_where_they_are_written() -> None:
+    x, out = L([1.0, 2.0]), pullback.empty(2, dtype=pullback.complex128)
+    for function in (pullback.complex, pullback.polar):
+        with pytest.raises(RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble for argument 'out'"):
+            function(x, x, out=out)
+        assert function(x.double(), x.double(), out=out) is out
+
+
+def test_what_is_joined_is_written_in_another_type_only_if_that_can_hold_it() -> None:
+    x = L([1.5, 2.5])
+    assert pullback.cat([x, x], out=pullback.empty(4, dtype=pullback.float64)).tolist() == [1.5, 2.5, 1.5, 2.5]
+    for join in (pullback.cat, pullback.stack, pullback.hstack):
+        with pytest.raises(TypeError, match="cat.*: input types can't be cast to the desired output type Long"):
+            join([x, x], out=pullback.empty(4, dtype=pullback.int64))
+
+
 def test_draws_are_written_as_integers() -> None:
     with pytest.raises(RuntimeError, match="multinomial expects Long tensor out, got: Float"):
         pullback.multinomial(L([0.5, 0.5]), 2, out=pullback.empty(2))

@@ -12,6 +12,8 @@ import pullback
 from pullback import linalg
 from pullback.autograd import gradcheck, gradgradcheck
 
+from ..kernels import using
+
 
 def matrices(*shape: int, complex: bool = False, seed: int = 0) -> Any:
     """Random matrices, well conditioned for these seeds."""
@@ -215,6 +217,17 @@ def test_distances_within_an_empty_set() -> None:
     x = pullback.zeros(0, 3, requires_grad=True)
     pullback.pdist(x).sum().backward()
     assert x.grad.shape == (0, 3)
+    one = pullback.tensor([[float("nan"), 1.0]], requires_grad=True)
+    pullback.pdist(one).sum().backward()
+    assert one.grad.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("mode", ("off", "on"))
+def test_what_differs_is_counted_but_for_nan(mode: str) -> None:
+    x = pullback.tensor([[float("nan"), 0.0], [0.0, -1.0], [-0.0, 2.0]])
+    with using(mode):
+        torn = pullback.cdist(x, x, 0.0), pullback.pdist(x, 0.0)
+    assert str([t.tolist() for t in torn]) == "[[[nan, nan, nan], [nan, 0.0, 1.0], [nan, 1.0, 0.0]], [nan, nan, 1.0]]"
 
 
 @KINDS

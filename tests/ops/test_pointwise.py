@@ -357,6 +357,14 @@ def test_integers() -> None:
         n.exp_()
 
 
+def test_the_step_at_zero_looks_at_nothing_else() -> None:
+    """NaN is not above zero, and signed zeros, infinities and numbers below -1 are not in between; of few numbers and of many."""
+    x, v = torch.tensor([nan, -0.0, 0.0, 2.0, -3.0, -0.5, inf, -inf]), torch.tensor([nan, -0.0, 7.0, nan, nan, nan, nan, nan])
+    for times in (1, 1024):
+        for d in (torch.float32, torch.float64, torch.float16):
+            assert torch.heaviside(x.to(d).repeat(times), v.to(d).repeat(times))[-8:].tolist() == [0, 0, 7, 1, 0, 0, 1, 0]
+
+
 def test_rounding() -> None:
     """Halves go to the even integer; decimals count in both directions; nothing overflows on the way."""
     x = torch.tensor([0.5, 1.5, -2.5, 1e38, inf], dtype=torch.float32)

@@ -241,6 +241,13 @@ def test_the_first_operand_that_says_so_decides_how_results_lie(names):
     assert torch.equal(results[0], x.contiguous() * y.contiguous())
 
 
+@pytest.mark.parametrize("n", (2, 1000))
+def test_dimensions_of_which_each_operand_has_one_lie_in_their_order(n):
+    """Also where there are enough numbers for kernels, and the first operand alone would have the middle one innermost."""
+    row, column = torch.ones(n, 66).unsqueeze(1), torch.ones(n, 40).unsqueeze(2)
+    assert [r.stride() for r in (row * column, column * row, torch.hypot(row, column))] == [(40 * 66, 66, 1)] * 3
+
+
 def test_large_transposed_copies_go_a_few_columns_at_a_time_and_repeated_rows_are_doubled() -> None:
     """Shapes around the blocks' borders, and reshapes, which are views where they can be."""
     for shape, order in (((130, 140), (1, 0)), ((3, 129, 65), (0, 2, 1)), ((3, 5, 33, 70), (0, 3, 1, 2)), ((2, 64, 16, 16), (0, 2, 3, 1))):

@@ -402,3 +402,34 @@ def test_many_short_pieces_are_joined_as_few_are(dtype: Any, dim: int) -> None:
 def test_joining_many_pieces_that_do_not_fit_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 1. Expected size 5000 but got size 5001"):
         pullback.cat([pullback.zeros(5000, 1), pullback.zeros(5001, 1)], 1)
+
+
+@pytest.mark.parametrize("n", (3, 70))
+def test_small_and_large_tensors_are_rolled_as_numpy_does(n: int) -> None:
+    x = np.arange(n * n * 2.0).reshape(n, 2, n)
+    for shifts, dims in (((1,), ()), ((-2, 1, 5), (0, 1, -1)), ((1, 1), (2, 2)), ((n,), (0,))):
+        rolled = pullback.roll(pullback.from_numpy(x.swapaxes(0, 2)), shifts, dims)
+        np.testing.assert_array_equal(rolled.numpy(), np.roll(x.swapaxes(0, 2), shifts if dims else shifts[0], dims or None))
+        assert rolled.is_contiguous()
+
+
+def test_choices_of_three_and_of_none() -> None:
+    a, b, c = pullback.tensor([1.0, 2.0], requires_grad=True), pullback.tensor([3.0, 4.0, 5.0]), pullback.tensor([6.0, 7.0], requires_grad=True)
+    rows = pullback.cartesian_prod(a, b, c)
+    assert rows.tolist() == [[x, y, z] for x in a.tolist() for y in b.tolist() for z in c.tolist()]
+    weights = pullback.arange(36.0).reshape(12, 3)
+    (rows * weights).sum().backward()
+    assert a.grad.tolist() == [sum(range(0, 18, 3)), sum(range(18, 36, 3))] and c.grad.tolist() == [sum(range(2, 36, 6)), sum(range(5, 36, 6))]
+    assert pullback.cartesian_prod(a, b[:0]).shape == (0, 2)
+    with pytest.raises(RuntimeError, match="meshgrid expects all tensors to have the same dtype"):
+        pullback.cartesian_prod(a, b.double())
+    for several in (pullback.cartesian_prod, lambda: pullback.meshgrid(indexing="ij")):
+        with pytest.raises(RuntimeError, match="meshgrid expects a non-empty TensorList"):
+            several()
+
+
+def test_sizes_that_change_are_looked_at_each_time() -> None:
+    x, n = pullback.zeros(3, 1), pullback.tensor(2)
+    assert x.expand(3, n).shape == (3, 2)
+    n += 1
+    assert x.expand(3, n).shape == (3, 3)

@@ -166,8 +166,7 @@ def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref,
 
 @lowers(RULES, "cross_entropy")
 def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Ref, shares: Ref, top: Ref, logsum: Ref) -> bool:
-    g, of_logsum = g
-    if not _are_classes(fusion, input, target) or not fusion.is_zero(of_logsum) or outs[0] is None:
+    if not _are_classes(fusion, input, target) or outs[0] is None:
         return False
     v = fusion.value(input)
     by_share, spread = fusion.fresh(v.shape[:1], v.dtype), fusion.fresh(v.shape, v.dtype)
@@ -201,10 +200,12 @@ def _embedding(fusion: Fusion, outs: Sequence[int], weight: Ref, indices: Ref, *
 
 
 @lowers(FORWARD, "index_accumulate")
-def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...]) -> bool:
+def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...], dim: int | None) -> bool:
     """At row numbers that a table was looked up by, which are known to be right."""
     v = fusion.value(Ref(outs[0]))
-    if len(at) != 1 or at[0].__class__ is not Ref or not _are_rows(fusion, v, at[0]) or not fusion.is_checked(check_rows, at[0], shape[0]):
+    if dim is not None or len(at) != 1 or at[0].__class__ is not Ref or not _are_rows(fusion, v, at[0]):
+        return False
+    if not fusion.is_checked(check_rows, at[0], shape[0]):
         return False
     x, numbers, out = fusion.in_rows(input), fusion.in_rows(at[0]), fusion.result(outs[0])
     integers = [table.blocks(v.dtype, shape[1]), math.prod(numbers.like.shape), shape[1], shape[0]]

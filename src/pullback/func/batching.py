@@ -78,7 +78,7 @@ def along_dims(*names: str) -> Callable[..., Any]:
     return run
 
 
-rule("softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "neighbours", "argsort", "sort", "topk",
+rule("softmax", "log_softmax", "glu", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "neighbours", "argsort", "sort", "topk",
      "kthvalue", "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
      "std", "var_mean", "std_mean", "unbind", "repeat_each")(along_dims("dim"))  # fmt: skip
 
@@ -328,8 +328,17 @@ def with_batch(at: list[Any], batched: list[bool], size: int) -> list[Any] | Non
     return [np.arange(size).reshape((size,) + (1,) * ndim), *spread]
 
 
+def each_with_batch(x: Any, at: list[Any], batched: list[Any], size: int) -> tuple[Any, list[Any]] | None:
+    """What is indexed element by element, and the index, for the whole batch; None for indices without dimensions."""
+    (index,), (own,) = at, batched[-1]
+    return (everywhere(x, batched[0], size), [everywhere(index, own, size)]) if index.ndim > own else None
+
+
 @rule("index")
-def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any) -> Any:
+def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, dim: int | None) -> Any:
+    if dim is not None:
+        given = each_with_batch(x, at, batched[:2], size)
+        return NotImplemented if given is None else op.call(*given, name, dim + 1)
     if any(b and i.__class__ is not slice and i.dtype.kind == "b" for i, b in zip(at, batched[1])):
         raise Refused(BATCHED_MASK)
     if not batched[0] and not any(i.__class__ is slice for i in at):
@@ -347,13 +356,24 @@ def take(op: Any, size: int, batched: list[Any], x: Any, at: Any) -> Any:
 
 
 @rule("index_accumulate")
-def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any) -> Any:
+def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any, dim: int | None) -> Any:
+    if dim is not None:
+        given = each_with_batch(x, at, batched[:2], size)
+        return NotImplemented if given is None else op.call(*given, (size, *shape), dim + 1)
     places = with_batch(at, batched[1], size)
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, (size, *shape))
 
 
 @rule("index_put_at")
-def index_put_at(op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any) -> Any:
+def index_put_at(op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any,
+                 dim: int | None) -> Any:  # fmt: skip
+    if dim is not None:
+        given = each_with_batch(x, at, [batched[0], batched[2]], size)
+        if given is None:
+            return NotImplemented
+        if batched[1] and value.ndim == 1:  # a number for each example
+            value = value.reshape((size,) + (1,) * (given[0].ndim - 1))
+        return op.call(given[0], value, given[1], accumulate, name, dim + 1)
     places = with_batch(at, batched[2], size)
     if places is None or batched[1] and any(i.__class__ is slice for i in at):
         return NotImplemented

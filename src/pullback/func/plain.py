@@ -195,6 +195,9 @@ def _of_squares(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
 @pulls("nll_loss", "cross_entropy")
 def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     """Examples become more rows of one batch."""
+    if saved["shares"][0].__class__ is float:  # the same for all
+        target, batched = saved["target"]
+        saved["shares"] = np.full(target.shape[int(batched) :], saved["shares"][0], gs[0][0].dtype), False
     shares = everywhere(saved["shares"], size)
     if shares.ndim > 2:
         return None
@@ -208,13 +211,12 @@ def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
         return v.reshape(-1, *v.shape[2:]) if few else v
 
     target = of("target")
-    if len(gs) == 1:
+    if "input" not in saved:
         shape = shares.size, saved["input_shape"][0][-1]
         out = _nll.op.pulls[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
     else:
-        of_logsum = (everywhere(gs[1], size) if gs[1][1] or gs[1][0].any() else gs[1][0].reshape(-1)[:1]).reshape(-1, 1)
         parts = of("input"), target, of("shares"), of("top").reshape(-1, 1), of("logsum").reshape(-1, 1)
-        out, *_ = _cross_entropy.op.shared((g, of_logsum), [True], *parts)
+        out, *_ = _cross_entropy.op.shared(g, [True], *parts)
     return [out.reshape(*shares.shape, out.shape[-1])] + [None] * (len(edges) - 1)
 
 

@@ -29,8 +29,8 @@ __all__ = ["info", "set_num_threads", "get_num_threads"]
 NEVER = sys.maxsize
 # From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
 SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024,
-         "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024,
-         **dict.fromkeys(("attention", "distance", "indices", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
+         "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024, "indices": 1024,
+         **dict.fromkeys(("attention", "distance", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
 # already: the same call gives the same bits.
 AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "above", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu",
@@ -79,6 +79,7 @@ def start() -> bool:
             threads, memory = (import_module(f".{name}", __name__) for name in ("threads", "memory"))
             threads.set_count(_threads or native.threads_available())
             memory.install()
+            SIZES["indices"] = 1  # which give the very bits that NumPy does, so few elements need not have kernels loaded
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"

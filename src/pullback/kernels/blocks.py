@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 ndarray = np.ndarray
-BLOCK = 1 << 20  # bytes of each operand: what lies between is memory that the allocator has at hand, and calls are few
-SMALL = 1 << 19  # bytes that stay in the cache with more between, such as float64 for float32
-FROM = 16 * BLOCK  # below, whole arrays stay in the cache as well, and no block has to be copied to its place
+BLOCK = 1 << 18  # bytes of each operand, of which the second cache holds several; and calls are few
+FROM = 4 * BLOCK  # below, few steps lose as much by copying each block to its place
 SHORT = 6  # elements of rows that are no shorter than what NumPy's loops need
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
@@ -30,17 +29,16 @@ class Blocks:
     Args:
         function: of arrays and numbers.
         start: bytes of an operand, from which on there are blocks.
-        block: bytes of each.
     """
 
-    def __init__(self, function: Callable, start: int = FROM, block: int = BLOCK) -> None:
-        self.function, self.start, self.block = function, start, block
+    def __init__(self, function: Callable, start: int = FROM) -> None:
+        self.function, self.start = function, start
         self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
 
     def __call__(self, *values: Any) -> Any:
         arrays = [v for v in values if v.__class__ is ndarray]
         most = max(arrays, key=np.size, default=None)
-        if most is None or most.nbytes < SMALL:
+        if most is None or most.nbytes < BLOCK:
             return self.function(*values)
         if not all([a.shape == most.shape or a.size == 1 for a in arrays]):
             return self._by_columns(values, arrays)
@@ -48,7 +46,7 @@ class Blocks:
             return self.function(*values)
         if self.whole is None:
             self.whole = self._is_one_step(values)
-        n, step = most.size, self.block // max([a.itemsize for a in arrays])
+        n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
         if self.whole or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
             return self.function(*values)
         flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]

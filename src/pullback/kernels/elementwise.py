@@ -17,6 +17,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from .. import kernels
+from ..strides import order_by
 from . import native
 from .blocks import Blocks
 from .builder import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
@@ -210,8 +211,7 @@ def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seque
     """
     n = len(shape)
     strides: list[tuple[int, ...]] = [(0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays]
-    leader = max(range(len(arrays)), key=lambda k: arrays[k].size)
-    order = sorted(range(n), key=lambda d: (-abs(strides[leader][d]), d))
+    order, _ = order_by(shape, *[(a.shape, a.strides) for a in arrays])
     made = []
     for size in outputs:
         own, step = [0] * n, size

@@ -37,13 +37,15 @@ class Kernel:
         name: of the kernel.
         type: of the elements.
         arrays, integers, floats: names of what the slots hold: first integers, then floats, then arrays.
+        refuses: whether it may find something in an array that it must not go by, see :meth:`refuse`.
 
     Attributes:
         f: the task.
         lanes, vector: how many elements a vector holds, and its type.
     """
 
-    def __init__(self, name: str, type: Type, arrays: Sequence[str], integers: Sequence[str] = (), floats: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, type: Type, arrays: Sequence[str], integers: Sequence[str] = (), floats: Sequence[str] = (),
+                 refuses: bool = False) -> None:  # fmt: skip
         self.name, self.type, self.lanes = name, type, native.WIDTH * 8 // type.bits
         self.vector = type.of(self.lanes)
         self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
@@ -53,6 +55,7 @@ class Kernel:
         for i, (slot, kind) in enumerate(zip([*integers, *floats, *arrays], self.kinds)):
             value = f.load(f.at(f["slots"], i, I64), {"i": I64, "f": F64, "a": PTR}[kind])
             self.given[slot] = f.convert("fptrunc", value, F32) if kind == "f" and type == F32 else value
+        self.kinds += "r" * refuses
         self._rooms: list[tuple[Value, Value]] = []
 
     def __getitem__(self, name: str) -> Value:
@@ -108,6 +111,10 @@ class Kernel:
         size = count * each if isinstance(count, Value) else f.constant(count * each, I64)
         self._rooms.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size))
         return self._rooms[-1][0]
+
+    def refuse(self) -> None:
+        """Let the function return the number of items, instead of its last argument."""
+        self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.given), I64))
 
     def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
         """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the last array.

@@ -177,16 +177,20 @@ ENTRY = "entry.$$"  # the name of a module's function for Python
 def entry(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
     """The function around a kernel that Python calls, and what it returns.
 
-    It is called with the number of items and then the arguments, and returns the last of those.
+    It is called with the number of items and then the arguments, and returns the last of those; or the number, if the
+    task has refused something that it found in an array, by writing into a slot for that.
 
     Args:
         kernel: the name of the task.
         kinds: a letter for each argument: ``a`` an array (the slot holds the address of its data), ``i`` an
-            integer, ``f`` a float.
+            integer, ``f`` a float; ``r`` at the end: the slot behind them is one to refuse by.
         grain: how many items are worth a thread's while.
     """
     f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
-    slots = f.room(max(1, len(kinds)), I64)
+    slots, refuses, kinds = f.room(max(1, len(kinds)), I64), kinds.endswith("r"), kinds.rstrip("r")
+    refused = f.at(slots, len(kinds), I64)
+    if refuses:
+        f.store(f.constant(0, I64), refused)
 
     def given(i: int) -> Any:
         return f.load(f.at(f["args"], i, PTR), PTR)
@@ -216,6 +220,8 @@ def entry(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
 
     f.choose(n <= 2 * grain, alone, together)
     last = given(len(kinds))
+    if refuses:
+        last = f.select(f.load(refused, I64).differs(0), given(0), last)
     f.call("Py_IncRef", last, outside=True)
     return f, last
 

@@ -458,7 +458,7 @@ def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
     if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
         return None
     x, (batch, n) = np.ascontiguousarray(x), x.shape
-    top, logsum, loss = (np.empty(shape, x.dtype) for shape in ((batch, 1), (batch, 1), (batch,)))
+    (top, logsum), loss = np.empty((2, batch, 1), x.dtype), np.empty(batch, x.dtype)
     cross_entropy_kernel(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
     return loss, top, logsum
 
@@ -467,5 +467,7 @@ def cross_entropy_backward(x: np.ndarray, target: np.ndarray, top: np.ndarray, l
     if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
         return None
     x, n = np.ascontiguousarray(x), x.shape[1]
-    share = np.ascontiguousarray(np.broadcast_to(share, (len(x),)), x.dtype)
+    if share.shape != x.shape[:1] or share.dtype != x.dtype or not share.flags.c_contiguous:
+        given, share = share, np.empty(len(x), x.dtype)
+        share[...] = given
     return cross_entropy_backward_kernel(x.dtype)(len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype))

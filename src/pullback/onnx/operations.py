@@ -300,6 +300,13 @@ def _split(g: Recording, out: Any, x: Any, sizes: Any, dim: int = 0, *rest: Any)
     return [_sliced(g, x, [(dim % x.ndim, int(end) - part.shape[dim], int(end), 1)]) for part, end in zip(out, ends)]
 
 
+@rule("glu")
+def _glu(g: Recording, out: Any, x: Any, dim: int) -> str:
+    n = out.shape[dim]
+    first, second = (_sliced(g, x, [(dim % x.ndim, start, start + n, 1)]) for start in (0, n))
+    return g.node("Mul", first, g.node("Sigmoid", second))
+
+
 @rule("unbind")
 def _unbind(g: Recording, out: Any, x: Any, dim: int = 0) -> list[str]:
     return [g.node("Gather", x, g.integers(i), axis=dim) for i in range(len(out))]
@@ -326,9 +333,9 @@ def _part(g: Recording, out: Any, x: Any, part: Any, *rest: Any) -> str:
 
 
 @rule("index")
-def _index(g: Recording, out: Any, x: Any, at: Any, *rest: Any) -> str:
+def _index(g: Recording, out: Any, x: Any, at: Any, name: str = "", dim: int | None = None) -> str:
     places = [(d, i) for d, i in enumerate(at if isinstance(at, tuple | list) else [at]) if isinstance(i, np.ndarray)]
-    if len(places) != 1 or places[0][1].dtype.kind not in "iu":
+    if dim is not None or len(places) != 1 or places[0][1].dtype.kind not in "iu":
         raise OnnxExporterError("torch.onnx.export: indexing with several tensors or a mask cannot be exported, only x[:, i]")
     return g.node("Gather", x, places[0][1], axis=places[0][0])
 

@@ -8,22 +8,24 @@ input.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, writing
+from .. import dtypes, kernels, op, outcome, writing
 from ..autograd import modes
 from ..complaint import noted
 from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
 from ..lift import sampled_by
 from ..tensor import Tensor
-from . import choosing
+from . import choosing, half
 from .angles import tanh
 from .choosing import either, where
 from .complex import abs
-from .cut import _slice
-from .pointwise import exp, sigmoid
+from .join import cat
+from .part import basic
+from .pointwise import ONE, exp, sigmoid
 from .random import default_generator
 from .special import ndtr
 from .view import reshape, wrapped_dim
@@ -134,7 +136,7 @@ def _hardsigmoid(input: Tensor) -> Tensor:
     return part
 
 
-_hardsigmoid.vjp(input=lambda g, input: where(abs(input) >= 3, choosing.depending(0, input), g / 6))
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, choosing.depending(0, input)))  # 0 for NaN, too
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -531,6 +533,43 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - tanh(input)
 
 
+@lru_cache(256)
+def _halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
+    """Both halves of a dimension, as indices."""
+    if not shape:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrapped_dim(dim, len(shape))
+    middle, odd = divmod(shape[dim], 2)
+    if odd:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
+    return basic(dim, slice(middle)), basic(dim, slice(middle, None))
+
+
+def _gated(input: Any, gate: Any) -> Any:
+    e = np.asarray(np.negative(gate))  # as in sigmoid
+    np.add(np.exp(e, e), ONE.get(e.dtype, 1), e)
+    return np.divide(input, e, e)
+
+
+_gated_of_any_size = kernels.for_large("gated", _gated, 2)
+
+
+@half.general(name="glu", method=False)
+def _glu(input: Tensor, dim: int) -> Tensor:
+    first, second = _halves(input.shape, dim)
+    return _gated_of_any_size(input[first], input[second])
+
+
+def _of_glu(g: Any, input: Any, dim: int) -> Any:
+    first, second = _halves(tuple(input.shape), dim)
+    s = sigmoid(input[second])
+    of_first = g * s
+    return cat([of_first, of_first * input[first] * (1 - s)], dim)
+
+
+_glu.vjp(input=_of_glu)
+
+
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2016).
 
@@ -538,14 +577,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> torch.nn.functional.glu(torch.tensor([3.0, 0.0]))
     tensor([1.5000])
     """
-    rank = len(input.shape)
-    if rank == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    dim = wrapped_dim(dim, rank)
-    n = input.shape[dim]
-    if n % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
-    return _slice(input, dim, 0, n // 2) * sigmoid(_slice(input, dim, n // 2, n))
+    if input._array.dtype is not FLOAT32 and input._array.dtype is not FLOAT64:
+        floats("glu_cpu")(input)
+    return _glu(input, dim)
 
 
 elu_, celu_, relu_, selu_, rrelu_ = map(_in_place, (elu, celu, relu, selu, rrelu))

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import dtypes, op, writing
 from ..dtypes import COMPLEX, FLOATING, OF_NUMPY
-from ..kernels.blocks import SMALL, Blocks
+from ..kernels.blocks import BLOCK, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, where
 from .pointwise import floor, log, reciprocal, trunc
@@ -225,7 +225,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
         np.subtract(x, whole, whole)
         return np.copysign(whole, (x, y)[towards], whole).astype(np.float32)
 
-    in_blocks = Blocks(of_many, SMALL, SMALL)
+    in_blocks = Blocks(of_many, BLOCK)
     remaining.__name__ = f.__name__
     return remaining
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import kernels, outcome
 from ..autograd import modes
+from ..dtypes import CPP_NAMES
 from ..lift import topmost
 from ..strides import side_by_side
 from ..tensor import Tensor
@@ -22,7 +23,7 @@ from .choosing import where
 from .cut import chunk
 from .join import cat
 from .layer import dropout, linear
-from .matmul import CPP_NAMES, matmul
+from .matmul import matmul
 from .pad import pad
 from .reduce import mean, sum, total
 from .softmax import largest, softmax
@@ -176,7 +177,7 @@ def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
     ranks = [x.ndim for x in (query, key, value)]
     if not query.dtype is key.dtype is value.dtype:
-        types = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (query, key, value)]
+        types = [CPP_NAMES[x.dtype.name] for x in (query, key, value)]
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: {types[1]} "
                            f"and value.dtype: {types[2]} instead.")  # fmt: skip
     if min(ranks) < 2:
@@ -187,7 +188,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
     if is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if mask.dtype.name not in ("bool", "float32", query.dtype.name):
-        given, own = [CPP_NAMES.get(x.dtype.name, x.dtype.name) for x in (mask, query)]
+        given, own = [CPP_NAMES[x.dtype.name] for x in (mask, query)]
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
                            f"{given} and  query.dtype: {own} instead.")  # fmt: skip
 

@@ -339,7 +339,7 @@ def relu(input: Tensor) -> Tensor:
 
 def depending(value: Any, x: Any) -> Any:
     """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0, but they are there."""
-    return where(x == x, value, x) if isinstance(x, Tensor) else value
+    return where(np.False_, x, value) if isinstance(x, Tensor) else value
 
 
 # As `depending`, for less: nothing here is infinite.

@@ -11,100 +11,137 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from .. import op, writing
 from ..complaint import noted
+from ..dtypes import CPP_NAMES
 from ..tensor import Tensor
 from .cut import diagonal
-from .matmul import CPP_NAMES, matmul
+from .matmul import matmul
 from .reduce import sum
-from .view import permute, reshape, t, wrapped_dim
+from .view import permute, reshape, t, transpose, wrapped_dim
 
 __all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
 __all_functional__ = ["bilinear"]
 
-Label = Any  # a letter, or the number of a dimension under an ellipsis, counted from the right
+Label = Any  # a letter, or the number of a dimension: under an ellipsis counted from the right
+Term = dict[Label, int]  # the sizes of a tensor's dimensions, by their labels
 
 
-# --- two tensors with labelled dimensions -----------------------------------------------------------------------
+# --- tensors with labelled dimensions ---------------------------------------------------------------------------
 
 
-class Term:
-    """A tensor and a label for each of its dimensions; ``dtype`` is the type to sum in (None: as :func:`sum` does)."""
+class Form(NamedTuple):
+    """What is to become of a tensor, one after the other; None where there is nothing to do."""
 
-    def __init__(self, tensor: Any, labels: Sequence[Label], dtype: Any = None) -> None:
-        self.tensor, self.labels, self.dtype = tensor, tuple(labels), dtype
-        self.sizes = dict(zip(self.labels, tensor.shape))
+    over: list[int] | None  # dimensions to sum
+    order: list[int] | None  # of those that remain
+    shape: tuple[int, ...] | None
+    turned: bool = False  # the last two dimensions exchanged
 
-    def size(self, label: Label) -> int:
-        return self.sizes.get(label, 1)
-
-    def summed(self, keep: Any) -> Term:
-        """Without the dimensions that are not among ``keep``."""
-        dims = [i for i, label in enumerate(self.labels) if label not in keep]
-        return Term(sum(self.tensor, dims, dtype=self.dtype), [label for label in self.labels if label in keep]) if dims else self
-
-    def without(self, ones: set[Label]) -> Term:
-        """Without dimensions of size 1; nothing is summed, and so the type stays."""
-        labels = [label for label in self.labels if label not in ones]
-        return Term(reshape(self.tensor, [*map(self.size, labels)]), labels, self.dtype) if ones else self
-
-    def ordered(self, labels: Sequence[Label]) -> Any:
-        """The tensor with its dimensions in the order of ``labels``."""
-        order = [self.labels.index(label) for label in labels]
-        return self.tensor if order == list(range(len(order))) else permute(self.tensor, order)
-
-    def grouped(self, batch: Sequence[Label], *groups: Sequence[Label]) -> Any:
-        """The tensor with its batch dimensions first and then one dimension a group."""
-        tensor = self.ordered([*batch, *(label for group in groups for label in group)])
-        if all(len(group) == 1 for group in groups):
-            return tensor
-        return reshape(tensor, (*map(self.size, batch), *(math.prod(map(self.size, group)) for group in groups)))
+    def of(self, x: Any, dtype: Any) -> Any:
+        """The tensor in this form; ``dtype`` is the type to sum in (None: as :func:`sum` does)."""
+        if self.over is not None:
+            x = sum(x, self.over, dtype=dtype)
+        if self.order is not None:
+            x = permute(x, self.order)
+        if self.shape is not None:
+            x = reshape(x, self.shape)
+        return transpose(x, -2, -1) if self.turned else x
 
 
-def times(a: Term, b: Term, needed: set[Label]) -> Term:
-    """The product of two terms, summed over the labels that nobody needs."""
-    a_ones, b_ones = ({label for label in x.labels if x.size(label) == 1 != y.size(label)} for x, y in ((a, b), (b, a)))
-    a = a.without(a_ones).summed(needed.union(b.labels))
-    b = b.without(b_ones).summed(needed.union(a.labels))
-    shared = [label for label in a.labels if label in b.labels]
-    batch, within = [s for s in shared if s in needed], [s for s in shared if s not in needed]
-    left, right = ([label for label in x.labels if label not in shared] for x in (a, b))
-    labels = batch + left + right
-    if not within:
-        spread_a = reshape(a.ordered(batch + left), (*map(a.size, batch + left), *[1] * len(right)))
-        spread_b = reshape(b.ordered(batch + right), (*map(b.size, batch), *[1] * len(left), *map(b.size, right)))
-        return Term(spread_a * spread_b, labels)
-    made = matmul(a.grouped(batch, left, within), b.grouped(batch, within, right))
-    if len(left) != 1 or len(right) != 1:
-        made = reshape(made, (*map(a.size, batch + left), *map(b.size, right)))
-    return Term(made, labels)
+class Step(NamedTuple):
+    """A product of two of several terms, which takes their place behind all others."""
+
+    first: int
+    second: int
+    forms: tuple[Form, Form]
+    by_element: bool  # else a product of matrices or vectors
+    shape: tuple[int, ...] | None  # of the product at last, if another
 
 
-@functools.lru_cache(256)
-def _cheapest_pair(labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]) -> tuple[int, int]:
-    """The two of several terms whose product is larger than they are by the least."""
-
-    def growth(pair: tuple[int, int]) -> int:
-        i, j = pair
-        rest = {label for k, own in enumerate(labels) if k not in pair for label in own}.union(output)
-        sizes = dict(zip(labels[i], shapes[i]))
-        for label, size in zip(labels[j], shapes[j]):
-            sizes[label] = max(size, sizes.get(label, 1))
-        return math.prod([n for label, n in sizes.items() if label in rest]) - math.prod(shapes[i]) - math.prod(shapes[j])
-
-    return min(((i, j) for j in range(len(labels)) for i in range(j)), key=growth)
+def _sizes(term: Term, labels: Iterable[Label]) -> tuple[int, ...]:
+    return tuple([term[label] for label in labels])
 
 
-def contract(terms: list[Term], output: Sequence[Label]) -> Any:
-    """The product of all terms, summed over the labels that are not in ``output``, in that order."""
+def _form(term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = None, turned: bool = False) -> Form:
+    """The dimensions in this order, and then in that shape, if one is given; all others are summed, or where they are of size 1 just not in it."""
+    over = [i for i, label in enumerate(term) if label not in order and (shape is None or term[label] != 1)]
+    rest = [label for i, label in enumerate(term) if i not in over]
+    places = None
+    if [label for label in rest if label in order] != list(order):
+        places = [rest.index(label) for label in [*order, *(label for label in rest if label not in order)]]
+        rest = [rest[i] for i in places]
+    return Form(over or None, places, None if shape == _sizes(term, rest) else shape, turned)
+
+
+def _matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Label]) -> Form:
+    """Matrices, or a vector where it would have one row or one column and no batch; with dimensions as they lie in memory, if that can be."""
+    lying = [label for label in term if label in batch + rows + columns]
+    turned = len(rows) > 0 < len(columns) and len(rows + columns) > 2 and lying == batch + columns + rows
+    groups = (columns, rows) if turned else (rows, columns)
+    shape = (*_sizes(term, batch), *[math.prod(_sizes(term, group)) for group in groups if group or batch])
+    return _form(term, [*batch, *groups[0], *groups[1]], shape, turned)
+
+
+def _times(a: Term, b: Term, needed: set[Label]) -> tuple[tuple[Form, Form], bool, tuple[int, ...] | None, Term]:
+    """How to multiply two terms, summed over the labels that nobody needs: what is in a step, and the product's dimensions.
+
+    A dimension of size 1 is as good as none where the other term has a larger one of its label, or nobody needs it; not being summed, it
+    does not change the type.
+    """
+    of_a, of_b = ([label for label, n in x.items() if (n != 1 or y.get(label, 1) == 1 if label in needed else n != 1 != y.get(label, 1))]
+                  for x, y in ((a, b), (b, a)))  # fmt: skip
+    shared = [label for label in of_a if label in of_b]
+    batch, within = [label for label in shared if label in needed], [label for label in shared if label not in needed]
+    left, right = ([label for label in own if label not in shared] for own in (of_a, of_b))
+    made = {label: (a if label in of_a else b)[label] for label in batch + left + right}
+    if within:
+        computed = (*_sizes(a, batch), *[math.prod(_sizes(made, group)) for group in (left, right) if group or batch])
+        shape = tuple(made.values())
+        return (_matrix(a, batch, left, within), _matrix(b, batch, within, right)), False, None if shape == computed else shape, made
+    apart = [1] * len(left) if batch else ()  # where there is no batch they are there by broadcasting
+    forms = (_form(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
+             _form(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))))  # fmt: skip
+    return forms, True, None, made
+
+
+@functools.lru_cache(512)
+def _plan(labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]) -> tuple[list[Step], Form]:
+    """The products to make of terms with these dimensions, and what is left to do then."""
+    terms, steps = [dict(zip(own, shape)) for own, shape in zip(labels, shapes)], []
     while len(terms) > 1:
-        i, j = _cheapest_pair(tuple([t.labels for t in terms]), tuple([tuple(t.tensor.shape) for t in terms]), tuple(output))
-        b, a = terms.pop(j), terms.pop(i)
-        terms.append(times(a, b, {label for t in terms for label in t.labels}.union(output)))
-    return terms[0].summed(output).ordered(output)
+        first, second = min(((i, j) for j in range(len(terms)) for i in range(j)), key=lambda pair: _growth(terms, *pair, output))
+        rest = [term for k, term in enumerate(terms) if k not in (first, second)]
+        needed = {label for term in rest for label in term}.union(output)
+        for i, j in ((second, first), (first, second)):  # the last product has the dimensions in order, if it can
+            *step, made = _times(terms[i], terms[j], needed)
+            if not rest and tuple(made) == output:
+                break
+        steps.append(Step(i, j, *step))
+        terms = [*rest, made]
+    return steps, _form(terms[0], output)
+
+
+def _growth(terms: list[Term], i: int, j: int, output: Sequence[Label]) -> int:
+    """By how much the product of two of several terms is larger than they are."""
+    needed = {label for k, own in enumerate(terms) if k not in (i, j) for label in own}.union(output)
+    a, b = terms[i], terms[j]
+    made = [max(a.get(label, 1), b.get(label, 1)) for label in a | b if label in needed]
+    return math.prod(made) - math.prod(a.values()) - math.prod(b.values())
+
+
+def contract(tensors: Sequence[Any], labels: tuple[tuple[Label, ...], ...], output: tuple[Label, ...], dtype: Any = None) -> Any:
+    """The product of all tensors, summed over the labels that are not in ``output``, in that order."""
+    steps, last = _plan(labels, tuple([x._array.shape for x in tensors]), output)
+    for first, second, (of_a, of_b), by_element, shape in steps:
+        a, b = of_a.of(tensors[first], dtype), of_b.of(tensors[second], dtype)
+        made = a * b if by_element else matmul(a, b)
+        rest = [x for k, x in enumerate(tensors) if k != first and k != second] if len(tensors) > 2 else []
+        tensors = [*rest, made if shape is None else reshape(made, shape)]
+    return last.of(tensors[0], dtype)
 
 
 # --- einsum -----------------------------------------------------------------------------------------------------
@@ -130,12 +167,21 @@ def einsum(*args: Any) -> Tensor:
     tensor([21., 43.])
     """
     equation, operands = _equation_and_operands(args)
-    labels, output = parsed(equation, tuple(len(x.shape) for x in operands))
+    labels, output, repeated = _labelled(equation, tuple([x._array.shape for x in operands]))
+    if repeated:
+        terms = [_diagonal(x, list(own)) for x, own in zip(operands, labels)]
+        operands, labels = [x for x, _ in terms], tuple([tuple(own) for _, own in terms])
+    return contract(operands, labels, output)
+
+
+@functools.lru_cache(maxsize=512)
+def _labelled(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...], bool]:
+    """The labels of the dimensions of operands with these shapes, and of the output; and whether one occurs more than once in an operand."""
+    labels, output = parsed(equation, tuple(map(len, shapes)))
     sizes: dict[Label, int] = {}
-    terms = []
-    for k, (x, own) in enumerate(zip(operands, labels)):
-        for label, size in zip(own, x.shape):
-            first = x.shape[own.index(label)]
+    for k, (own, shape) in enumerate(zip(labels, shapes)):
+        for label, size in zip(own, shape):
+            first = shape[own.index(label)]
             if size != first:
                 raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {k} but the sizes don't match, {size} != {first}")
             seen = sizes.get(label, 1)
@@ -145,8 +191,7 @@ def einsum(*args: Any) -> Tensor:
                                    f"with previously seen size {seen}")  # fmt: skip
             if size != 1:
                 sizes[label] = size
-        terms.append(Term(*_diagonal(x, list(own))))
-    return contract(terms, output)
+    return tuple(map(tuple, labels)), tuple(output), any(len(set(own)) < len(own) for own in labels)
 
 
 def _diagonal(x: Any, labels: list[Label]) -> tuple[Any, list[Label]]:
@@ -177,7 +222,6 @@ def _equation_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
     return ",".join(map(spelled, lists)) + ("->" + spelled(args[-1]) if len(args) % 2 else ""), operands
 
 
-@functools.lru_cache(maxsize=512)
 def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], list[Label]]:
     """The labels of each operand's dimensions, and those of the output."""
     inputs, arrow, output = equation.partition("->")
@@ -249,13 +293,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
         dims = tuple([(d,) if isinstance(d, int) else tuple(d) for d in dims])
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
-    of_a, of_b, rest = _paired(a._array.shape, b._array.shape, dims)
-    result = contract([Term(a, of_a, a.dtype), Term(b, of_b, b.dtype)], rest)
+    result = contract((a, b), *_paired(a._array.shape, b._array.shape, dims), a.dtype)
     return result if out is None else writing.write_out(out, result)
 
 
 @functools.lru_cache(256)
-def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[list[Label], list[Label], list[Label]]:
+def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...]]:
     """The labels of the dimensions of two tensors of these shapes, and of the result."""
     n, m = len(a), len(b)
     if isinstance(dims, int):
@@ -275,8 +318,8 @@ def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[list[Lab
         for d in ds:
             if [e % rank for e in ds].count(d % rank) > 1:
                 raise RuntimeError(f"dim {d % rank} appears multiple times in the list of dims")
-    of_a, of_b = [("a", i) for i in range(n)], [("a", pairs[j]) if j in pairs else ("b", j) for j in range(m)]
-    return of_a, of_b, [x for x in of_a if x not in of_b] + [x for x in of_b if x not in of_a]
+    of_a, of_b = tuple(range(n)), tuple([pairs.get(j, n + j) for j in range(m)])
+    return (of_a, of_b), tuple([label for label in of_a + of_b if (label in of_a) != (label in of_b)])
 
 
 @op.composite
@@ -308,16 +351,17 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     tensor([ 1.,  2., 10., 20.])
     """
     coarse, fine, shape = _kron_shapes(input._array.shape, other._array.shape)
-    result = reshape(reshape(input, coarse) * reshape(other, fine), shape)
+    result = reshape(reshape(input, coarse) * (other if fine is None else reshape(other, fine)), shape)
     return result if out is None else writing.write_out(out, result)
 
 
 @functools.lru_cache(256)
-def _kron_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Those in which two factors multiply by broadcasting, and that of the result."""
-    rank = max(len(a), len(b))
+def _kron_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]:
+    """Those in which two factors multiply by broadcasting, None for the second as it is, and that of the result."""
+    rank, given = max(len(a), len(b)), b
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    return tuple([n for size in a for n in (size, 1)]), tuple([n for size in b for n in (1, size)]), tuple([m * n for m, n in zip(a, b)])
+    fine = tuple([n for size in b for n in (1, size)])
+    return tuple([n for size in a for n in (size, 1)]), fine if len(given) > 1 else None, tuple([m * n for m, n in zip(a, b)])
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -335,18 +379,23 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> torch.nn.functional.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])
     """
-    if len(input1.shape) != len(input2.shape):
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(input1.shape)} and {len(input2.shape)}")
-    for i, (n, m) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
-        if n != m:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
-    for name, x, size in (("input1", input1, weight.shape[1]), ("input2", input2, weight.shape[2])):
-        if x.shape[-1] != size:
-            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {x.shape[-1]} but expected {size}")
-    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    _check_bilinear(*[None if x is None else x._array.shape for x in (input1, input2, weight, bias)])
     out = einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias
+
+
+@functools.lru_cache(256)
+def _check_bilinear(a: tuple[int, ...], b: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None) -> None:
+    if len(a) != len(b):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
+    for i, (n, m) in enumerate(zip(a[:-1], b[:-1])):
+        if n != m:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
+    for name, shape, size in (("input1", a, weight[1]), ("input2", b, weight[2])):
+        if shape[-1] != size:
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {shape[-1]} but expected {size}")
+    if bias is not None and bias != weight[:1]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias[0]} but expected {weight[0]}")
 
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:

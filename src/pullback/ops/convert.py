@@ -1,4 +1,4 @@
-"""Other types: ``to``, ``float`` and their kin."""
+"""Other types: ``to``, ``float`` and their kin; and the same memory read as another type."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import conjugates, dtypes, op, outcome
 from ..autograd.graph import clock, made_here
 from ..device import CPU, Layout, check_device, device, preserve_format
-from ..dtypes import NAMES, as_dtype
+from ..dtypes import NAMES, as_dtype, type_name
 from ..meta import Meta, no_data, on_meta
 from ..op import offer
 from ..strides import own_order
 from ..tensor import Tensor
+from .view import same_memory
 
 __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
 
@@ -227,3 +228,51 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 
 can_cast, promote_types = dtypes.can_cast, dtypes.promote_types
+
+
+def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, ``x.view(2, -1)``, or read as another type, ``x.view(torch.int32)``.
+
+    A view of another type has no history. Its last dimension grows or shrinks where elements differ in size.
+
+    Raises:
+        RuntimeError: where only a copy has that shape (:func:`reshape` makes it), or elements cannot be cut that way.
+
+    >>> import pullback as torch
+    >>> torch.tensor([1.0, 2.0]).view(torch.int32)
+    tensor([1065353216, 1073741824], dtype=torch.int32)
+    """
+    if shape and shape[0].__class__ is int:
+        return same_memory(self, shape)
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        shape = shape[0]
+    elif not shape and size is not None:
+        shape = size
+    elif not shape and dtype is None:
+        raise TypeError("view() received an invalid combination of arguments - got (), but expected one of:\n"
+                        " * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
+    if dtype is None and isinstance(shape, (tuple, list)):
+        return same_memory(self, shape)
+    return _reinterpreted(self, dtype or shape)
+
+
+def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+    target, source, a = as_dtype(dtype), x.dtype, x._array
+    if target is source:
+        return same_memory(x, a.shape)
+    if conjugates.mirror_of(a) is not None:
+        what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
+    change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
+    if target.itemsize != source.itemsize:
+        if a.ndim == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 {change}")
+        if a.strides[-1] != a.itemsize and a.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {a.strides[-1] // a.itemsize}")
+        ratio = target.itemsize // source.itemsize
+        if ratio and a.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
+    return outcome.wrap(a.view(target.numpy))
+
+
+op.offer(_view, "view")

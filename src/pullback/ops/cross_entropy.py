@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,14 @@ from ..storage import edge_of
 from ..tensor import Tensor
 from . import half
 from .choosing import where
-from .index import all_inside, index_array, sum_at, take_at
+from .index import all_inside, index_array, open_grid, sum_at, take_at
 from .layer import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
-from .scatter import open_grid
-from .softmax import largest, log_softmax
-from .view import reshape, unsqueeze
+from .softmax import largest, log_softmax, softmax
+from .view import expand, reshape, unsqueeze
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
 
@@ -47,32 +47,40 @@ def _picks(target: Any, axis: int) -> list[np.ndarray]:
     return [first, classes, *rest]
 
 
+@lru_cache(256)
+def _starts(rows: int, n: int) -> np.ndarray:
+    """Where rows begin."""
+    return np.arange(0, rows * n, n or 1)
+
+
 def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The same as numbers of the input's elements."""
+    if len(shape) == 2:
+        return target + (_starts if shape[0] < 1024 else _starts.__wrapped__)(*shape)
     axis = _class_axis(shape)
     images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    if places == 1:
-        step = shape[axis] or 1
-        return target + np.arange(0, images * step, step).reshape(target.shape)
     classes = target.reshape(images, places)
     at = classes * places + np.arange(images)[:, None] * (shape[axis] * places) + np.arange(places)
     return at.reshape(target.shape)
 
 
-def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> tuple[Tensor, Tensor]:
+def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> tuple[Tensor, Any]:
     """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
 
-    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored.
+    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored. A number stands for all if they
+    are the same.
 
     Raises:
         IndexError: for a target that is not a class.
     """
-    x = input._array
-    d, classes = FLOAT64 if x.dtype == FLOAT64 else FLOAT32, x.shape[_class_axis(x.shape)]
+    x, t = input._array, target._array
     weights = None if weight is None else weight._array
-    level = topmost((target._array, x, weights)) if modes.special else None
+    level = topmost((t, x, weights)) if modes.special else None
+    if level is None and weights is None and _all_count(t, classes, ignore_index):
+        return target, 1 / t.size if reduction == MEAN else 1.0
+    d = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     if level is None:
-        both = counted(target._array, weights, classes, ignore_index, reduction == MEAN, d)
+        both = counted(t, weights, classes, ignore_index, reduction == MEAN, d)
         return outcome.wrap(both[0]), outcome.wrap(both[1])
     if modes._local.trace is None and weights is None and _all_count(bottom(target._array), classes, ignore_index):
         return target, outcome.wrap(_even(target.shape, reduction == MEAN, d))
@@ -127,8 +135,10 @@ def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ign
     return target, shares / sum(shares) if reduction == MEAN else shares
 
 
-def _shared_out(losses: np.ndarray, shares: np.ndarray, each: bool) -> Any:
+def _shared_out(losses: np.ndarray, shares: Any, each: bool) -> Any:
     """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
+    if shares.__class__ is float:
+        return losses if each else np.add.reduce(losses, None) * shares
     losses = losses * shares if np.count_nonzero(shares) == shares.size else np.where(shares == 0, 0, losses * shares)
     return losses if each else np.add.reduce(losses, None)
 
@@ -139,27 +149,27 @@ def _class_node(input: Any, *rest: Any) -> str:
 
 @half.general(name="nll_loss", node=_class_node, method=False)
 def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Tensor:
-    return _shared_out(-input.reshape(-1).take(_flat_picks(target, input.shape)), shares, each)
+    return _shared_out(-input.take(_flat_picks(target, input.shape)), shares, each)
 
 
 def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
     """Zeros of that shape, but at each target's class its value."""
     axis = _class_axis(shape)
-    if values.__class__ is np.ndarray is target.__class__:  # no place comes twice
+    if target.__class__ is np.ndarray and not isinstance(values, Tensor):  # no place comes twice
         out = np.zeros(shape, values.dtype)
         out.reshape(-1)[_flat_picks(target, shape)] = values
         return out
     if not is_lifted(getattr(target, "_array", None)):
-        return sum_at(values, _picks(target, axis), shape)
+        return sum_at(values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape)
     classes = reshape(outcome.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
 
-_nll.vjp(input=lambda g, input_shape, target, shares: _at_target(-(g * shares), target, input_shape))
+_nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, target, input_shape))
 _nll.op.piecewise = ("",)
 
 
-@half.general(name="cross_entropy", outputs="out top logsum", differentiable="out logsum", node=_class_node, method=False)
+@half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node=_class_node, method=False)
 def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
     fast = kernels.run("rows", "cross_entropy", input.size, input, target)
@@ -177,55 +187,65 @@ def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool) ->
 @_cross_entropy.vjp_all
 def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any, top: Any, logsum: Any) -> Any:
     """Softmax less the target, by share."""
-    g, g_logsum = g
     axis = _class_axis(input.shape)
-    by_share = g * shares
-    if input.__class__ is by_share.__class__ is np.ndarray and not g_logsum.any():
+    by_share, alike = g * shares, shares.__class__ is float
+    if input.__class__ is g.__class__ is np.ndarray:
         spread = kernels.run("rows", "cross_entropy_backward", input.size, input, target, top, logsum, by_share)
         if spread is not None:
-            if not shares.all():
+            if not alike and not shares.all():
                 spread[shares == 0] = 0  # likewise below
             return spread, None, None
-    shown = where(unsqueeze(shares, axis) == 0, 0, exp(input - top - logsum))  # what does not count may be infinite
-    spread = shown * (unsqueeze(by_share, axis) + g_logsum)
+    shown = exp(input - top - logsum) if input.__class__ is np.ndarray else softmax(input, axis)  # which may be differentiated again
+    if not alike:
+        shown = where(unsqueeze(shares, axis) == 0, 0, shown)  # what does not count may be infinite
+    spread = shown * (unsqueeze(by_share, axis) if by_share.shape else by_share)
     if spread.__class__ is np.ndarray:
         spread[tuple(_picks(target, axis))] -= by_share  # the same in place
         return spread, None, None
     return spread - _at_target(by_share, target, spread.shape), None, None
 
 
-def _mean_of_nothing(loss: Tensor, reduction: str, shares: Tensor) -> Tensor:
+def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
+    if shares.__class__ is float:
+        return loss
     if reduction == MEAN and modes._local.trace is not None:
         whole = sum(shares)
         return loss + (whole - whole) / whole
     return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
 
 
-def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
-    """The target as int64, once all shapes and types have turned out to make a classification."""
-    sizes, places = list(input._array.shape), list(target._array.shape)
-    if not sizes:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
-    if len(sizes) > 1 and sizes[0] != (places[0] if places else None):
-        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0}).")
-    if places != sizes[:1] * (len(sizes) > 1) + sizes[2:]:
-        raise RuntimeError(f"Expected target size {sizes[:1] * (len(sizes) > 1) + sizes[2:]}, got {places}")
-    if dtypes.type_name(target.dtype) not in ("Long", "Byte"):
-        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {dtypes.type_name(target.dtype)}"),
-                    "Class indices are integers: target.long()")  # fmt: skip
-    if OF_NUMPY[input._array.dtype].category != FLOATING:
-        raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(input.dtype)}'")
-    if target._array.dtype != INT64:
-        target = outcome.wrap(target._array.astype(INT64))
+def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
+    """The target as int64, and how many classes there are, once all shapes and types have turned out to make a classification."""
+    x, t = input._array, target._array
+    classes = _classes(x.shape, t.shape, x.dtype, t.dtype)
+    if t.dtype != INT64:
+        target = outcome.wrap(t.astype(INT64))
     if weight is None:
-        return target
-    _check_weight(weight, sizes[_class_axis(input.shape)])
+        return target, classes
+    _check_weight(weight, classes)
     if weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}")
     if edge_of(weight) is not None:
         raise RuntimeError("The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
                            "cannot have requires_grad True.")  # fmt: skip
-    return target
+    return target, classes
+
+
+@lru_cache(256)
+def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_target: np.dtype) -> int:
+    if not sizes:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(sizes) > 1 and sizes[:1] != places[:1]:
+        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0}).")
+    axis = _class_axis(sizes)
+    if places != sizes[:axis] + sizes[axis + 1 :]:
+        raise RuntimeError(f"Expected target size {[*sizes[:axis], *sizes[axis + 1 :]]}, got {list(places)}")
+    kind = dtypes.type_name(OF_NUMPY[of_target])
+    if kind not in ("Long", "Byte"):
+        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}"), "Class indices are integers: target.long()")
+    if OF_NUMPY[d].category != FLOATING:
+        raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+    return sizes[axis]
 
 
 def _check_weight(weight: Tensor, classes: int) -> None:
@@ -254,8 +274,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     tensor(2.5000)
     """
     reduction = chosen(reduction, size_average, reduce)
-    target = _checked(input, target, weight)
-    target, shares = _shares(input, target, weight, ignore_index, reduction)
+    target, classes = _checked(input, target, weight)
+    target, shares = _shares(input, target, weight, ignore_index, reduction, classes)
     return _mean_of_nothing(_nll(input, target, shares, reduction == NONE), reduction, shares)
 
 
@@ -285,8 +305,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input._array.shape == target._array.shape:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    given = target = _checked(input, target, weight)
-    target, shares = _shares(input, target, weight, ignore_index, reduction)
+    given, classes = _checked(input, target, weight)
+    target, shares = _shares(input, given, weight, ignore_index, reduction, classes)
     if not label_smoothing:
         return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE).out, reduction, shares)
     axis = _class_axis(input.shape)
@@ -298,7 +318,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         even = sum(even)
     elif reduction == MEAN:
         even = sum(even) / sum(counts if weight is None else take_at(weight, [target._array]) * counts)
-    smooth = label_smoothing / input.shape[axis]
+    smooth = label_smoothing / classes
     return _mean_of_nothing(exact * (1 - label_smoothing) + even * smooth, reduction, shares)
 
 

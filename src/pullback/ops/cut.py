@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from operator import index as integer
 from typing import Any
 
 import numpy as np
 
 from .. import op
-from ..storage import ONE_OF_SEVERAL, ORDINARY, owner_of
+from ..storage import NO_GRAD, ONE_OF_SEVERAL, ORDINARY, owner_of
 from ..tensor import Tensor
 from .part import Window, address, basic, look, place, steps, strided, window_at
 from .view import wrapped_dim
@@ -41,7 +42,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     d, i = wrapped_dim(dim, len(shape)), integer(index)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return look(input, basic(d, i), "SelectBackward0")
+    return look.op.perform(input, basic(d, i), "SelectBackward0")
 
 
 @op.composite
@@ -70,17 +71,19 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 
 def _slice(x: Tensor, dim: int, start: int, end: int, name: str = "SliceBackward0") -> Tensor:
-    return look(x, basic(dim, slice(start, end)), name)
+    return look.op.perform(x, basic(dim, slice(start, end)), name)
+
+
+@lru_cache(256)
+def _parts(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
+    """Where consecutive pieces of those sizes lie."""
+    return [basic(dim, slice(end - n, end)) for n, end in zip(sizes, accumulate(sizes))]
 
 
 @op.view(name="split", method=False, node="name")
-def pieces(input: Tensor, sizes: Sequence[int], dim: int, name: str) -> list[Tensor]:
+def pieces(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[Tensor]:
     """Consecutive pieces of those sizes along ``dim``."""
-    out, start, before = [], 0, (slice(None),) * dim
-    for n in sizes:
-        out.append(input[(*before, slice(start, start + n))])
-        start += n
-    return out
+    return [input[part] for part in _parts(sizes, dim)]
 
 
 def _joined(g: Sequence[Any], dim: int) -> Any:
@@ -92,24 +95,43 @@ def _joined(g: Sequence[Any], dim: int) -> Any:
 pieces.vjp(input=lambda g, dim: _joined(g, dim))
 
 
-def _sizes_of_pieces(n: int, size: int) -> list[int]:
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    if size == 0:
-        if n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
-        return [0]
-    whole, rest = divmod(n, size)
-    return [size] * whole + [rest] * (rest > 0) or [0]
-
-
-def _cut(x: Tensor, name: str, dim: int) -> tuple[int, int]:
+def _cut(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
     """The dimension to cut along, and its size."""
-    shape = x._array.shape
     if not shape:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
     d = wrapped_dim(dim, len(shape))
     return d, shape[d]
+
+
+@lru_cache(256)
+def _equal_sizes(shape: tuple[int, ...], size: int, dim: int) -> tuple[tuple[int, ...], int]:
+    """The sizes of pieces of one size but the last, and the dimension."""
+    d, n = _cut(shape, "split", dim)
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    whole, rest = divmod(n, size or 1)
+    return (size,) * whole + (rest,) * (rest > 0) or (0,), d
+
+
+@lru_cache(256)
+def _checked_sizes(shape: tuple[int, ...], sizes: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], int]:
+    d, n = _cut(shape, "split", dim)
+    if min(sizes, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
+    if sum(sizes) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                           f"but got split_sizes={list(sizes)}")  # fmt: skip
+    return sizes, d
+
+
+@lru_cache(256)
+def _chunk_sizes(shape: tuple[int, ...], chunks: int, dim: int) -> tuple[tuple[int, ...], int]:
+    d, n = _cut(shape, "chunk", dim)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return _equal_sizes(shape, -(-n // chunks), d) if n else ((0,) * chunks, d)
 
 
 @op.composite(method=False)
@@ -124,8 +146,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    d, n = _cut(tensor, "split", dim)
-    return pieces(tensor, _sizes_of_pieces(n, integer(split_size_or_sections)), d, "SplitBackward0")
+    return pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0")
 
 
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -139,25 +160,8 @@ op.offer(_split, "split")
 @op.composite
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
-    d, n = _cut(input, "split", dim)
-    return pieces(input, _checked_sizes(split_sizes, n, d), d, "SplitWithSizesBackward0")
-
-
-def _checked_sizes(split_sizes: Sequence[int], n: int, dim: int) -> list[int]:
-    sizes = list(map(integer, split_sizes))
-    if min(sizes, default=0) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}")
-    if sum(sizes) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
-                           f"but got split_sizes={sizes}")  # fmt: skip
-    return sizes
-
-
-def _chunk_sizes(x: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
-    d, n = _cut(x, "chunk", dim)
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return (_sizes_of_pieces(n, -(-n // chunks)) if n else [0] * chunks), d
+    sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
+    return pieces.op.perform(input, sizes, d, "SplitWithSizesBackward0")
 
 
 @op.composite
@@ -168,39 +172,41 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> torch.chunk(torch.tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
     """
-    sizes, d = _chunk_sizes(input, chunks, dim)
-    return pieces(input, sizes, d, "SplitBackward0" if input._array.shape[d] else "SplitWithSizesBackward0")
+    shape = input._array.shape
+    sizes, d = _chunk_sizes(shape, integer(chunks), integer(dim))
+    return pieces.op.perform(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
 
 
-def _apart(x: Tensor, sizes: list[int], dim: int, name: str) -> tuple[Tensor, ...]:
-    """Like ``pieces``, but views that may be written into."""
-    made = pieces(x, sizes, dim, name)
-    for piece in made:
-        view = piece._view
-        if view is not None and view[2] == ONE_OF_SEVERAL:
-            piece._view = view[0], view[1], ORDINARY
+def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Pieces as views that may be written into; where nothing is recorded they are no views."""
+    view = made[0]._view if made else None
+    if view is not None and view[2] == NO_GRAD:
+        for piece in made:
+            piece._view = piece._fn = None
+    elif view is not None and view[2] == ONE_OF_SEVERAL:
+        view = view[0], view[1], ORDINARY
+        for piece in made:
+            piece._view = view
     return made
 
 
 @op.composite
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
-    d, n = _cut(tensor, "split", dim)
-    return _apart(tensor, _sizes_of_pieces(n, split_size), d, "UnsafeSplitBackward0")
+    return _apart(pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"))
 
 
 @op.composite
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split_with_sizes` into pieces that may be written into."""
-    d, n = _cut(input, "split", dim)
-    return _apart(input, _checked_sizes(split_sizes, n, d), d, "UnsafeSplitWithSizesBackward0")
+    sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
+    return _apart(pieces.op.perform(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
 
 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
-    sizes, d = _chunk_sizes(input, chunks, dim)
-    return _apart(input, sizes, d, "UnsafeSplitBackward0")
+    return _apart(pieces.op.perform(input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"))
 
 
 @op.composite
@@ -211,32 +217,43 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
     (tensor([1]), tensor([2, 3]))
     """
-    if input._array.ndim == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    d, n = _cut(input, "tensor_split", dim)
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    parts = _parts_between(input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim))
+    return tuple([look.op.perform(input, part, "SliceBackward0") for part in parts])
+
+
+@lru_cache(256)
+def _parts_between(shape: tuple[int, ...], at: Any, dim: int) -> list[tuple[Any, ...]]:
+    """Where so many pieces lie, or those between these indices."""
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d, n = _cut(shape, "tensor_split", dim)
     if isinstance(at, int):
         if at <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {at}")
         cuts = [i * (n // at) + min(i, n % at) for i in range(at + 1)]
     else:
-        cuts = [0, *[slice(i).indices(n)[1] for i in map(integer, at)], n]
-    return tuple([_slice(input, d, start, max(start, end)) for start, end in zip(cuts, cuts[1:])])
+        cuts = [0, *[slice(i).indices(n)[1] for i in at], n]
+    return [basic(d, slice(start, max(start, end))) for start, end in zip(cuts, cuts[1:])]
 
 
 def _nd_split(name: str, least: int, axis: int) -> Any:
     """``hsplit`` and its kin: :func:`tensor_split` along a fixed dimension, into equal pieces."""
 
-    def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        shape = input._array.shape
+    @lru_cache(256)
+    def along(shape: tuple[int, ...], sections: int) -> int:
+        """The dimension."""
         if len(shape) < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
                                f"{len(shape)} dimensions!")  # fmt: skip
         dim = min(axis, len(shape) - 1)
-        n = shape[dim]
-        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
-                               f"divisible by the split_size {indices_or_sections}!")  # fmt: skip
+        if sections <= 0 or shape[dim] % sections:
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
+                               f"divisible by the split_size {sections}!")  # fmt: skip
+        return dim
+
+    def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        dim = along(input._array.shape, indices_or_sections if isinstance(indices_or_sections, int) else 1)
         return tensor_split(input, indices_or_sections, dim)
 
     split_along.__name__ = split_along.__qualname__ = name

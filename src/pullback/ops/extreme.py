@@ -18,9 +18,8 @@ from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import maximum, minimum
 from .compare import isnan, not_implemented
-from .index import sum_at
+from .index import along, sum_at
 from .reduce import dims_of, evenly, extremes, in_numpys_names, kept, one_dim
-from .scatter import along
 from .view import reshape, wrapped_dim
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
@@ -54,7 +53,7 @@ def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keep
     at = indices._array if isinstance(indices, Tensor) else np.asarray(indices)
     if not keepdim:
         g, at = reshape(g, kept(input_shape, (d,))), at.reshape(kept(input_shape, (d,)))
-    return sum_at(g, along(at, d), input_shape)
+    return sum_at(g, [at], input_shape, d)
 
 
 def taken(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:

@@ -24,9 +24,9 @@ from ..tensor import Tensor
 from .complex import is_complex
 from .convert import cast
 from .create import finish
-from .join import roll
 from .matrix import numpy_type
 from .pad import constant_pad_nd
+from .turn import roll
 from .view import wrapped_dim
 
 # --- the three transforms ---------------------------------------------------------------------------------------

@@ -5,13 +5,15 @@ lists and masks then gather from that view, by NumPy's rule for where their dime
 if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
 
 Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends with an array.
-To arrays of integers a 0-d tensor looks like a 1-d tensor of one element.
+To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``, the list holds one array that
+says of every element where across it it lies, as in ``gather``; nothing in it counts from the end.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 from .. import kernels, op, slowly, storage, writing
 from ..autograd import modes
 from ..dtypes import FLOATING, OF_NUMPY, type_name
-from ..lift import is_lifted
+from ..lift import bottom, is_lifted
 from ..outcome import wrap
 from ..strides import row_major
 from ..tensor import Tensor
@@ -39,17 +41,19 @@ WHOLE = slice(None)
 
 
 @op.general(name="index", node="name", holomorphic=False, method=False, linear="input")
-def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tensor:
+def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int | None = None) -> Tensor:
     """The elements at an advanced index, as a copy."""
     last = at[-1]
+    if dim is not None:
+        out = kernels.run("indices", "taken", last.size, input, last, dim, True)
+        if out is not None:
+            return out
+        at = _checked(input.shape, last, dim)
     if not input.ndim and last.dtype.kind != "b":
         input = input.reshape(1)
     try:
         if last.dtype.kind == "i" and input.flags.c_contiguous:  # ndarray.take is several times as fast
-            for i in at[:-1]:
-                if i.__class__ is not slice:
-                    break
-            else:
+            if _of_slices(at):
                 return input.take(last, len(at) - 1)
             if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
                 return input.reshape(-1).take(Rows(at, input.shape).flat)
@@ -60,12 +64,48 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0") -> Tenso
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def all_inside(index: np.ndarray, size: int) -> bool:
     """Whether these integers all lie from 0 to ``size``."""
-    numbers = index.view(f"u{index.itemsize}")  # in which negative ones are large
+    numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large
     return not numbers.size or numbers.item(numbers.argmax()) < size  # of few numbers, in a third of the time that max() takes
+
+
+def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
+    """Refuse an index below 0 or not below ``size``."""
+    if index.__class__ is not ndarray:
+        index = bottom(index, True)
+    if not all_inside(index, size):
+        i = index[(index < 0) | (index >= size)].flat[0]
+        raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
+
+
+def along(index: np.ndarray, dim: int) -> list[Any]:
+    """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
+    at: list[Any] = list(open_grid(index.shape)) or [index]
+    at[dim] = index
+    return at
+
+
+def _checked(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
+    check_bounds(index, shape[dim] if shape else 1, dim)
+    return along(index, dim)
+
+
+@lru_cache(256)
+def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """The numbers 0, 1, ... along each dimension, which together index everything."""
+    return np.ogrid[tuple(map(slice, shape))]
+
+
+def _of_slices(at: list[Any]) -> bool:
+    """Whether an index picks slices across one dimension."""
+    for i in at[:-1]:
+        if i.__class__ is not slice:
+            return False
+    return True
 
 
 def _inside(index: Any, size: int) -> bool:
@@ -73,33 +113,48 @@ def _inside(index: Any, size: int) -> bool:
 
 
 @op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")
-def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...]) -> Tensor:
+def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None = None) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
     out = np.zeros(shape, input.dtype)
+    few = input.size <= FEW and input.itemsize > 2
+    if dim is not None:
+        if few and kernels.run("indices", "put", input.size, out, input, at[0], dim, True, True):
+            return out
+        at = _checked(shape, at[0], dim)
     if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
         return out
-    if input.size <= FEW and input.itemsize > 2:
+    if few:
         np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
     return Rows(at, shape).summed(input)
 
 
 @op.general(name="index_put_at", node="name", holomorphic=False, method=False)
-def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
+def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0",
+           dim: int | None = None) -> Tensor:  # fmt: skip
     """A copy of the input with other elements at an advanced index, or with these added there."""
-    out = np.array(input)
-    put_into(out, value, at, accumulate)
+    out = input.copy("K")
+    put_into(out, value, at, accumulate, dim)
     return out
 
 
-def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> None:
+def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
+    last, size = at[-1], value.size if value.__class__ is ndarray else 1
+    few = (size <= FEW or array.size <= FEW) and array.itemsize > 2
+    if dim is not None:
+        if (few or not accumulate) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate, True):
+            return
+        at = _checked(array.shape, last, dim)
+    elif array.size <= FEW and last.dtype.kind == "i" and _of_slices(at):
+        if kernels.run("indices", "put", last.size, array, value, last, len(at) - 1, accumulate, False):
+            return
     index = tuple(at)
-    if not array.ndim and at[-1].dtype.kind != "b":
+    if not array.ndim and last.dtype.kind != "b":
         array = array.reshape(1)
     try:
         if accumulate:
-            if np.size(value) * 8 < array.size or array.size <= FEW and array.itemsize > 2:
+            if size * 8 < array.size or few:
                 np.add.at(array, index, value)
             else:
                 rows = Rows(at, array.shape)
@@ -115,14 +170,16 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool) -> 
                            f"result of shape {list(array[index].shape)}") from None  # fmt: skip
 
 
-def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
+def _of_written(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
     """The gradient of the values that were written: where an index repeats, only the last write had an effect.
 
     PyTorch, which leaves the order of such writes open, hands the whole gradient to each of them.
     """
-    taken = take_at(g, at)
+    taken = take_at(g, at, dim=dim)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
+    if dim is not None:
+        at = along(at[0], dim)
     if prod(taken.shape) <= FEW:
         numbers, latest, index = np.arange(prod(taken.shape)).reshape(taken.shape), np.empty(g.shape or (1,), np.intp), tuple(at)
         latest[index] = numbers
@@ -132,10 +189,10 @@ def _of_written(g: Any, at: list[Any], accumulate: bool) -> Any:
     return where(lost, 0, taken) if lost.any() else taken
 
 
-take_at.vjp(input=lambda g, at, input_shape: sum_at(g, at, input_shape))
-sum_at.vjp(input=lambda g, at: take_at(g, at))
-put_at.vjp(input=lambda g, at, accumulate: g if accumulate else put_at(g, 0, at),
-           value=lambda g, at, accumulate: _of_written(g, at, accumulate))  # fmt: skip
+take_at.vjp(input=lambda g, at, input_shape, dim: sum_at(g, at, input_shape, dim))
+sum_at.vjp(input=lambda g, at, dim: take_at(g, at, dim=dim))
+put_at.vjp(input=lambda g, at, accumulate, dim: g if accumulate else put_at(g, 0, at, dim=dim),
+           value=lambda g, at, accumulate, dim: _of_written(g, at, accumulate, dim))  # fmt: skip
 
 
 class Rows:
@@ -404,14 +461,16 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
         storage.move_base_on(x, edges[1], target)
 
 
-def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0") -> Tensor:
+def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0",
+             dim: int | None = None) -> Tensor:  # fmt: skip
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if modes.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
-        return writing.assign(x, name, put_at(x, value, at, accumulate, name))
+        return writing.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = before_writing(x, value)
     storage.refuse_repeats(x._array)
-    put_into(x._array, given, at, accumulate)
-    after_writing(x, edges, put_at.op, name, (x._array, given, at, accumulate, name))
+    apart = [v.copy() if v.__class__ is ndarray and np.may_share_memory(v, x._array) else v for v in (given, *at)]
+    put_into(x._array, apart[0], apart[1:], accumulate, dim)
+    after_writing(x, edges, put_at.op, name, (x._array, given, at, accumulate, name, dim))
     return x
 
 

@@ -1,4 +1,4 @@
-"""Tensors put together, repeated and turned round.
+"""Tensors put together and repeated; triangles and diagonals.
 
 Joining mixes types by promotion. All results are copies, but for those of :func:`meshgrid`.
 """
@@ -18,12 +18,12 @@ import numpy as np
 
 from .. import op, outcome, writing
 from ..dtypes import OF_NUMPY, promote_types
-from ..strides import are_images, channels_innermost, laid_as_images, own_order, row_major
+from ..strides import are_images, channels_innermost, row_major, row_major_copy
 from ..tensor import Tensor
 from .choosing import keep
 from .cut import diagonal_window
 from .index import take_at
-from .part import basic, look, place, read
+from .part import Window, basic, look, place, read
 from .reduce import sum as summed
 from .reduce import total
 from .scatter import index_select
@@ -31,8 +31,8 @@ from .view import atleast_1d, atleast_2d, atleast_3d, expand, flatten, reshape, 
 
 __all__ = [
     "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "diag", "diag_embed",
-    "diagflat", "dstack", "flip", "fliplr", "flipud", "hstack", "meshgrid", "repeat_interleave", "roll", "rot90",
-    "row_stack", "stack", "tile", "trace", "tril", "triu", "vstack",
+    "diagflat", "dstack", "hstack", "meshgrid", "repeat_interleave", "row_stack", "stack", "tile", "trace", "tril", "triu",
+    "vstack",
 ]  # fmt: skip
 
 FEW = 1 << 12  # elements of a table that is kept
@@ -54,19 +54,27 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
 
 
 def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
-    """``np.concatenate``, which calls a copying function for every piece; where these are many and short, they are copied as items."""
-    first = arrays[0].shape
-    rows = prod(first[:dim]) if dim > 0 else 1
-    if rows < MANY or arrays[0].nbytes > SHORT * rows or arrays[0].dtype.kind == "V":
-        return np.concatenate(arrays, dim)
-    for a in arrays:
-        if not (a.flags.c_contiguous and a.size and a.ndim == len(first) and a.shape[:dim] == first[:dim] and a.shape[dim + 1 :] == first[dim + 1 :]):
-            return np.concatenate(arrays, dim)
+    """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they are copied as items."""
+    first = arrays[0]
+    if first.size < MANY or not _are_short(arrays, dim):
+        joined = np.concatenate(arrays, dim)
+        return joined if joined.flags.c_contiguous else row_major_copy(joined)
+    before, after = first.shape[:dim], first.shape[dim + 1 :]
+    rows = prod(before)
     pieces = [a.reshape(rows, -1).view(f"V{a.nbytes // rows}")[:, 0] for a in arrays]
     out = np.empty(rows, [(str(i), piece.dtype) for i, piece in enumerate(pieces)])
     for i, piece in enumerate(pieces):
         out[str(i)] = piece
-    return out.view(arrays[0].dtype).reshape(*first[:dim], -1, *first[dim + 1 :])
+    return out.view(first.dtype).reshape(*before, -1, *after)
+
+
+def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
+    """Whether these lie in memory as many short pieces."""
+    first = arrays[0].shape
+    rows = prod(first[:dim]) if dim > 0 else 1
+    return rows >= MANY and arrays[0].nbytes <= SHORT * rows and arrays[0].dtype.kind != "V" and all(
+        [a.flags.c_contiguous and a.size and a.ndim == len(first) and a.shape[:dim] == first[:dim] and a.shape[dim + 1 :] == first[dim + 1 :]
+         for a in arrays])  # fmt: skip
 
 
 @op.general(method=False, holomorphic=False, linear="tensors")
@@ -86,7 +94,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        joined = row_major(_concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim))
+        joined = _concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim)
         return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
@@ -129,13 +137,15 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].shape
-    for i, a in enumerate(tensors):
+    for a in tensors:
         if a.shape != shape:
+            i = [b.shape == shape for b in tensors].index(False)
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-                               f"{list(a.shape)} at entry {i}")  # fmt: skip
-    d = wrapped_dim(dim, len(shape) + 1)
-    thin = shape[:d] + (1,) + shape[d:]
-    return row_major(_concatenated([a.reshape(thin) for a in _of_one_type(tensors)], d))
+                               f"{list(tensors[i].shape)} at entry {i}")  # fmt: skip
+    d, arrays = wrapped_dim(dim, len(shape) + 1), _of_one_type(tensors)
+    if d == len(shape):  # else side by side along dimension d they lie as slices across a new one do
+        arrays = [a.reshape(*shape, 1) for a in arrays]
+    return _concatenated(arrays, d).reshape(*shape[:d], len(arrays), *shape[d:])
 
 
 @stack.vjp_all
@@ -146,29 +156,32 @@ def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
 
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Another name of :func:`cat`."""
-    return cat(tensors, dim if axis is None else axis, out=out)
+    dim = dim if axis is None else axis
+    return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
 
 
 concatenate = concat
 
 
-def _joined(name: str, doc: str, along: Callable, prepare: Callable) -> Callable:
+def _joined(name: str, doc: str, dim: int, least: int, raised: Callable) -> Callable:
+    """:func:`cat` along ``dim``, or the last one there is, of what ``raised`` makes of tensors with less than ``least`` dimensions."""
+
     def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
-        ready = [prepare(x) for x in tensors]
-        return cat(ready, along(ready), out=out)
+        ready = [raised(x) if getattr(x, "ndim", least) < least else x for x in tensors]
+        d = min(dim, getattr(ready[0], "ndim", 1) - 1)
+        return cat.op.perform(ready, d) if out is None else cat(ready, d, out=out)
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc
     return join
 
 
-hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", lambda xs: int(xs[0].ndim > 1), atleast_1d)
-vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", lambda xs: 0, atleast_2d)
-dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", lambda xs: 2, atleast_3d)
-column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", lambda xs: 1,
-                       lambda x: reshape(x, (x.numel(), 1)) if x.ndim <= 1 else x)  # fmt: skip
+hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1, atleast_1d)
+vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2, atleast_2d)
+dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3, atleast_3d)
+column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x: reshape(x, (x._array.size, 1)))
 row_stack = vstack
 
 
@@ -233,20 +246,50 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                       stacklevel=2)  # fmt: skip
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    for x in tensors:
-        if x.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
-        if x.dtype is not tensors[0].dtype:
+    shape, places = _grid(_sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy")
+    return tuple([expand.op.perform(reshape(x, along), shape) for x, along in zip(tensors, places)])
+
+
+def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """The lengths of the tensors, which have one dimension at most."""
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    arrays = [x._array for x in tensors]
+    for a, x in zip(arrays, tensors):
+        if a.ndim > 1:
+            raise RuntimeError(refusal.format(x))
+        if a.dtype is not arrays[0].dtype and x.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    n = len(tensors)
-    order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
-    shape = [tensors[i].numel() for i in order]
-    return tuple(expand(reshape(x, [-1 if j == i else 1 for j in order]), shape) for i, x in enumerate(tensors))
+    return tuple([a.size for a in arrays])
+
+
+@lru_cache(256)
+def _grid(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be exchanged."""
+    n = len(sizes)
+    order = [1, 0, *range(2, n)] if exchanged and n > 1 else list(range(n))
+    return tuple([sizes[i] for i in order]), [tuple([-1 if j == i else 1 for j in order]) for i in range(n)]
 
 
 def _refuse_more_than_1d(x: Tensor) -> None:
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+
+
+@op.general(name="cartesian_prod", node="StackBackward0", method=False, holomorphic=False, linear="tensors")
+def _rows_of_choices(tensors: list[Tensor]) -> Tensor:
+    shape, places = _grid(tuple([x.size for x in tensors]))
+    out = np.empty((*shape, len(shape)), tensors[0].dtype)
+    for i, (x, along) in enumerate(zip(tensors, places)):
+        out[..., i] = x.reshape(along)
+    return out.reshape(-1, len(shape))
+
+
+@_rows_of_choices.vjp_all
+def _of_choices(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+    shape, others = [n for (n,) in tensors_shape], range(len(tensors_shape))
+    return [summed(reshape(look(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i])) if wants else None
+            for i, wants in enumerate(wanted)]  # fmt: skip
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
@@ -261,7 +304,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """
     for x in tensors:
         _refuse_more_than_1d(x)
-    return tensors[0] if len(tensors) == 1 else stack([flatten(x) for x in meshgrid(*tensors, indexing="ij")], 1)
+    _sizes("", tensors)
+    return tensors[0] if len(tensors) == 1 else _rows_of_choices(tensors)
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
@@ -363,116 +407,6 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return index_select(x, d, outcome.wrap(np.repeat(np.arange(n), counts)))
 
 
-# --- turned round -----------------------------------------------------------------------------------------------
-
-
-@op.general(method=False, holomorphic=False, linear="input")
-def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
-    """The order along these dimensions reversed.
-
-    >>> import pullback as torch
-    >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (1,))
-    tensor([[2, 1],
-            [4, 3]])
-    """
-    ways: list[Any] = [slice(None)] * (input.ndim or 1)
-    for dim in [dims] if isinstance(dims, int) else dims:
-        d = wrapped_dim(dim, input.ndim)
-        if ways[d].step:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-        ways[d] = slice(None, None, -1)
-    return input[tuple(ways[: input.ndim])].copy(own_order(input))
-
-
-flip.vjp(input=lambda g, dims: flip(g, dims))
-varargs(flip, "flip", "dims")
-
-
-def _reversed(self: Tensor) -> Tensor:
-    """The order along dimension 0 reversed, as ``reversed(x)`` asks for."""
-    return flip(self, (0,)) if self.ndim else self
-
-
-op.offer(_reversed, "__reversed__")
-
-
-@op.composite
-def fliplr(input: Tensor) -> Tensor:
-    """Left and right exchanged: dimension 1 reversed."""
-    if input._array.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return flip(input, (1,))
-
-
-@op.composite
-def flipud(input: Tensor) -> Tensor:
-    """Up and down exchanged: dimension 0 reversed."""
-    if input.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return flip(input, (0,))
-
-
-@op.general(holomorphic=False, linear="input")
-def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    """Elements moved along dimensions (through the flattened tensor, without ``dims``); what leaves at one end enters at the other.
-
-    >>> import pullback as torch
-    >>> torch.roll(torch.tensor([1, 2, 3]), 1)
-    tensor([3, 1, 2])
-    """
-    shifts, dims = ((v,) if isinstance(v, int) else tuple(v) for v in (shifts, () if dims is None else dims))
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    if not dims:
-        return _rolled(input.reshape(-1), [(shifts[0], 0)]).reshape(input.shape)
-    if not input.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return laid_as_images(input, row_major(_rolled(input, [(s, wrapped_dim(d, input.ndim)) for s, d in zip(shifts, dims)])))
-
-
-def _rolled(x: np.ndarray, steps: Sequence[tuple[int, int]]) -> np.ndarray:
-    """A copy that is rolled by so much along each of these dimensions."""
-    out = x
-    for shift, d in steps:
-        n = x.shape[d]
-        cut = -shift % n if n else 0
-        if cut:
-            before = (slice(None),) * d
-            out = np.concatenate((out[(*before, slice(cut, None))], out[(*before, slice(cut))]), d)
-    return out.copy() if out is x else out
-
-
-roll.vjp(input=lambda g, shifts, dims: roll(g, -shifts if isinstance(shifts, int) else [-s for s in shifts], dims))
-
-
-@op.general(name="rot90", node="Rot90Backward0", holomorphic=False)
-def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A quarter turn, ``k`` times, from the first of two dimensions towards the second.
-
-    >>> import pullback as torch
-    >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
-    tensor([[2, 4],
-            [1, 3]])
-    """
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    first, second = (wrapped_dim(d, input.ndim) for d in dims)
-    if first == second:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    ways = [slice(None)] * input.ndim
-    for d in ((), (second,), (first, second), (first,))[k % 4]:
-        ways[d] = slice(None, None, -1)
-    turned = input[tuple(ways)]
-    return (turned.swapaxes(first, second) if k % 2 else turned).copy()
-
-
-rot90.vjp(input=lambda g, k, dims: rot90(g, -k, dims))
-
-
 # --- triangles and diagonals ------------------------------------------------------------------------------------
 
 
@@ -541,17 +475,21 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    shape = input.shape
+    shape, window = _embedded(input._array.shape, integer(offset), integer(dim1), integer(dim2))
+    return place(input, window, shape, "DiagEmbedBackward0")
+
+
+@lru_cache(256)
+def _embedded(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> tuple[tuple[int, ...], Window]:
+    """The shape of matrices with these diagonals, and where they are."""
     n = len(shape) + 1
     d1, d2 = wrapped_dim(dim1, n), wrapped_dim(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    size = shape[-1] + abs(offset)
     result = list(shape[:-1])
     for d in sorted((d1, d2)):
-        result.insert(d, size)
-    shape = tuple(result)
-    return place(input, diagonal_window(shape, offset, d1, d2), shape, "DiagEmbedBackward0")
+        result.insert(d, shape[-1] + abs(offset))
+    return tuple(result), diagonal_window(tuple(result), offset, d1, d2)
 
 
 @op.composite

@@ -162,8 +162,8 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 
 @of_each
 def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
-    apart = np.abs(input - target)
-    near = clipped(apart, None, delta)
+    apart = input - target
+    near = clipped(apart, -delta, delta)
     apart -= 0.5 * near
     apart *= near
     return apart

@@ -18,11 +18,10 @@ from ..tensor import Tensor
 from . import half
 from .activation import logsigmoid
 from .choosing import clamp_min, minimum, where
-from .index import index_array, put_at, take_at
+from .index import check_bounds, index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import vector_norm
 from .reduce import sum, total
-from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",

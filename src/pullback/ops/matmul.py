@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,13 @@ from .. import complaint, dtypes, kernels, op, outcome, writing
 from ..autograd import modes
 from ..autograd.graph import Node
 from ..complaint import noted
-from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, OF_NUMPY
+from ..dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
 from ..storage import edge_of_saved
 from ..tensor import PLAIN, Tensor
 from . import half
 from .choosing import where
 from .complex import conjugate as conj
+from .pointwise import plus_product
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",
@@ -152,10 +154,6 @@ def _from_left(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__ = _from_left  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
 
-CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-             "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
 
 def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
@@ -166,7 +164,7 @@ def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     elif min(x.ndim, y.ndim) > 2:
         message = f"expected scalar type {dtypes.type_name(a)} but found {dtypes.type_name(b)}"
     else:
-        message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES.get(a.name, a.name)} != {CPP_NAMES.get(b.name, b.name)}"
+        message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.name]} != {CPP_NAMES[b.name]}"
     return noted(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
 
 
@@ -365,10 +363,6 @@ addmv.vjp(
 )
 
 
-def _times(x: Tensor, factor: Any) -> Tensor:
-    return x if factor.__class__ is int and factor == 1 and x._array.dtype is not BOOLEAN else x * factor
-
-
 @op.composite(inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``.
@@ -379,17 +373,20 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
             [ 2., 20.]])
     """
     for name, t in (("vec1", vec1), ("vec2", vec2)):
-        if t.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {len(t.shape)}-D")
-    made = unsqueeze(vec1, 1) * vec2
-    x, y = input._array, made._array
-    if x.shape != y.shape[y.ndim - x.ndim :]:  # else adding expands it
-        input = expand(input, y.shape)
-    if x.dtype is BOOLEAN is y.dtype:
-        result = (made & bool(alpha)) | (input & bool(beta))
-        return result if out is None else writing.write_out(out, result)
-    made = _times(made, alpha)
-    result = made + (_times(input, beta) if beta != 0 else where(np.False_, input, 0))
+        if t._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {t._array.ndim}-D")
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if factor.__class__ is float and all(t._array.dtype.kind in "biu" for t in (input, vec1, vec2)):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    column, shape, x = unsqueeze(vec1, 1), vec1._array.shape + vec2._array.shape, input._array
+    if x.shape != shape[2 - x.ndim :]:  # else adding expands it
+        input = expand(input, shape)
+    if x.dtype is BOOLEAN is vec1._array.dtype is vec2._array.dtype:
+        result = (column & vec2 & bool(alpha)) | (input & bool(beta))
+    else:
+        if beta.__class__ is not int or beta != 1:
+            input = input * beta if beta != 0 else where(np.False_, input, 0)
+        result = plus_product(input, column, vec2, alpha)
     return result if out is None else writing.write_out(out, result)
 
 
@@ -439,7 +436,18 @@ baddbmm.vjp(
 # --- products of three-dimensional vectors, and distances -------------------------------------------------------
 
 
-NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # coordinates after and before each
+NEXT = np.array([1, 2, 0])  # the coordinate after each
+
+
+@lru_cache(256)
+def _of_vectors(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
+    """The dimension, counted from 0, of the coordinates of two tensors."""
+    if len(a) != len(b):
+        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}")
+    dim = wrapped_dim(dim, len(a))
+    if a[dim] != 3 or b[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[dim]} and {b[dim]}")
+    return dim
 
 
 @op.general(method=False)
@@ -456,17 +464,13 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    if input.ndim != other.ndim:
-        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{input.ndim} and {other.ndim}")
-    dim = wrapped_dim(dim, input.ndim)
-    if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    dim = _of_vectors(input.shape, other.shape, dim)
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    out = input.take(NEXT, dim) * other.take(LAST, dim)
-    out -= input.take(LAST, dim) * other.take(NEXT, dim)
-    return out
+    out = input * other.take(NEXT, dim)  # the coordinate before each
+    out -= input.take(NEXT, dim) * other
+    return out.take(NEXT, dim)
 
 
 linalg_cross.vjp(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -56,17 +57,8 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     >>> torch.linalg.matrix_norm(x), torch.linalg.matrix_norm(x, "nuc"), torch.linalg.matrix_norm(x, -2)
     (tensor(5.), tensor(7.), tensor(3.))
     """
-    name, rank = "linalg.matrix_norm", len(A._array.shape)
-    if rank < 2:
-        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(A.shape)}")
-    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
-        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
-    if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
-    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
-    if rows == columns:
-        raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
-    check_type(A, name, half=ord not in ("nuc", 2, -2))
+    rows, columns = _rows_and_columns(A._array.shape, ord, dim if isinstance(dim, int) else tuple(dim))
+    check_type(A, "linalg.matrix_norm", half=ord not in ("nuc", 2, -2))
     if dtype is not None:
         A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
@@ -84,6 +76,22 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     return result if out is None else writing.write_out(out, result)
 
 
+@lru_cache(256)
+def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, int]:
+    """The dimensions of the matrices, counted from the first."""
+    name, rank = "linalg.matrix_norm", len(shape)
+    if rank < 2:
+        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(shape)}")
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
+    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
+    if rows == columns:
+        raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
+    return rows, columns
+
+
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """A norm of vectors or of matrices: :func:`vector_norm` or :func:`matrix_norm`.
 
@@ -97,6 +105,8 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     >>> torch.linalg.norm(x), torch.linalg.norm(x, 2), torch.linalg.norm(x, dim=0)
     (tensor(5.), tensor(4.), tensor([3., 4.]))
     """
+    if ord is None and (dim is None or isinstance(dim, int)):
+        return vector_norm(A, 2, dim, keepdim, dtype, out=out)
     dims = [dim] if isinstance(dim, int) else dim
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, op
-from ..dtypes import FLOATING, OF_NUMPY, as_dtype, promote_types
+from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
 from ..strides import row_major
 from ..tensor import Tensor
 from .choosing import where
@@ -54,20 +54,23 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     >>> torch.norm(x), torch.norm(x, 1)
     (tensor(5.), tensor(7.))
     """
-    kind = OF_NUMPY[input.dtype]
-    if kind.category < FLOATING:
-        complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-        raise RuntimeError(complaint + dtypes.type_name(kind))
-    x = input
-    if dtype is not None:
-        x = cast(input, wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
-    result, dims = x.real.dtype, dims_of(dim, x.ndim)
+    x, result = input, input.dtype
+    if dtype is not None or result is not FLOAT32 and result is not FLOAT64:
+        kind = OF_NUMPY[result]
+        if kind.category < FLOATING:
+            complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            raise RuntimeError(complaint + dtypes.type_name(kind))
+        if dtype is not None:
+            x = cast(input, wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
+        result = x.real.dtype
+    dims = dims_of(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         nothing = "an empty tensor because"
         if dim is not None:
             nothing = f"the dimension {[d for d in dims if not x.shape[d]][0]} because this dimension is empty and"
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
-    x = widened(x)
+    if x.itemsize == 2:
+        x = widened(x)
     if ord == 0:
         return total((x != 0).astype(result), dims, keepdim)
     if 1 < ord < inf:
@@ -93,14 +96,15 @@ def _least(d: np.dtype, ord: float) -> float:
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
-        out = np.asarray(np.sqrt(total_of_squares(x, dims, keepdim)))
+        out = np.sqrt(total_of_squares(x, dims, keepdim))
     else:
-        out = np.asarray(np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord))
+        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     if not x.size:
         return out
-    least, ends = _least(x.dtype, ord), [out.item(out.argmin()), out.item(out.argmax())] if out.ndim else [out.item()]  # both stop at NaN
-    if ends[0] > least and ends[-1] < inf:
+    least, lowest = _least(x.dtype, ord), out.item(out.argmin()) if out.ndim else out.item()
+    if lowest > least and (out.item(out.argmax()) if out.ndim else lowest) < inf:  # both stop at NaN
         return out
+    out = np.asarray(out)
     unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
     rest = [d for d in range(x.ndim) if d not in dims]
     rows = np.absolute(x.transpose(*rest, *dims)[unsafe.reshape([x.shape[d] for d in rest])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index as integer
 from typing import Any
 
@@ -68,10 +69,15 @@ def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return i
 
 
+_short_index = lru_cache(256)(_border_index)
+SHORT = 4096  # slices, up to which an index is kept
+
+
 @op.general(name="pad", node="name", method=False, holomorphic=False)
 def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
-    out = input.take(_border_index(input.shape[dim], before, after, mode), dim)
+    n = input.shape[dim]
+    out = input.take((_short_index if n + before + after <= SHORT else _border_index)(n, before, after, mode), dim)
     return out if mode == "circular" else laid_as_images(input, out)
 
 
@@ -91,6 +97,24 @@ def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: 
 _bordered.vjp(input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode))
 _unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
 _bordered.op.piecewise = ("Refl", "Repl")
+
+
+@lru_cache(256)
+def _borders(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tuple[int, int, int]]:
+    """:func:`_sides` of a border of copies, if there is enough to copy."""
+    n, sides = len(shape), _sides(pad, len(shape))
+    for d, before, after in sides:
+        most = max(before, after)
+        if mode == "reflect" and most >= shape[d]:
+            raise RuntimeError(f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but got: "
+                               f"padding ({before}, {after}) at dimension {d} of input {list(shape)}")  # fmt: skip
+        if mode == "circular" and most > shape[d]:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        left = shape[d] + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
+        if left <= 0 or not shape[d]:
+            raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {list(shape)}")
+    return sides
+
 
 MODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
 
@@ -129,17 +153,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
                                   "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
                                   "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
                                   "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")  # fmt: skip
-    shape = list(input.shape)
-    for d, before, after in _sides(pad, n):
-        most = max(before, after)
-        if mode == "reflect" and most >= shape[d]:
-            raise RuntimeError(f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({before}, {after}) at dimension {d} of input {shape}")  # fmt: skip
-        if mode == "circular" and most > shape[d]:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        left = shape[d] + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
-        if left <= 0 or not shape[d]:
-            raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {shape}")
-    for d, before, after in _sides(pad, n):
+    for d, before, after in _borders(input._array.shape, tuple(map(integer, pad)), mode):
         input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))
     return input

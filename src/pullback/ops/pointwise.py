@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import op
 from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..kernels.blocks import SMALL, Blocks
+from ..kernels.blocks import BLOCK, Blocks
 from ..tensor import Tensor
 from .choosing import MANY, ZEROS, either, where
 from .compare import constant, flat, isinf, not_implemented, refusing
@@ -372,7 +372,7 @@ def _root_of_squares(x: Any, y: Any) -> Any:
     return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
 
 
-_hypot_in_double = Blocks(_root_of_squares, SMALL, SMALL)
+_hypot_in_double = Blocks(_root_of_squares, BLOCK)
 
 
 @op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
@@ -599,6 +599,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     return plus_quotient(input, tensor1, tensor2, value, out=out)
 
 
+BELOW = {d: np.array(-1, d) for d in (FLOAT32, FLOAT64)}
+
+
 @op.general(inplace=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, and ``values`` at 0. It has no derivative.
@@ -614,6 +617,8 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     if d.kind == "c" or values.dtype != d:
         what = "complex tensors." if "c" in (d.kind, values.dtype.kind) else f"tensors with different dtypes.\n  {d} and {values.dtype}"
         raise RuntimeError(f"heaviside is not yet implemented for {what}")
+    if input.size < MANY and d in BELOW:
+        return np.heaviside(np.fmax(input, BELOW[d]), values)  # 0 for NaN, too
     return np.where(input, np.greater(input, ZEROS.get(d, 0)), values)
 
 

@@ -234,9 +234,10 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
         flat = x.reshape(-1)
         out = flat.dot(flat)
         return out.reshape((1,) * x.ndim) if keepdim else out
-    if x.size < min(1024, kernels.LARGE) and dims == (x.ndim - 1,):
-        out = np.vecdot(x, x)
-        return out[..., None] if keepdim else out
+    if 0 < x.size < min(1024, kernels.LARGE) and dims and min(dims) == x.ndim - len(dims):  # the last ones
+        rows = x if len(dims) == 1 else x.reshape(*x.shape[: -len(dims)], -1)
+        out = np.vecdot(rows, rows)
+        return out.reshape(out.shape + (1,) * len(dims)) if keepdim else out
     fast = by_kernel(x, dims, keepdim, "add", "square")
     if fast is not None:
         return fast
@@ -470,8 +471,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
         return fast
     x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
-        x, n = x.reshape(-1), x.size - x.size % 1024
-        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, 1024), 0, dtype=inner), x[n:]), (0,)
+        x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few one after another: numbers next to 0 are slow
+        n = x.size - x.size % side
+        x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
     out = row_major(np.multiply.reduce(x, dims, inner, None, keepdim))
     return out if d is inner else out.astype(d)
 

@@ -20,11 +20,12 @@ from ..tensor import Tensor
 from .choosing import where
 from .convert import cast
 from .extreme import holds_nan, real_only, to_chosen
-from .join import cat, flip
+from .join import cat
 from .pad import constant_pad_nd
 from .part import basic, look
 from .pointwise import exp, logaddexp
 from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
+from .turn import flip
 from .view import reshape, wrapped_dim
 
 __all__ = [

@@ -17,10 +17,10 @@ import numpy as np
 from .. import op, outcome, writing
 from ..autograd import modes
 from ..dtypes import type_name
-from ..lift import batches_in, bottom, by_example, derived
+from ..lift import batches_in, by_example, derived
 from ..tensor import Tensor
 from .cut import check_extent, diagonal_window
-from .index import all_inside, index_array, put_at, sum_at, take_at, write_at
+from .index import all_inside, along, check_bounds, index_array, put_at, sum_at, take_at, write_at
 from .part import basic, look, steps, window_at, write
 from .reduce_at import REDUCTIONS, reduce_at
 from .sparse import place
@@ -78,15 +78,6 @@ def _index(index: Any, complaint: str, error: type[Exception] = RuntimeError) ->
             raise error(complaint)
         array = array.astype(np.int64)
     return array
-
-
-def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
-    """Refuse an index below 0 or not below ``size``."""
-    if index.__class__ is not np.ndarray:
-        index = bottom(index, True)
-    if not all_inside(index, size):
-        i = index[(index < 0) | (index >= size)].flat[0]
-        raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
 
 
 def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
@@ -215,21 +206,6 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 # --- element by element: gather, scatter ------------------------------------------------------------------------
 
 
-def along(index: np.ndarray, dim: int) -> list[Any]:
-    """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
-    if not index.ndim:
-        return [index]
-    at: list[Any] = list(open_grid(index.shape))
-    at[dim] = index
-    return at
-
-
-@lru_cache(256)
-def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """The numbers 0, 1, ... along each dimension, which together index everything."""
-    return np.ogrid[tuple(map(slice, shape))]
-
-
 @lru_cache(256)
 def exceeds(shape: tuple[int, ...], other: tuple[int, ...], apart_from: int = -1) -> bool:
     """Whether a shape is larger than another along some dimension."""
@@ -255,7 +231,8 @@ def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self"
         k = next(k for k, (m, n) in enumerate(zip(array.shape, shape)) if m > n and k != d)
         raise RuntimeError(f"Size does not match at dimension {k} expected index {list(array.shape)} to be no larger than self "
                            f"{list(shape)} apart from dimension {d}")  # fmt: skip
-    check_bounds(array, shape[d], d)
+    if modes.special:  # else by what computes
+        check_bounds(array, shape[d], d)
     return array, d
 
 
@@ -284,9 +261,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     """
     array, d = _elements(input, dim, index, "gather", "input")
     if sparse_grad and input._array.ndim:
+        check_bounds(array, input._array.shape[d], d)
         result = _picked(input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape)
     elif array.size:
-        result = take_at(input, along(array, d), "GatherBackward0")
+        result = take_at(input, [array], "GatherBackward0", d)
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
     return result if out is None else writing.write_picked(out, result, input, index)
@@ -327,7 +305,7 @@ def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumul
     """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it says."""
     tensor = src if isinstance(src, Tensor) else None
     array, d = _places(x, dim, index, tensor)
-    return put(x, src if tensor is None else _cut_to(src, array.shape), along(array, d), accumulate, name)
+    return put(x, src if tensor is None else _cut_to(src, array.shape), [array], accumulate, name, d)
 
 
 def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
@@ -404,6 +382,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     array, d = _places(input, dim, index, src)
+    check_bounds(array, (input._array.shape or (1,))[d], d)
     result = reduce_at(input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0")
     return result if out is None else writing.write_out(out, result)
 

@@ -10,6 +10,7 @@ function of its own instead.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -131,6 +132,8 @@ def erfinv(input: Tensor) -> Tensor:
 
 def _of_erfcx(g: Any, input: Any, out: Any) -> Any:
     far = input >= 4
+    if far.__class__ is np.ndarray and not far.any():  # most of the work is for these
+        return g * (input * out * 2 - 2 / SQRT_PI)
     x = where(far, input, 4)
     tail = 0 * x
     for k in range(24, 0, -1):
@@ -198,14 +201,21 @@ def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
-    away = np.log(input / rest)
-    near = input * 2
-    near -= 1
-    near /= rest
-    return either(np.abs(away) < 1, np.log1p(near), away)  # the first does not cancel near 1/2
+    ratio = input / rest
+    rounded = ratio - 1
+    rounded *= rest
+    factor = input * 2
+    factor -= 1
+    factor /= rounded  # how much farther from 1 the ratio is than what it was rounded to
+    return np.log(ratio) * np.fmin(factor, 4)  # not NaN at 1/2 and 1
 
 
-odds.vjp(input=lambda g, input: where((input >= 0) & (input <= 1), g / (input * (1 - input)), float("nan")))
+def _of_odds(g: Any, input: Any) -> Any:
+    variance = input * (1 - input)
+    return where(variance >= 0, g / variance, float("nan"))
+
+
+odds.vjp(input=_of_odds)
 
 
 @op.composite
@@ -454,6 +464,18 @@ zeta.vjp(other=lambda g, input, other: -g * (input * zeta(input + 1, other)))
 # --- sine over its angle ------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(64)
+def _series_of_sine_quotient(order: int, dtype: np.dtype) -> list[np.ndarray]:
+    """The coefficients of the series of :func:`derived_sine_quotient`, the last first: those that count where it is used."""
+    coefficients: list[np.ndarray] = []
+    for k in itertools.count((order + 1) // 2):
+        size = 1 / (math.factorial(2 * k - order) * (2 * k + 1))
+        if size * (1 + order / 2) ** (2 * k - order) < np.finfo(dtype).eps / (16 * order + 16):
+            return coefficients[::-1]
+        coefficients.append(np.array((-1.0) ** k * size, dtype))
+    raise AssertionError
+
+
 @op.general(method=False, node="SpecialSphericalBesselBackward0")
 def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """The derivative of ``sin(x) / x`` of that order.
@@ -464,9 +486,10 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
     t = either(near, x, 0)
-    series, first = np.zeros_like(t), (order + 1) // 2
-    for k in range(first + order + 12, first - 1, -1):
-        series = series * (t * t) + (-1.0) ** k / (math.factorial(2 * k - order) * (2 * k + 1))
+    square, series = np.asarray(t * t), np.zeros_like(t)
+    for coefficient in _series_of_sine_quotient(order, x.dtype):
+        series *= square
+        series += coefficient
     if order % 2:
         series = series * t
     far = either(near, 1, x)

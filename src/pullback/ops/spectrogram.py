@@ -66,31 +66,33 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if center:
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false")
-        lead = (1,) * (3 - input.ndim)
-        padded = pad(reshape(input, (*lead, *input.shape)), [n_fft // 2] * 2, pad_mode)
-        input = reshape(padded, padded.shape[-input.ndim :])
+        shape = input._array.shape
+        padded = pad(reshape(input, (1,) * (3 - len(shape)) + shape), (n_fft // 2, n_fft // 2), pad_mode)
+        input = reshape(padded, padded._array.shape[-len(shape) :])
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
-    n = input.shape[-1] if input.ndim else 0
-    call = (f"stft(torch.{dtypes.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
-            f"window={None if window is None else list(window.shape)}, normalized={int(normalized)}, onesided={onesided}, "
-            f"return_complex={return_complex}) : expected ")  # fmt: skip
+    n = input._array.shape[-1] if input.ndim else 0
     complex = is_complex(input) or window is not None and is_complex(window)
     if return_complex is None and not complex:
         raise noted(RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
                                  "return_complex=True in a future PyTorch release."), "Say return_complex=True.")  # fmt: skip
+    wrong = ""
     if input.dtype.category < FLOATING:
-        raise RuntimeError(call + "a tensor of floating point or complex values")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(call + "a 1D or 2D tensor")
-    if not 0 < n_fft <= n:
-        raise RuntimeError(call + f"0 < n_fft < {n}, but got n_fft={n_fft}")
-    if hop <= 0:
-        raise RuntimeError(call + f"hop_length > 0, but got hop_length={hop}")
-    if not 0 < length <= n_fft:
-        raise RuntimeError(call + f"0 < win_length <= n_fft, but got win_length={length}")
-    if window is not None and tuple(window.shape) != (length,):
-        raise RuntimeError(call + f"a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}")
+        wrong = "a tensor of floating point or complex values"
+    elif input.ndim not in (1, 2):
+        wrong = "a 1D or 2D tensor"
+    elif not 0 < n_fft <= n:
+        wrong = f"0 < n_fft < {n}, but got n_fft={n_fft}"
+    elif hop <= 0:
+        wrong = f"hop_length > 0, but got hop_length={hop}"
+    elif not 0 < length <= n_fft:
+        wrong = f"0 < win_length <= n_fft, but got win_length={length}"
+    elif window is not None and window._array.shape != (length,):
+        wrong = f"a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}"
+    if wrong:
+        raise RuntimeError(f"stft(torch.{dtypes.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
+                           f"win_length={length}, window={None if window is None else list(window.shape)}, normalized={int(normalized)}, "
+                           f"onesided={onesided}, return_complex={return_complex}) : expected {wrong}")  # fmt: skip
     if onesided and complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if align_to_window:

@@ -29,7 +29,6 @@ from .order import sort
 from .pointwise import lerp, sqrt
 from .ranks import in_order, of_rank
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
-from .scatter import along
 from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
@@ -480,7 +479,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     weight, below, above, _ = quantile_places(values.detach(), q, interpolation, skip)
 
     def pick(rank: Tensor) -> Tensor:
-        return take_at(values, along(rank._array, rank._array.ndim - 1), "GatherBackward0")
+        return take_at(values, [rank._array], "GatherBackward0", rank._array.ndim - 1)
 
     result = pick(below)
     if interpolation not in ROUNDED:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.blocks import SMALL, Blocks
+from ..kernels.blocks import BLOCK, Blocks
 
 MANY = 4096  # numbers, from which on it pays
 
@@ -31,7 +31,7 @@ class Tabulated:
     def __init__(self, function: Callable, low: float, high: float, points: int = 1024, constant: bool = False, degree: int = 2) -> None:
         self.function, self.low, self.high, self.points, self.constant, self.degree = function, low, high, points, constant, degree
         self.origin = np.float32(1.5 * 2**23 - low * points)  # added to a number, it leaves the nearest point's number in the last bits
-        self.in_blocks = Blocks(self._looked_up, SMALL, SMALL)
+        self.in_blocks = Blocks(self._looked_up, BLOCK)
 
     @functools.cached_property
     def powers(self) -> np.ndarray:

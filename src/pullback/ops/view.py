@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, conjugates, op, outcome
+from .. import complaint, op
 from ..complaint import noted
-from ..dtypes import OF_NUMPY, as_dtype, type_name
+from ..dtypes import OF_NUMPY, type_name
 from ..lift import is_lifted
 from ..shape import Size
 from ..storage import owner_of
@@ -137,7 +137,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
-        return same_memory(input, shape)
+        return same_memory.op.perform(input, shape)
     if is_lifted(array):
         return _fresh(input, shape)
     try:
@@ -148,54 +148,6 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 varargs(reshape, "reshape", "shape")
-
-
-def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
-    """The same memory in another shape, ``x.view(2, -1)``, or read as another type, ``x.view(torch.int32)``.
-
-    A view of another type has no history. Its last dimension grows or shrinks where elements differ in size.
-
-    Raises:
-        RuntimeError: where only a copy has that shape (:func:`reshape` makes it), or elements cannot be cut that way.
-
-    >>> import pullback as torch
-    >>> torch.tensor([1.0, 2.0]).view(torch.int32)
-    tensor([1065353216, 1073741824], dtype=torch.int32)
-    """
-    if shape and shape[0].__class__ is int:
-        return same_memory(self, shape)
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        shape = shape[0]
-    elif not shape and size is not None:
-        shape = size
-    elif not shape and dtype is None:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected one of:\n"
-                        " * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
-    if dtype is None and isinstance(shape, (tuple, list)):
-        return same_memory(self, shape)
-    return _reinterpreted(self, dtype or shape)
-
-
-def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
-    target, source, a = as_dtype(dtype), x.dtype, x._array
-    if target is source:
-        return same_memory(x, a.shape)
-    if conjugates.mirror_of(a) is not None:
-        what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
-        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
-    change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
-    if target.itemsize != source.itemsize:
-        if a.ndim == 0:
-            raise RuntimeError(f"self.dim() cannot be 0 {change}")
-        if a.strides[-1] != a.itemsize and a.size:
-            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {a.strides[-1] // a.itemsize}")
-        ratio = target.itemsize // source.itemsize
-        if ratio and a.shape[-1] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
-    return outcome.wrap(a.view(target.numpy))
-
-
-op.offer(_view, "view")
 
 
 @op.composite
@@ -218,19 +170,24 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    shape = input._array.shape
+    shape = _flattened(input._array.shape, integer(start_dim), integer(end_dim))
+    return input if shape is None else reshape(input, shape)
+
+
+@lru_cache(256)
+def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
+    """The shape with these dimensions in one; None if that is the shape itself."""
     first, last = wrapped_dim(start_dim, len(shape)), wrapped_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if first == last and shape:
-        return input
-    return reshape(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+    return None if first == last and shape else (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
 @op.composite
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    return same_memory(input if input._array.flags.c_contiguous else input.contiguous(), (-1,))  # type: ignore[attr-defined]
+    array = input._array
+    return same_memory.op.perform(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -244,18 +201,21 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    shape = input._array.shape
+    return same_memory.op.perform(input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes))))
+
+
+@lru_cache(256)
+def _unflattened(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with that dimension cut into these."""
     d = wrapped_dim(dim, len(shape))
-    sizes = list(map(integer, sizes))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if sizes.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     known = -prod(sizes) if -1 in sizes else prod(sizes)
     if known != shape[d] if -1 not in sizes else not known or shape[d] % known:
-        raise RuntimeError(f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor")
-    sizes = [shape[d] // known if n == -1 else n for n in sizes]
-    return same_memory(input, (*shape[:d], *sizes, *shape[d + 1 :]))
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor")
+    return (*shape[:d], *[shape[d] // known if n == -1 else n for n in sizes], *shape[d + 1 :])
 
 
 def _squeeze_name(input: Any, dim: Any) -> str:
@@ -291,8 +251,13 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> torch.unsqueeze(torch.zeros(2, 3), -1).shape
     torch.Size([2, 3, 1])
     """
-    d, shape = wrapped_dim(dim, input.ndim + 1), input.shape
-    return input.reshape(shape[:d] + (1,) + shape[d:])
+    return input.reshape(_unsqueezed(input.shape, integer(dim)))
+
+
+@lru_cache(256)
+def _unsqueezed(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    d = wrapped_dim(dim, len(shape) + 1)
+    return shape[:d] + (1,) + shape[d:]
 
 
 squeeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
@@ -303,16 +268,15 @@ def _at_least(n: int, name: str, steps: Any) -> Any:
     """The function ``atleast_nd``; ``steps`` says where the dimensions go that a tensor of each rank lacks."""
 
     def at_least(*tensors: Any) -> Any:
-        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-            x = tensors[0]
-            if x.ndim >= n:
-                return x
-            if x.ndim == 0:
-                return reshape(x, (1,) * n)
-            for dim in steps[x.ndim]:
-                x = unsqueeze(x, dim)
-            return x
-        return tuple(at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors))
+        if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
+            return tuple([at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
+        (x,) = tensors
+        rank = x._array.ndim
+        if not rank:
+            return reshape(x, (1,) * n)
+        for dim in steps[rank] if rank < n else ():
+            x = unsqueeze.op.perform(x, dim)
+        return x
 
     at_least.__name__ = at_least.__qualname__ = name
     at_least.__doc__ = f"Each tensor with at least {n} dimension{'s' * (n > 1)}: one for a tensor, a tuple for several or a list."
@@ -491,8 +455,12 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     """
     if input.shape == size:
         return input
-    if not input.ndim and input.dtype.kind != "V" and -1 not in size:
-        return ndarray(size, input.dtype, input, 0, (0,) * len(size))
+    try:
+        if input.flags.c_contiguous:  # then it can be told without an iterator
+            whole, strides = _stretched(input.shape, input.strides, tuple(size))
+            return ndarray(whole or size, input.dtype, input, 0, strides)
+    except (ValueError, TypeError):
+        pass
     try:
         least = min(size, default=0)
         if least >= 0 or least == -1 and min(size[: len(size) - input.ndim], default=0) >= 0:
@@ -500,6 +468,23 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     except ValueError:
         pass
     raise RuntimeError(cannot_expand(input, [integer(n) for n in size]))
+
+
+@lru_cache(256)
+def _stretched(shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape, if it is not just ``size``, and the strides of an array expanded to that.
+
+    Raises:
+        ValueError: if it cannot be.
+        TypeError: for sizes that are not plain numbers, such as tensors, which may change.
+    """
+    if any([n.__class__ is not int for n in size]):
+        raise TypeError
+    lead = len(size) - len(shape)
+    result = size[:lead] + tuple([m if n == -1 else n for n, m in zip(size[lead:], shape)])
+    if lead < 0 or min(result, default=0) < 0 or any([n != m != 1 for n, m in zip(result[lead:], shape)]):
+        raise ValueError
+    return result if -1 in size else (), (0,) * lead + tuple([0 if m == 1 != n else s for n, m, s in zip(result[lead:], shape, strides)])
 
 
 # What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
@@ -534,7 +519,7 @@ varargs(expand, "expand", "size")
 @op.composite
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``."""
-    return expand(input, other._array.shape)
+    return expand.op.perform(input, other._array.shape)
 
 
 @op.composite
@@ -587,4 +572,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         shape = _common_shape(*shapes)
     except RuntimeError:
         raise complaint.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
-    return tuple([x if x._array.shape == shape else expand(x, shape) for x in tensors])
+    return tuple([x if x._array.shape == shape else expand.op.perform(x, shape) for x in tensors])
