@@ -89,8 +89,12 @@ def test_small_convolutions_of_what_is_not_finite(transposed: bool) -> None:
     found = []
     for mode in ("off", "on"):
         with using(mode):
-            found.append(torch.convolution(torch.tensor(x), torch.tensor(w), None, 1, 1, 1, transposed, 0, 1).numpy())
-    np.testing.assert_array_equal(*found)
+            weight = torch.tensor(w, requires_grad=True)
+            out = torch.convolution(torch.tensor(x), weight, None, 1, 1, 1, transposed, 0, 1)
+            out.backward(torch.tensor([[[np.inf, 1.0, 2.0, 3.0, -np.inf]]]))
+            found.append((out.detach().numpy(), weight.grad.numpy()))
+    for got, expected in zip(*found):
+        np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

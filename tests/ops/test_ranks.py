@@ -43,6 +43,9 @@ def test_as_a_stable_sort(shape: tuple[int, ...], kind: str, dtype: str) -> None
         n = x.shape[d]
         for k in {0, 1, n // 2, n - 1}:
             np.testing.assert_array_equal(ranks.at_rank(x, k, d), expected.take([k], d))
+            values, indices = ranks.of_rank(x, k, d)
+            np.testing.assert_array_equal(indices, expected.take([k], d))
+            np.testing.assert_array_equal(values, np.take_along_axis(x, indices, d))
         several = np.random.default_rng(1).integers(0, n, (*x.shape[:d], 1, *x.shape[d + 1 :]))
         np.testing.assert_array_equal(ranks.at_rank(x, several, d), np.take_along_axis(expected, several, d))
 

@@ -253,12 +253,12 @@ def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, w
         blocks, _, n = integers
         of_weight, of_bias = np.empty((blocks, n), d), np.empty((blocks, n), d)
         call(*integers, eps, g, x, w, mean, var, of_weight, of_bias, out)
-        dw, db = of_weight.sum(0), of_bias.sum(0)
     else:
-        totals, alongs = (np.empty(sums_shape(integers), d) for _ in range(2))
-        call(*integers, eps, g, x, w, mean, var, totals, alongs, out)
-        dw, db = (a.sum(0) if integers[7] else a.sum((0, 2)) for a in (alongs, totals))
-    return (out, dw.reshape(weight.shape) if wanted[1] else None, db.reshape(bias_shape) if wanted[2] else None)
+        of_bias, of_weight = (np.empty(sums_shape(integers), d) for _ in range(2))
+        call(*integers, eps, g, x, w, mean, var, of_bias, of_weight, out)
+    over: Any = 0 if by_column or integers[7] else (0, 2)
+    dw = np.add.reduce(of_weight, over).reshape(weight.shape) if wanted[1] else None
+    return out, dw, np.add.reduce(of_bias, over).reshape(bias_shape) if wanted[2] else None
 
 
 # --- mean and variance --------------------------------------------------------------------------------------------

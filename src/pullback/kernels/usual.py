@@ -16,7 +16,7 @@ from .builder import F32, F64, I1, I8, I32, I64, PTR, Value
 from .objects import OF_TUPLE, TYPE_OF_ARRAY
 from .operators import FLAGS, FLOATS, GAPLESS, Recorded
 
-MOST = 8  # arguments of an operation; and results
+MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
 TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16  # what may stand in a place; options of elementwise operations are plain values
 SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape

@@ -27,7 +27,7 @@ import numpy as np
 from .. import dtypes, kernels, op
 from ..complaint import noted
 from ..dtypes import OF_NUMPY
-from ..strides import are_images, channels_innermost
+from ..strides import are_images, channels_innermost, row_major
 from ..tensor import Tensor
 from . import half
 from .correlate import (
@@ -41,6 +41,7 @@ from .correlate import (
     few_places,
     few_products,
     framed,
+    hashable,
     small_windows,
     spread,
     windows,
@@ -183,7 +184,7 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
     tensor([[[21., 32.]]])
     """
-    options = [v if v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
+    options = [v if v.__class__ is tuple or v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
                for v in (stride, padding, dilation, output_padding)]  # fmt: skip
     layout, shape, few, tables = _geometry(input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups,
                                            input.itemsize, *options)  # fmt: skip
@@ -218,8 +219,21 @@ def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
 def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
                        groups: int) -> Tensor:  # fmt: skip
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
-    layout = Layout(kernel, output.shape[2:], stride, padding, dilation, groups)
+    layout, few = _geometry_of_weight(input.shape, output.shape, kernel, stride, padding, dilation, groups)
+    if few is not None and kernels.MODE != "always":
+        x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
+        out = kernels.run("windows", "correlated", x.size, x, y, None, few, (len(x), len(y), *kernel))
+        if out is not None:
+            return row_major(out.swapaxes(0, 1))
     return correlate_weight(input, output, layout)
+
+
+@lru_cache(512)
+def _geometry_of_weight(x: Ints, y: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> tuple[Layout, Any]:
+    """Where the windows lie, and how a kernel computes few products: as a convolution of channels over the batch, which steps as
+    that one is dilated, and the other way round."""
+    layout, turned = Layout(kernel, y[2:], stride, padding, dilation, groups), Layout(y[2:], kernel, dilation, padding, stride)
+    return layout, few_products((x[1], x[0], *x[2:]), (y[1], y[0], *y[2:]), kernel, turned, False) if groups == 1 else None
 
 
 def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
@@ -230,20 +244,32 @@ def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation
 
 def _transposed(y: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
     """The transposed convolution with a result of ``size``."""
-    reach = Layout(w.shape[2:], y.shape[2:], stride, padding, dilation).reach
-    missing = [n + 2 * p - r for n, p, r in zip(size, padding, reach)]
+    missing = _missing(w.shape[2:], y.shape[2:], stride, padding, dilation, size)
     return convolution(y, w, None, stride, padding, dilation, True, missing, groups)
+
+
+@lru_cache(512)
+def _missing(kernel: Ints, given: Ints, stride: Ints, padding: Ints, dilation: Ints, size: Ints) -> Ints:
+    """What a transposed convolution has to add to the size of its result."""
+    reach = Layout(kernel, given, stride, padding, dilation).reach
+    return tuple([n + 2 * p - r for n, p, r in zip(size, padding, reach)])
+
+
+@lru_cache(512)
+def _of_each(n: int, *options: Any) -> list[tuple[int, ...]]:
+    """Options as numbers for each spatial dimension."""
+    return [each(v, n, "") for v in options]
 
 
 def _of_input(g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
               groups: int) -> Any:  # fmt: skip
-    options = (each(v, len(input_shape) - 2, "") for v in (stride, padding, dilation))
+    options = _of_each(len(input_shape) - 2, *hashable(stride, padding, dilation)[:3])
     return (_convolved if transposed else _transposed)(g, weight, input_shape[2:], *options, groups)
 
 
 def _of_weight(g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any, dilation: Any, transposed: bool,
                groups: int) -> Any:  # fmt: skip
-    options = (each(v, len(weight_shape) - 2, "") for v in (stride, padding, dilation))
+    options = _of_each(len(weight_shape) - 2, *hashable(stride, padding, dilation)[:3])
     x, y = (g, input) if transposed else (input, g)
     return convolution_weight(x, y, weight_shape[2:], *options, groups)
 
@@ -291,8 +317,7 @@ def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: An
           groups: int) -> Tensor:  # fmt: skip
     kept = None
     if isinstance(padding, str):
-        options = [tuple(v) if v.__class__ is list else v for v in (stride, dilation)]
-        padding, kept = _padding_called(padding, weight.shape[2:], *options)
+        padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
     x = _batched(input, n, f"conv{n}d")
     out = convolution(x, weight, bias, stride, padding, dilation, False, 0, groups)
     if kept is not None:

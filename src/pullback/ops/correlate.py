@@ -50,6 +50,12 @@ class Layout(NamedTuple):
         return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in along]
 
 
+def hashable(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
+    """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
+    return (tuple(a) if a.__class__ is list else a, tuple(b) if b.__class__ is list else b,
+            tuple(c) if c.__class__ is list else c, tuple(d) if d.__class__ is list else d)  # fmt: skip
+
+
 def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
     """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied if it is only cut."""
     lead = x.shape[: x.ndim - len(size)]

@@ -19,7 +19,8 @@ from .. import dtypes, kernels, op, outcome, storage, writing
 from ..complaint import noted
 from ..device import channels_last, channels_last_3d
 from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import is_lifted, topmost
+from ..lift import topmost
+from ..shape import Size
 from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
@@ -237,44 +238,66 @@ def _images(x: Tensor) -> bool:
 # --- batch and instance, with running statistics ----------------------------------------------------------------
 
 
-def _check_channels(channels: int, **parameters: Tensor | None) -> None:
-    for name, p in parameters.items():
-        if p is not None and math.prod(p._array.shape) != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(p.shape)}")
+def _shapes(*parameters: Tensor | None) -> list[Shape | None]:
+    return [None if p is None else p._array.shape for p in parameters]
 
 
-def _track(running: Tensor | None, new: Tensor, factor: float, momentum: float) -> None:
-    """Move a running statistic towards ``factor`` times a new value, in place."""
-    if running is None:
-        return
-    if is_lifted((running._array, new._array)):
-        level = topmost([new._array])
-        if level is not None and level.batches and topmost([running._array]) is not level:
-            raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
-                               "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
-                               "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please see "
-                               "the functorch website for resources on how to patch your module to work with vmap")  # fmt: skip
-        running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
-        return
-    array = running._array
-    array[...] = (1 - momentum) * array + momentum * (new._array * factor).reshape(array.shape)
-    storage.written(array)
+def _check_channels(channels: int, *parameters: Shape | None) -> None:
+    for name, shape in zip(("running_mean", "running_var", "weight", "bias"), parameters):
+        if shape is not None and math.prod(shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(shape)}")
 
 
-def _by_running(input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
-    shape = [1, input.shape[1], *[1] * (len(input.shape) - 2)]
-    scale = rsqrt(var.detach() + eps)
+@lru_cache(256)
+def _of_batch(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
+    """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values a channel."""
+    channels = sizes[1] if len(sizes) > 1 else 0
+    n = math.prod(sizes[:1] + sizes[2:])
+    if training and n == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(sizes)}")
+    if not training and None in parameters[:2]:
+        raise RuntimeError(f"running_{'mean' if parameters[0] is None else 'var'} must be defined in evaluation mode")
+    _check_channels(channels, *parameters)
+    if len(sizes) == 1 and n:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    return (0, *range(2, len(sizes))), (1, channels, *[1] * (len(sizes) - 2)), n
+
+
+def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) -> None:
+    """Move running statistics towards new values, times a factor each, in place."""
+    moved = []
+    for running, new, factor in statistics:
+        if running is None:
+            continue
+        array, value = running._array, new._array
+        if array.__class__ is np.ndarray is value.__class__:
+            array *= 1 - momentum
+            array += (value * (momentum * factor)).reshape(array.shape)
+            moved.append(array)
+        else:
+            _track_inside(running, new, factor, momentum)
+    if moved:
+        storage.written(*moved)
+
+
+def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
+    """The same for lifted values."""
+    level = topmost([new._array])
+    if level is not None and level.batches and topmost([running._array]) is not level:
+        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+                           "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+                           "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please see "
+                           "the functorch website for resources on how to patch your module to work with vmap")  # fmt: skip
+    running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
+
+
+def _by_running(input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float) -> Tensor:
+    mean, var = (s.detach() if s.requires_grad else s for s in (mean, var))
+    scale = rsqrt(var + eps)
     scale = scale if weight is None else scale * weight
-    shift = -mean.detach() * scale
-    shift = shift if bias is None else shift + bias
-    return (input * reshape(scale, shape) + reshape(shift, shape)).to(input.dtype)
-
-
-def _by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
-    """Each channel by the mean and variance of the batch."""
-    sizes = input._array.shape
-    dims, shape = (0, *range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
-    return _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    shift = -(mean * scale) if bias is None else bias - mean * scale
+    out = input * reshape(scale, shape) + reshape(shift, shape)
+    return out if out.dtype is input.dtype else out.to(input.dtype)
 
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
@@ -300,25 +323,17 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    sizes = input._array.shape
-    channels = sizes[1] if len(sizes) > 1 else 0
-    n = math.prod(sizes[:1] + sizes[2:])
-    if training and n == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    if not training and (running_mean is None or running_var is None):
-        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in evaluation mode")
-    _check_channels(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    x = input._array
+    dims, shape, n = _of_batch(x.shape, training, *_shapes(running_mean, running_var, weight, bias))
     _require_floats(input, "batch_norm", weight, bias)
-    if not math.prod(sizes):
-        shape = (1, channels, *[1] * (len(sizes) - 2))
+    if not x.size:
         scaled = input * 1 if weight is None else input * reshape(weight, shape)
         return scaled if bias is None else scaled + reshape(bias, shape)
     if not training:
         laid = input if _images(input) else contiguous(input)
-        return _by_running(laid, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
-    out, mean, var = _by_batch(input, weight, bias, eps)
-    _track(running_mean, mean, 1, momentum)
-    _track(running_var, var, n / (n - 1), momentum)
+        return _by_running(laid, running_mean, running_var, weight, bias, shape, eps)
+    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    _track(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
     return out
 
 
@@ -347,17 +362,17 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    _check_channels(sizes[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channels(sizes[1], *_shapes(running_mean, running_var, weight, bias))
     _require_floats(input, "batch_norm", weight, bias)
     input = contiguous(input)
-    if not use_input_stats:
-        return _by_running(input, running_mean, running_var, weight, bias, eps)  # type: ignore[arg-type]
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
+    if not use_input_stats:
+        return _by_running(input, running_mean, running_var, weight, bias, shape, eps)
     out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
     if running_mean is not None:
-        _track(running_mean, mean.detach().mean(0), 1, momentum)
+        _track(momentum, (running_mean, mean.detach().mean(0), 1))
     if running_var is not None:
-        _track(running_var, var.detach().mean(0), n / (n - 1) if n > 1 else 1, momentum)
+        _track(momentum, (running_var, var.detach().mean(0), n / (n - 1) if n > 1 else 1))
     return out
 
 
@@ -405,10 +420,11 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     if not training:
         out = batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
         return out, input.new_zeros((0,)), input.new_zeros((0,))
-    channels, n = input.shape[1], math.prod(input.shape) // max(input.shape[1], 1)
-    out, mean, var = _by_batch(input, weight, bias, eps)
-    _track(running_mean, mean, 1, momentum)
-    _track(running_var, var, n / max(n - 1, 1), momentum)
+    sizes = input._array.shape
+    channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
+    dims, shape = (0, *range(2, len(sizes))), (1, channels, *[1] * (len(sizes) - 2))
+    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale
 

@@ -21,7 +21,7 @@ from ..tensor import Tensor
 from .compare import not_implemented
 from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen
 from .part import basic
-from .ranks import at_rank, first_in_order, in_order
+from .ranks import first_in_order, in_order, of_rank
 from .reduce import one_dim, widened
 from .view import reshape
 
@@ -131,8 +131,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         raise noted(error, f"k is {k}, the dimension has size {n}")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    indices = at_rank(input, k - 1, d)
-    return dropped(taken(input, indices, d), d, keepdim), dropped(indices, d, keepdim)
+    values, indices = of_rank(input, k - 1, d)
+    return dropped(values, d, keepdim), dropped(indices, d, keepdim)
 
 
 kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
@@ -283,7 +283,8 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False
     if sorter is not None:
         edges = _in_order_of(sorter, edges)
     edges, values = ordered(edges), ordered(values)
-    places = kernels.run("order", "places", values.size, edges, values, right)
+    size = values.size if edges.ndim == 1 else kernels.NEVER - 1  # row by row NumPy is slow even where there are few
+    places = kernels.run("order", "places", size, edges, values, right) if values.size else None
     if places is None:
         which: Any = "right" if right else "left"
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .correlate import Layout
+from .correlate import Layout, hashable
 from .maxima import FEW, Drawn, Sliding, Spacing, maxima, sharing
 from .pointwise import sign
 from .random import rand
@@ -67,12 +67,6 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
                            f"for input, but got:{list(shape)}")  # fmt: skip
     return shape[-n:]
-
-
-def _fixed(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
-    """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
-    return (tuple(a) if a.__class__ is list else a, tuple(b) if b.__class__ is list else b,
-            tuple(c) if c.__class__ is list else c, tuple(d) if d.__class__ is list else d)  # fmt: skip
 
 
 def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -135,7 +129,7 @@ def _sliding(n: int, shape: tuple[int, ...], *options: Any) -> tuple[Sliding, st
 
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               return_indices: bool) -> Any:  # fmt: skip
-    result = maxima(input, *_sliding(n, input._array.shape, *_fixed(kernel_size, stride, padding, dilation), ceil_mode))
+    result = maxima(input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode))
     return tuple(result) if return_indices else result[0]
 
 
@@ -278,7 +272,7 @@ def _fractions(n: int, shape: tuple[int, ...], kernel_size: Any, output_size: An
 
 def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
                          return_indices: bool, samples: Any) -> Any:  # fmt: skip
-    spacing, moved, node = _fractions(n, input._array.shape, *_fixed(kernel_size, output_size, output_ratio)[:3])
+    spacing, moved, node = _fractions(n, input._array.shape, *hashable(kernel_size, output_size, output_ratio)[:3])
     if samples is None:
         samples = rand(*moved, dtype=input.dtype)
     drawn, d = samples._array.shape, samples._array.dtype
@@ -353,7 +347,7 @@ def _unpooled(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
 
 def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
                 output_size: Any) -> Tensor:  # fmt: skip
-    size = _unpooled(n, input._array.shape, *_fixed(kernel_size, stride, padding, output_size))
+    size = _unpooled(n, input._array.shape, *hashable(kernel_size, stride, padding, output_size))
     if indices.dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.type_name(indices.dtype)}")
     if indices._array.shape != input._array.shape:
@@ -451,7 +445,7 @@ def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
 
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
-    sizes = _fixed(kernel_size, stride, padding, 1)
+    sizes = hashable(kernel_size, stride, padding, 1)
     return resample(input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override))
 
 

@@ -81,8 +81,18 @@ def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple
     return taken(x, at, d), at
 
 
+def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an array."""
+    if rank.__class__ is int:
+        found = kernels.run("ranks", "few", x.size, x, rank + 1, d, False)
+        if found is not None:
+            return found[0][..., rank:].copy(), found[1][..., rank:].copy()
+    at = at_rank(x, rank, d)
+    return taken(x, at, d), at
+
+
 def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
-    """The index of the element of a rank along a dimension, which stays with size 1; ranks are one number, or an array."""
+    """The index alone."""
     rank = np.asarray(rank)
     keys = _keys(ordered(x), d, False)
     if keys is None:

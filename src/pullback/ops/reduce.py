@@ -112,12 +112,17 @@ def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
+NUMPYS = frozenset(op.SPELLINGS)
+
+
 def in_numpys_names(fn: Callable) -> Callable:
     """Let a function take ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``, as PyTorch does."""
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return fn(*args, **{op.SPELLINGS.get(k, k): v for k, v in kwargs.items()}) if kwargs else fn(*args)
+        if kwargs and not NUMPYS.isdisjoint(kwargs):
+            kwargs = {op.SPELLINGS.get(k, k): v for k, v in kwargs.items()}
+        return fn(*args, **kwargs)
 
     return call
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels, op
-from ..dtypes import FLOAT32, FLOAT64, float32, float64, uint8
+from ..dtypes import FLOAT32, FLOAT64, float32, uint8
 from ..strides import are_images, channels_innermost, laid_as_images
 from ..tensor import Tensor
 from . import half
@@ -203,6 +203,7 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
 
 
 DIMENSIONS = {"linear": 1, "bilinear": 2, "trilinear": 3}
+NUMBERS = (int, float, type(None))
 SMOOTH = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a=-0.5)), "lanczos": (3, _lanczos)}
 
 
@@ -238,13 +239,6 @@ def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: 
 
 
 @functools.lru_cache(64)
-def _lines(mode: str, spatial: tuple[int, ...], into: tuple[int, ...], align_corners: bool, scales: tuple[float | None, ...], smooth: bool,
-           single: bool) -> Lines:  # fmt: skip
-    """The line of each dimension."""
-    return Lines([_interpolating(mode, i, o, align_corners, s, smooth, single) for i, o, s in zip(spatial, into, scales)])
-
-
-@functools.lru_cache(64)
 def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> Lines:
     """The means of windows ``[floor(o * size / into), ceil((o + 1) * size / into))``."""
     lines, lengths = [], []
@@ -262,6 +256,53 @@ def adaptive_averages(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[Li
     """The means over windows that share out the last dimensions among ``size`` results, and the name of the node."""
     n = len(size)
     return averaging(shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0"
+
+
+@functools.lru_cache(64)
+def _resampling(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str, align_corners: bool | None, recompute: bool | None,
+                antialias: bool, single: bool) -> tuple[Lines, str]:  # fmt: skip
+    """What :func:`interpolate` applies, with coordinates in float32 if ``single``, and the name of the node."""
+    n, spatial = len(shape) - 2, shape[2:]
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: "
+                         "linear | bilinear | bicubic | trilinear")  # fmt: skip
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if recompute and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if antialias and (mode not in SMOOTH or n != 2):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
+                         "and requires a 4-D tensor as input")  # fmt: skip
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    scales: tuple[Any, ...] = (None,) * n
+    if size is not None:
+        into = _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")
+    else:
+        scales = _of_each(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
+        into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))
+    of_any = mode in ("nearest", "nearest-exact", "area", *DIMENSIONS)
+    if n not in (1, 2, 3) or not of_any and (mode not in SMOOTH or n != 2):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: "
+                                  "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
+                                  f"(got {mode})")  # fmt: skip
+    if DIMENSIONS.get(mode, n) != n:
+        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
+    if mode == "area":
+        return adaptive_averages(shape, into)
+    if min(*spatial, *into) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {spatial} output {into}")
+    if shape[1] == 0:
+        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
+    if recompute:
+        scales = (None,) * n
+    lines = [_interpolating(mode, i, o, bool(align_corners), s, antialias, single) for i, o, s in zip(spatial, into, scales)]
+    kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
+    return Lines(lines), f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0"
 
 
 @op.composite(method=False)
@@ -288,50 +329,17 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 3.0]]]), scale_factor=2, mode="linear")
     tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
     """
-    n, spatial = len(input.shape) - 2, tuple(input.shape[2:])
-    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: "
-                         "linear | bilinear | bicubic | trilinear")  # fmt: skip
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    if recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if antialias and (mode not in SMOOTH or n != 2):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
-                         "and requires a 4-D tensor as input")  # fmt: skip
-    if mode == "lanczos" and not antialias:
-        raise ValueError("Lanczos mode requires antialias=True")
-    if mode == "lanczos" and align_corners:
-        raise ValueError("Lanczos mode does not support align_corners=True")
-    scales: tuple[Any, ...] = (None,) * n
-    if size is not None:
-        into = tuple(map(operator.index, _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")))
-    else:
-        scales = _of_each(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
-        into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))
-    of_any = mode in ("nearest", "nearest-exact", "area", *DIMENSIONS)
-    if n not in (1, 2, 3) or not of_any and (mode not in SMOOTH or n != 2):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: "
-                                  "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
-                                  f"(got {mode})")  # fmt: skip
-    if DIMENSIONS.get(mode, n) != n:
-        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
-    if mode == "area":
-        return resample(input, *adaptive_averages(input._array.shape, into))
-    if min(*spatial, *into) <= 0:
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {spatial} output {into}")
-    if input.shape[1] == 0:
-        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
-    if recompute_scale_factor:
-        scales = (None,) * n
-    bytes_wanted = input.dtype is uint8 and not mode.startswith("nearest")
-    x = input.to(float32) if bytes_wanted else input
-    lines = _lines(mode, spatial, into, bool(align_corners), scales, antialias, x.dtype is not float64)
-    kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    out = resample(x, lines, f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0")
-    return clamp(round(out), 0, 255).to(uint8) if bytes_wanted else out
+    if size is not None and size.__class__ is not int:
+        size = tuple(map(operator.index, size)) if isinstance(size, (tuple, list)) else operator.index(size)
+    if scale_factor.__class__ in (list, tuple):
+        scale_factor = tuple([s if s.__class__ in NUMBERS else float(s) for s in scale_factor])
+    elif scale_factor.__class__ not in NUMBERS:
+        scale_factor = float(scale_factor)
+    x = input._array
+    lines, name = _resampling(x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64)
+    if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
+        return resample(input, lines, name)
+    return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
 
 
 def _of_each(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tuple[Any, ...]:

@@ -23,11 +23,11 @@ from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
 from .complex import conjugate as conj
 from .cut import diagonal
-from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen, to_equal
+from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, to_chosen, to_equal
 from .index import take_at
 from .order import sort
 from .pointwise import lerp, sqrt
-from .ranks import at_rank, in_order
+from .ranks import in_order, of_rank
 from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
 from .view import movedim, reshape, squeeze, unsqueeze
 
@@ -320,8 +320,8 @@ nanmedian_all.vjp(input=to_equal)
 
 def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """The elements of rank ``k`` (a number, or an array) along a dimension, and where they are."""
-    at = at_rank(x, k, d)
-    return dropped(taken(x, at, d), d, keepdim), dropped(at, d, keepdim)
+    values, indices = of_rank(x, k, d)
+    return dropped(values, d, keepdim), dropped(indices, d, keepdim)
 
 
 def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool) -> tuple[np.ndarray, np.ndarray]:
