@@ -20,7 +20,7 @@ from .activation import logsigmoid
 from .choosing import clamp_min, minimum, where
 from .index import index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
-from .norm import vector_norm
+from .norm import unit, vector_norm
 from .reduce import sum, total
 from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
@@ -226,13 +226,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor(0.9600)
     """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
-    if common.category < FLOATING:
+    if common.category != FLOATING:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
     x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
     if x1._array.shape != x2._array.shape:
         x1, x2 = broadcast_tensors(x1, x2)
-    first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
-    return sum(first * second, dim)
+    return sum(unit(x1, 2, dim, eps) * unit(x2, 2, dim, eps), dim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

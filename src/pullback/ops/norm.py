@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, kernels, op
+from ..autograd import modes
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
-from ..strides import row_major
+from ..strides import laid_by, row_major
 from ..tensor import Tensor
-from .choosing import where
+from .choosing import clamp_min, where
 from .compare import isnan
 from .complex import abs, sgn
 from .convert import cast
-from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, total, total_of_squares, widened
+from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, sum_dims, total, total_of_squares, widened
 from .view import reshape
 
 __all__ = ["dist", "norm"]
@@ -96,6 +97,10 @@ def _least(d: np.dtype, ord: float) -> float:
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
+        if len(dims) < x.ndim:
+            fast = kernels.run("rows", "lengths", x.size, x, dims, keepdim)
+            if fast is not None:
+                return fast
         out = np.sqrt(total_of_squares(x, dims, keepdim))
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
@@ -136,6 +141,32 @@ def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -
 
 
 vector_norm.vjp(input=of_norm)
+
+
+@op.general(name="unit", method=False, node="DivBackward0")
+def _unit(input: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
+    return laid_by((input,), input / np.maximum(vector_norm.op.impl(input, ord, dim, True), eps))
+
+
+def _of_unit(g: Any, input: Any, out: Any, ord: float, dim: Any, eps: float) -> Any:
+    dims = dims_of(dim, len(input.shape))
+    length = vector_norm(input, ord, dims, True)
+    divisor = clamp_min(length, eps)
+    along = where(length < eps, 0, sum_dims(g * out, dims, True))
+    if ord == 2:
+        return (g - out * along) / divisor
+    inward = of_norm(along / divisor, input, length, ord, dims, True)
+    return g / divisor if inward is None else g / divisor - inward
+
+
+_unit.vjp(input=_of_unit)
+
+
+def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
+    """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
+    if modes.special or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
+        return x / clamp_min(vector_norm(x, ord, dim, True), eps)
+    return _unit(x, ord, dim, eps)
 
 
 @op.composite

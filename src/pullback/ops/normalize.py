@@ -23,15 +23,15 @@ from ..lift import is_lifted, topmost
 from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
-from .choosing import clamp, where
+from .choosing import where
 from .complex import abs, is_complex, real
 from .complex import conjugate as conj
 from .matmul import matmul
 from .memory import clone, contiguous
-from .norm import of_norm, vector_norm
+from .norm import of_norm, unit, vector_norm
 from .pointwise import rsqrt
 from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
-from .view import expand_as, reshape, wrapped_dim
+from .view import reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
 __all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
@@ -456,8 +456,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    length = clamp(vector_norm(input, p, dim, True), min=eps)
-    result = input / expand_as(length, input)
+    result = unit(input, p, dim, eps)
     return result if out is None else writing.write_out(out, result)
 
 
