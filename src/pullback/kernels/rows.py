@@ -312,7 +312,7 @@ def moments(x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, s
 
 
 @written
-def _lengths(d: np.dtype) -> str:
+def _lengths(d: np.dtype, p: int) -> str:
     """Items are rows, whose n numbers lie ``inner`` apart; relative to the largest where squares overflow or lose digits."""
     k = Kernel("lengths", TYPES[d], ["x", "out"], ["n", "inner"])
     f, n, inner, double = k.f, k["n"], k["inner"], k.type == F64
@@ -326,8 +326,11 @@ def _lengths(d: np.dtype) -> str:
                 made.set(fold(made.get(), v if double else f.convert("fpext", v, F64)))
             return made.get()
 
-        length = f.variable(f.intrinsic("sqrt", folded(lambda sum, v: f.fma(v, v, sum))))
-        if double:
+        if p == 1:
+            length = f.variable(folded(lambda sum, v: sum + f.intrinsic("fabs", v)))
+        else:
+            length = f.variable(f.intrinsic("sqrt", folded(lambda sum, v: f.fma(v, v, sum))))
+        if p == 2 and double:
             with f.when((length.get() < math.sqrt(LEAST)) | length.get().equals(math.inf)):
                 top = folded(lambda old, v: f.larger(f.intrinsic("fabs", v), old))
                 with f.when((top > 0.0) & (top < math.inf)):
@@ -339,12 +342,12 @@ def _lengths(d: np.dtype) -> str:
 LEAST = np.finfo(np.float64).tiny / np.finfo(np.float64).eps  # sums of squares below lose digits
 
 
-def lengths(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The 2-norms of few numbers along dimensions that are neighbours; those of float32 are summed in double precision."""
+def lengths(x: np.ndarray, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The norms, of order 1 or 2, of few numbers along dimensions that are neighbours; those of float32 are summed in double precision."""
     if x.dtype not in TYPES or x.size >= FEW:
         return None
     items, n, inner, shape = _lines(x.shape, dims, keepdim)
-    return _lengths(x.dtype)(items, n, inner, np.ascontiguousarray(x), np.empty(shape, x.dtype)) if inner else None
+    return _lengths(x.dtype, int(p))(items, n, inner, np.ascontiguousarray(x), np.empty(shape, x.dtype)) if inner else None
 
 
 @lru_cache(256)

@@ -21,7 +21,7 @@ from .choosing import clamp_min, minimum, where
 from .index import index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import unit, vector_norm
-from .reduce import sum, total
+from .reduce import sum, sum_dims, total
 from .scatter import check_bounds
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
@@ -78,7 +78,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-@half.general(name="multi_margin", outputs="out short", node="MultiMarginLossBackward0", method=False)
+@half.general(name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False)
 def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
     """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``, and each (``short``)."""
     check_bounds(target, input.shape[1], 0, words="target out of range")
@@ -92,12 +92,13 @@ def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
 
 
 @_behind.vjp_all
-def _of_behind(g: Any, wanted: Any, target: Any, p: int, short: Any) -> Any:
-    g, g_short = g
-    g = unsqueeze(g / short.shape[1], 1)
-    each = where(short > 0, (g if p == 1 else 2 * g * short) + g_short, 0)
+def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: float, short: Any) -> Any:
     at = [np.arange(short.shape[0]), index_array(target)]
-    return put_at(each, -sum(each, 1), at), None
+    each = (g * (p / short.shape[1]))[:, None]
+    if p == 2:
+        each = each * (short if input.__class__ is np.ndarray else margin - unsqueeze(take_at(input, at), 1) + input)  # which has a derivative
+    each = where(short > 0, each, 0)
+    return put_at(each, -sum_dims(each, (1,), False), at), None
 
 
 _behind.op.piecewise = ("",)

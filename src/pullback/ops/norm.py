@@ -72,19 +72,22 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
     if x.itemsize == 2:
         x = widened(x)
-    if ord == 0:
-        return total((x != 0).astype(result), dims, keepdim)
-    if 1 < ord < inf:
-        out = _root_of_powers(x, ord, dims, keepdim)
-    elif ord in (inf, -inf):
-        out = extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
-    elif ord == 1:
-        out = by_kernel(x, dims, keepdim, "add", "absolute")
-        out = total(np.absolute(x), dims, keepdim) if out is None else out
-    else:
-        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    out = row_major(np.asarray(out))
+    out = kernels.run("rows", "lengths", x.size, x, ord, dims, keepdim) if len(dims) < x.ndim and ord in (1, 2) else None
+    out = row_major(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
     return out if out.dtype is result else out.astype(result, copy=False)
+
+
+def _norms(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 0:
+        return total((x != 0).astype(x.real.dtype), dims, keepdim)
+    if 1 < ord < inf:
+        return _root_of_powers(x, ord, dims, keepdim)
+    if ord in (inf, -inf):
+        return extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
+    if ord == 1:
+        out = by_kernel(x, dims, keepdim, "add", "absolute")
+        return total(np.absolute(x), dims, keepdim) if out is None else out
+    return np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
 
 
 @lru_cache(8)
@@ -97,10 +100,6 @@ def _least(d: np.dtype, ord: float) -> float:
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
-        if len(dims) < x.ndim:
-            fast = kernels.run("rows", "lengths", x.size, x, dims, keepdim)
-            if fast is not None:
-                return fast
         out = np.sqrt(total_of_squares(x, dims, keepdim))
     else:
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)

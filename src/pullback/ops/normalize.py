@@ -29,7 +29,7 @@ from .complex import conjugate as conj
 from .matmul import matmul
 from .memory import clone, contiguous
 from .norm import of_norm, unit, vector_norm
-from .pointwise import rsqrt
+from .pointwise import ONE, rsqrt
 from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
 from .view import reshape, wrapped_dim
 
@@ -481,11 +481,11 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
-    scale = maxnorm / (length + 1e-7)
-    scale[~(length > maxnorm)] = 1
-    return input * scale
+    most = np.array(maxnorm, length.dtype)  # which NumPy takes in less time than Python's number
+    return input * np.where(length > most, most / (length + 1e-7), ONE.get(length.dtype, 1))
 
 
+@lru_cache(256)
 def _others(dim: int, rank: int) -> tuple[int, ...]:
     dim = wrapped_dim(dim, rank)
     return tuple([d for d in range(rank) if d != dim])
