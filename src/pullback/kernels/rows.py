@@ -253,7 +253,7 @@ def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, w
         blocks, _, n = integers
         of_weight, of_bias = np.empty((blocks, n), d), np.empty((blocks, n), d)
         call(*integers, eps, g, x, w, mean, var, of_weight, of_bias, out)
-        dw, db = of_weight.sum(0), of_bias.sum(0)
+        dw, db = (of_weight, of_bias) if blocks == 1 else (of_weight.sum(0), of_bias.sum(0))
     else:
         totals, alongs = (np.empty(sums_shape(integers), d) for _ in range(2))
         call(*integers, eps, g, x, w, mean, var, totals, alongs, out)

@@ -2,8 +2,8 @@
 
 Batch, layer, group, instance and RMS normalization are one primitive: subtract the mean over some dimensions, divide
 by the standard deviation, then scale and shift. They differ in the dimensions (Ioffe and Szegedy 2015; Ba et al.
-2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, which
-is why its derivative can be differentiated again.
+2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, from
+which its derivative is computed; where that is to be differentiated again, they are taken anew.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Shape = Sequence[int]
 LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}  # of so many dimensions, results lie as images do that are given
 
 
-@half.general(name="standardize", outputs="out mean var", method=False, node="node")
+@half.general(name="standardize", outputs="out mean var", differentiable="out", method=False, node="node")
 def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, dims: Shape = (),
                  shape: Shape = (), eps: float = 1e-5, centre: bool = True, node: str = "") -> Any:  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias``, with the mean and the (biased) variance over ``dims``.
@@ -72,37 +72,37 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
                     centre: bool, mean: Any, var: Any) -> Any:  # fmt: skip
     """With z the standardized input, u the gradient at it, s the standard deviation and n the number of elements:
 
-    ``(u - mean(u) - z * mean(u * z)) / s + g_mean / n + 2 g_var (x - mean) / n``
+    ``(u - mean(u) - z * mean(u * z)) / s``
     """
-    g, g_mean, g_var = g
-    alone = g.__class__ is input.__class__ is np.ndarray and not np.count_nonzero(g_mean) and not np.count_nonzero(g_var)
-    if alone:
+    n = math.prod([input.shape[d] for d in dims])
+    if g.__class__ is input.__class__ is np.ndarray:
         fast = kernels.run("rows", "standardize_backward", g.size, g, wanted, input, weight, bias_shape, dims, shape, eps, centre, mean, var)
         if fast is not None:
             return fast
-    n = math.prod([input.shape[d] for d in dims])
+        apart = input - mean
+    else:
+        x = input.to(var.dtype)  # not in half precision
+        apart = x - sum_dims(x, dims, True) / n if centre else x
+        var = sum_dims(apart * apart, dims, True) / n
     scale = rsqrt(var + eps)
-    z = (input - mean) * scale
+    z = apart * scale
     # A weight that is the same for all that is normalized together is taken out of the sums, which are then those
     # that the gradients of weight and bias need.
     w = 1 if weight is None else reshape(weight, shape)
-    apart = any(shape[d] != 1 for d in dims)
-    u, w = (g * w, 1) if apart else (g, w)
+    several = any(shape[d] != 1 for d in dims)
+    u, w = (g * w, 1) if several else (g, w)
     total = sum_dims(u, dims, True)
     along = sum_dims(u * z, dims, True)
     of_weight = of_bias = None
     if wanted[1]:
-        of_weight = reshape(sum_to(g * z if apart else along, shape), weight.shape)
+        of_weight = reshape(sum_to(g * z if several else along, shape), weight.shape)
     if wanted[2]:
-        of_bias = reshape(sum_to(g if apart else total, shape), bias_shape)
+        of_bias = reshape(sum_to(g if several else total, shape), bias_shape)
     if not wanted[0]:
         return None, of_weight, of_bias
     w = w * scale
-    along, total = w * along, w * total
-    if not alone:
-        along, total = along - g_var * (2 * scale * (var + eps)), total - g_mean
-    of_input = u * w - z * (along / n)
-    return of_input - total / n if centre else of_input, of_weight, of_bias
+    of_input = u * w - z * (w * along / n)
+    return of_input - w * total / n if centre else of_input, of_weight, of_bias
 
 
 def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
