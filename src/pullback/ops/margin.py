@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import dtypes, kernels
 from ..dtypes import FLOATING
-from ..lift import by_example
 from ..strides import row_major
 from ..tensor import Tensor
 from . import half
@@ -43,7 +42,6 @@ def _scores(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     return reshape(input, [1, -1]), shape
 
 
-@by_example(of="target")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
@@ -104,7 +102,6 @@ def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: flo
 _behind.op.piecewise = ("",)
 
 
-@by_example(of="target")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.

@@ -64,7 +64,8 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
-        values = linalg_svdvals(movedim(A, (rows, columns), (-2, -1)))
+        matrices = A if columns == rows + 1 == A.ndim - 1 else movedim(A, (rows, columns), (-2, -1))
+        values = linalg_svdvals(matrices)
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
         if keepdim:
             for d in sorted((rows, columns)):
