@@ -510,7 +510,7 @@ def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
     if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
         return None
     x, (batch, n) = np.ascontiguousarray(x), x.shape
-    (top, logsum), loss = np.empty((2, batch, 1), x.dtype), np.empty(batch, x.dtype)
+    top, logsum, loss = np.empty((batch, 1), x.dtype), np.empty((batch, 1), x.dtype), np.empty(batch, x.dtype)
     cross_entropy_kernel(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
     return loss, top, logsum
 
