@@ -105,8 +105,9 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     if not x.size:
         return out
-    least, lowest = _least(x.dtype, ord), out.item(out.argmin()) if out.ndim else out.item()
-    if lowest > least and (out.item(out.argmax()) if out.ndim else lowest) < inf:  # both stop at NaN
+    least = _least(x.dtype, ord)
+    lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2  # both stop at NaN
+    if lowest > least and highest < inf:
         return out
     out = np.asarray(out)
     unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
