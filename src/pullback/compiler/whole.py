@@ -152,7 +152,7 @@ def _class_shares(fusion: Fusion, outs: Sequence[int], target: Ref, weight: Any,
 
 
 @lowers(FORWARD, "cross_entropy")
-def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref, shares: Ref, each: bool) -> bool:
+def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref, shares: Ref, each: bool, node: str) -> bool:
     if not _are_classes(fusion, input, target):
         return False
     v = fusion.value(input)
