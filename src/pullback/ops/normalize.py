@@ -29,7 +29,7 @@ from .complex import conjugate as conj
 from .matmul import matmul
 from .memory import clone, contiguous
 from .norm import of_norm, unit, vector_norm
-from .pointwise import ONE, rsqrt
+from .pointwise import rsqrt
 from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
 from .view import reshape, wrapped_dim
 
@@ -481,8 +481,14 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
-    most = np.array(maxnorm, length.dtype)  # which NumPy takes in less time than Python's number
-    return input * np.where(length > most, most / (length + 1e-7), ONE.get(length.dtype, 1))
+    most, little, one = _numbers(float(maxnorm), length.dtype)
+    return input * np.where(length > most, most / (length + little), one)
+
+
+@lru_cache(64)
+def _numbers(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
+    """What NumPy takes in half the time if it does not come as Python's numbers."""
+    return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
 
 
 @lru_cache(256)

@@ -60,6 +60,8 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
             raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}") from None
     if dim.__class__ is int:
         dims: tuple[int, ...] = (wrapped_dim(dim, ndim),)
+    elif len(dim) == 1 and dim[0].__class__ is int:
+        dims = (wrapped_dim(dim[0], ndim),)
     else:
         dims = _several_dims(tuple(map(integer, dim)), ndim)
     return dims if ndim else ()
