@@ -526,16 +526,20 @@ def test_triangles(shape: tuple[int, ...], diagonal: int) -> None:
         assert got.is_contiguous() and np.array_equal(got.numpy(), expected)
 
 
-@pytest.mark.parametrize("dims, keepdim", (((1,), False), ((0, 2), True), ((0, 1, 2), False)))
-def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], keepdim: bool) -> None:
+@pytest.mark.parametrize("dtype, power", ((np.float32, 30), (np.float64, 300)))
+@pytest.mark.parametrize("dims, keepdim", (((1,), False), ((2,), True), ((1, 2), True), ((0, 2), True), ((0, 1, 2), False)))
+def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], keepdim: bool, dtype: Any, power: int) -> None:
     x = np.random.default_rng(2).standard_normal((4, 3, 5))
-    x[0] *= 1e-30
-    x[1] *= 1e30
+    x[0] *= 10.0**-power
+    x[1] *= 10.0**power
     x[:2, 1] = 0
-    x[2:, :, 2] *= 1e-35
-    expected = np.sqrt((x * x).sum(dims, keepdims=keepdim))
-    got = torch.linalg.vector_norm(torch.from_numpy(x.astype(np.float32)), 2, dims, keepdim)
-    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    x[2:, :, 2] *= 10.0**-power * 1e-5
+    x[3, 0, 0], x[3, 1, 1] = np.nan, -np.inf
+    scale = np.abs(x).max(dims, keepdims=True)
+    scale = np.where((scale > 0) & (scale < np.inf), scale, 1)
+    expected = np.sqrt(((x / scale) ** 2).sum(dims, keepdims=True)) * scale
+    got = torch.linalg.vector_norm(torch.from_numpy(x.astype(dtype)), 2, dims, keepdim)
+    np.testing.assert_allclose(got.numpy(), expected if keepdim else expected.squeeze(dims), rtol=1e-6 if dtype is np.float32 else 1e-14)
 
 
 @pytest.mark.parametrize("dim", (None, 0))

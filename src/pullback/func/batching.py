@@ -291,14 +291,14 @@ def class_shares(op: Any, size: int, batched: list[Any], target: Any, weight: An
 
 
 @rule("nll_loss", "cross_entropy")
-def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shares: Any, each: bool) -> Any:
+def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shares: Any, each: bool, node: str) -> Any:
     """Examples become more rows of one batch."""
     x, target, shares = (everywhere(a, b, size) for a, b in zip((x, target, shares), batched))
     rows = len(x.shape) > 2
     lead = tuple(x.shape[:2])
     if rows:
         x, target, shares = (a.reshape((-1, *a.shape[2:])) for a in (x, target, shares))
-    out = op.call(x, target, shares, True)
+    out = op.call(x, target, shares, True, node)
     outs = list(out) if isinstance(out, tuple) else [out]
     if rows:
         outs = [o.reshape((*lead, *o.shape[1:])) for o in outs]

@@ -252,8 +252,11 @@ class Function:
         return self.emit(f"{instruction} {value.type.llvm} {value.text} to {type.llvm}", type)
 
     def smaller(self, a: Value, b: Any) -> Value:
-        """The smaller integer."""
+        """The smaller one; b if a is NaN."""
         return self.select(a < b, a, b)
+
+    def larger(self, a: Value, b: Any) -> Value:
+        return self.select(a > b, a, b)
 
     # --- vectors ------------------------------------------------------------------------------------------------
 

@@ -403,7 +403,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 @op.elementwise(name="log_sigmoid", method=False, check=floats("log_sigmoid_cpu"))
 def _logsigmoid(input: Tensor) -> Tensor:
-    return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
+    e = np.asarray(np.abs(input))  # one temporary, as in sigmoid
+    np.log1p(np.exp(np.negative(e, e), e), e)
+    return np.subtract(np.minimum(input, choosing.ZEROS.get(e.dtype, 0)), e, e)
 
 
 _logsigmoid.vjp(input=lambda g, input: g * sigmoid(-input))

@@ -143,12 +143,8 @@ def _shared_out(losses: np.ndarray, shares: Any, each: bool) -> Any:
     return losses if each else np.add.reduce(losses, None)
 
 
-def _class_node(input: Any, *rest: Any) -> str:
-    return "NllLossBackward0" if input.ndim < 3 else "NllLoss2DBackward0"
-
-
-@half.general(name="nll_loss", node=_class_node, method=False)
-def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Tensor:
+@half.general(name="nll_loss", node="node", method=False)
+def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Tensor:
     return _shared_out(-input.take(_flat_picks(target, input.shape)), shares, each)
 
 
@@ -169,8 +165,8 @@ _nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, ta
 _nll.op.piecewise = ("",)
 
 
-@half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node=_class_node, method=False)
-def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool) -> Any:
+@half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node="node", method=False)
+def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
     fast = kernels.run("rows", "cross_entropy", input.size, input, target)
     if fast is not None:
@@ -214,25 +210,25 @@ def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
     return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
 
 
-def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
-    """The target as int64, and how many classes there are, once all shapes and types have turned out to make a classification."""
+def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
+    """The target as int64, how many classes there are, and the node's name, once all shapes and types have turned out to make a classification."""
     x, t = input._array, target._array
-    classes = _classes(x.shape, t.shape, x.dtype, t.dtype)
+    classes, node = _classes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
         target = outcome.wrap(t.astype(INT64))
     if weight is None:
-        return target, classes
+        return target, classes, node
     _check_weight(weight, classes)
     if weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}")
     if edge_of(weight) is not None:
         raise RuntimeError("The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
                            "cannot have requires_grad True.")  # fmt: skip
-    return target, classes
+    return target, classes, node
 
 
 @lru_cache(256)
-def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_target: np.dtype) -> int:
+def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_target: np.dtype) -> tuple[int, str]:
     if not sizes:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(sizes) > 1 and sizes[:1] != places[:1]:
@@ -245,7 +241,7 @@ def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_ta
         raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}"), "Class indices are integers: target.long()")
     if OF_NUMPY[d].category != FLOATING:
         raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
-    return sizes[axis]
+    return sizes[axis], "NllLossBackward0" if len(sizes) < 3 else "NllLoss2DBackward0"
 
 
 def _check_weight(weight: Tensor, classes: int) -> None:
@@ -274,9 +270,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     tensor(2.5000)
     """
     reduction = chosen(reduction, size_average, reduce)
-    target, classes = _checked(input, target, weight)
+    target, classes, node = _checked(input, target, weight)
     target, shares = _shares(input, target, weight, ignore_index, reduction, classes)
-    return _mean_of_nothing(_nll(input, target, shares, reduction == NONE), reduction, shares)
+    return _mean_of_nothing(_nll(input, target, shares, reduction == NONE, node), reduction, shares)
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
@@ -305,13 +301,13 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input._array.shape == target._array.shape:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    given, classes = _checked(input, target, weight)
+    given, classes, node = _checked(input, target, weight)
     target, shares = _shares(input, given, weight, ignore_index, reduction, classes)
     if not label_smoothing:
-        return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE).out, reduction, shares)
+        return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE, node).out, reduction, shares)
     axis = _class_axis(input.shape)
     log_p = log_softmax(input, axis)
-    exact = _nll(log_p, target, shares, reduction == NONE)
+    exact = _nll(log_p, target, shares, reduction == NONE, node)
     counts = given != ignore_index
     even = where(counts, -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
     if reduction == SUM:

@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import dtypes, kernels
 from ..dtypes import FLOATING
-from ..lift import by_example
 from ..strides import row_major
 from ..tensor import Tensor
 from . import half
@@ -20,8 +19,8 @@ from .activation import logsigmoid
 from .choosing import clamp_min, minimum, where
 from .index import check_bounds, index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
-from .norm import vector_norm
-from .reduce import sum, total
+from .norm import unit, vector_norm
+from .reduce import sum, sum_dims, total
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
 __all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",
@@ -42,7 +41,6 @@ def _scores(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     return reshape(input, [1, -1]), shape
 
 
-@by_example(of="target")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
@@ -77,7 +75,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-@half.general(name="multi_margin", outputs="out short", node="MultiMarginLossBackward0", method=False)
+@half.general(name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False)
 def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
     """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``, and each (``short``)."""
     check_bounds(target, input.shape[1], 0, words="target out of range")
@@ -91,18 +89,18 @@ def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
 
 
 @_behind.vjp_all
-def _of_behind(g: Any, wanted: Any, target: Any, p: int, short: Any) -> Any:
-    g, g_short = g
-    g = unsqueeze(g / short.shape[1], 1)
-    each = where(short > 0, (g if p == 1 else 2 * g * short) + g_short, 0)
+def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: float, short: Any) -> Any:
     at = [np.arange(short.shape[0]), index_array(target)]
-    return put_at(each, -sum(each, 1), at), None
+    each = (g * (p / short.shape[1]))[:, None]
+    if p == 2:
+        each = each * (short if input.__class__ is np.ndarray else margin - unsqueeze(take_at(input, at), 1) + input)  # which has a derivative
+    each = where(short > 0, each, 0)
+    return put_at(each, -sum_dims(each, (1,), False), at), None
 
 
 _behind.op.piecewise = ("",)
 
 
-@by_example(of="target")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = MEAN) -> Tensor:  # fmt: skip
     """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.
@@ -225,13 +223,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor(0.9600)
     """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
-    if common.category < FLOATING:
+    if common.category != FLOATING:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
     x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
     if x1._array.shape != x2._array.shape:
         x1, x2 = broadcast_tensors(x1, x2)
-    first, second = (x / clamp_min(vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
-    return sum(first * second, dim)
+    return sum(unit(x1, 2, dim, eps) * unit(x2, 2, dim, eps), dim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

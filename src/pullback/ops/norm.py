@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op
+from .. import dtypes, kernels, op
+from ..autograd import modes
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
-from ..strides import row_major
+from ..strides import laid_by, row_major
 from ..tensor import Tensor
-from .choosing import where
+from .choosing import clamp_min, where
 from .compare import isnan
 from .complex import abs, sgn
 from .convert import cast
-from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, total, total_of_squares, widened
+from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, sum_dims, total, total_of_squares, widened
 from .view import reshape
 
 __all__ = ["dist", "norm"]
@@ -71,19 +72,22 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
     if x.itemsize == 2:
         x = widened(x)
-    if ord == 0:
-        return total((x != 0).astype(result), dims, keepdim)
-    if 1 < ord < inf:
-        out = _root_of_powers(x, ord, dims, keepdim)
-    elif ord in (inf, -inf):
-        out = extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
-    elif ord == 1:
-        out = by_kernel(x, dims, keepdim, "add", "absolute")
-        out = total(np.absolute(x), dims, keepdim) if out is None else out
-    else:
-        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
-    out = row_major(np.asarray(out))
+    out = kernels.run("rows", "lengths", x.size, x, ord, dims, keepdim) if len(dims) < x.ndim and ord in (1, 2) else None
+    out = row_major(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
     return out if out.dtype is result else out.astype(result, copy=False)
+
+
+def _norms(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 0:
+        return total((x != 0).astype(x.real.dtype), dims, keepdim)
+    if 1 < ord < inf:
+        return _root_of_powers(x, ord, dims, keepdim)
+    if ord in (inf, -inf):
+        return extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
+    if ord == 1:
+        out = by_kernel(x, dims, keepdim, "add", "absolute")
+        return total(np.absolute(x), dims, keepdim) if out is None else out
+    return np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
 
 
 @lru_cache(8)
@@ -101,8 +105,9 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
         out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     if not x.size:
         return out
-    least, lowest = _least(x.dtype, ord), out.item(out.argmin()) if out.ndim else out.item()
-    if lowest > least and (out.item(out.argmax()) if out.ndim else lowest) < inf:  # both stop at NaN
+    least = _least(x.dtype, ord)
+    lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2  # both stop at NaN
+    if lowest > least and highest < inf:
         return out
     out = np.asarray(out)
     unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
@@ -136,6 +141,32 @@ def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -
 
 
 vector_norm.vjp(input=of_norm)
+
+
+@op.general(name="unit", method=False, node="DivBackward0")
+def _unit(input: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
+    return laid_by((input,), input / np.maximum(vector_norm.op.impl(input, ord, dim, True), eps))
+
+
+def _of_unit(g: Any, input: Any, out: Any, ord: float, dim: Any, eps: float) -> Any:
+    dims = dims_of(dim, len(input.shape))
+    length = vector_norm(input, ord, dims, True)
+    divisor = clamp_min(length, eps)
+    along = where(length < eps, 0, sum_dims(g * out, dims, True))
+    if ord == 2:
+        return (g - out * along) / divisor
+    inward = of_norm(along / divisor, input, length, ord, dims, True)
+    return g / divisor if inward is None else g / divisor - inward
+
+
+_unit.vjp(input=_of_unit)
+
+
+def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
+    """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
+    if modes.special or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
+        return x / clamp_min(vector_norm(x, ord, dim, True), eps)
+    return _unit(x, ord, dim, eps)
 
 
 @op.composite

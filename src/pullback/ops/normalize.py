@@ -2,8 +2,8 @@
 
 Batch, layer, group, instance and RMS normalization are one primitive: subtract the mean over some dimensions, divide
 by the standard deviation, then scale and shift. They differ in the dimensions (Ioffe and Szegedy 2015; Ba et al.
-2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, which
-is why its derivative can be differentiated again.
+2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, from
+which its derivative is computed; where that is to be differentiated again, they are taken anew.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ..shape import Size
 from ..strides import are_images, laid_as_images, row_major
 from ..tensor import Tensor
 from . import half
-from .choosing import clamp, where
+from .choosing import where
 from .complex import abs, is_complex, real
 from .complex import conjugate as conj
 from .matmul import matmul
 from .memory import clone, contiguous
-from .norm import of_norm, vector_norm
+from .norm import of_norm, unit, vector_norm
 from .pointwise import rsqrt
 from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
-from .view import expand_as, reshape, wrapped_dim
+from .view import reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
 __all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
@@ -41,7 +41,7 @@ Shape = Sequence[int]
 LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}  # of so many dimensions, results lie as images do that are given
 
 
-@half.general(name="standardize", outputs="out mean var", method=False, node="node")
+@half.general(name="standardize", outputs="out mean var", differentiable="out", method=False, node="node")
 def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, dims: Shape = (),
                  shape: Shape = (), eps: float = 1e-5, centre: bool = True, node: str = "") -> Any:  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias``, with the mean and the (biased) variance over ``dims``.
@@ -73,37 +73,37 @@ def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: An
                     centre: bool, mean: Any, var: Any) -> Any:  # fmt: skip
     """With z the standardized input, u the gradient at it, s the standard deviation and n the number of elements:
 
-    ``(u - mean(u) - z * mean(u * z)) / s + g_mean / n + 2 g_var (x - mean) / n``
+    ``(u - mean(u) - z * mean(u * z)) / s``
     """
-    g, g_mean, g_var = g
-    alone = g.__class__ is input.__class__ is np.ndarray and not np.count_nonzero(g_mean) and not np.count_nonzero(g_var)
-    if alone:
+    n = math.prod([input.shape[d] for d in dims])
+    if g.__class__ is input.__class__ is np.ndarray:
         fast = kernels.run("rows", "standardize_backward", g.size, g, wanted, input, weight, bias_shape, dims, shape, eps, centre, mean, var)
         if fast is not None:
             return fast
-    n = math.prod([input.shape[d] for d in dims])
+        apart = input - mean
+    else:
+        x = input.to(var.dtype)  # not in half precision
+        apart = x - sum_dims(x, dims, True) / n if centre else x
+        var = sum_dims(apart * apart, dims, True) / n
     scale = rsqrt(var + eps)
-    z = (input - mean) * scale
+    z = apart * scale
     # A weight that is the same for all that is normalized together is taken out of the sums, which are then those
     # that the gradients of weight and bias need.
     w = 1 if weight is None else reshape(weight, shape)
-    apart = any(shape[d] != 1 for d in dims)
-    u, w = (g * w, 1) if apart else (g, w)
+    several = any(shape[d] != 1 for d in dims)
+    u, w = (g * w, 1) if several else (g, w)
     total = sum_dims(u, dims, True)
     along = sum_dims(u * z, dims, True)
     of_weight = of_bias = None
     if wanted[1]:
-        of_weight = reshape(sum_to(g * z if apart else along, shape), weight.shape)
+        of_weight = reshape(sum_to(g * z if several else along, shape), weight.shape)
     if wanted[2]:
-        of_bias = reshape(sum_to(g if apart else total, shape), bias_shape)
+        of_bias = reshape(sum_to(g if several else total, shape), bias_shape)
     if not wanted[0]:
         return None, of_weight, of_bias
     w = w * scale
-    along, total = w * along, w * total
-    if not alone:
-        along, total = along - g_var * (2 * scale * (var + eps)), total - g_mean
-    of_input = u * w - z * (along / n)
-    return of_input - total / n if centre else of_input, of_weight, of_bias
+    of_input = u * w - z * (w * along / n)
+    return of_input - w * total / n if centre else of_input, of_weight, of_bias
 
 
 def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
@@ -472,8 +472,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    length = clamp(vector_norm(input, p, dim, True), min=eps)
-    result = input / expand_as(length, input)
+    result = unit(input, p, dim, eps)
     return result if out is None else writing.write_out(out, result)
 
 
@@ -498,11 +497,17 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
-    scale = maxnorm / (length + 1e-7)
-    scale[~(length > maxnorm)] = 1
-    return input * scale
+    most, little, one = _numbers(float(maxnorm), length.dtype)
+    return input * np.where(length > most, most / (length + little), one)
 
 
+@lru_cache(64)
+def _numbers(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
+    """What NumPy takes in half the time if it does not come as Python's numbers."""
+    return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
+
+
+@lru_cache(256)
 def _others(dim: int, rank: int) -> tuple[int, ...]:
     dim = wrapped_dim(dim, rank)
     return tuple([d for d in range(rank) if d != dim])

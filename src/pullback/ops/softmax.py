@@ -38,12 +38,12 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
-    if input.size == 0:
-        return input.copy()
-    input = row_major(input)
     fast = kernels.run("rows", "softmax", input.size, input, dim, log)
     if fast is not None:
         return fast
+    if input.size == 0:
+        return input.copy()
+    input = row_major(input)
     dims = (dim,) if input.ndim else ()
     e = np.asarray(input - largest(input, dim))
     if log:
