@@ -319,7 +319,7 @@ def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: An
     if isinstance(padding, str):
         padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
     x = _batched(input, n, f"conv{n}d")
-    out = convolution(x, weight, bias, stride, padding, dilation, False, 0, groups)
+    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, False, 0, groups)
     if kept is not None:
         out = out[kept]
     return out if x is input else squeeze(out, 0)
@@ -328,7 +328,7 @@ def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: An
 def _conv_transpose(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
                     output_padding: Any, groups: int, dilation: Any) -> Tensor:  # fmt: skip
     x = _batched(input, n, f"conv_transpose{n}d")
-    out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
     return out if x is input else squeeze(out, 0)
 
 

@@ -162,7 +162,7 @@ def layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = N
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    return _standardize(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
+    return _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
 
 
 def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -184,7 +184,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
         result = input * rsqrt(mean(input * input, dims, True) + eps)
         return result if weight is None else result * weight
     _require_floats(input, "rms_norm", weight)
-    return _standardize(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
+    return _standardize.op.perform(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -208,7 +208,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     sizes = input._array.shape
     grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
     _require_floats(input, "GroupNormKernelImpl", weight, bias)
-    out = reshape(_standardize(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+    out = reshape(_standardize.op.perform(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
     return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
 
 
@@ -332,7 +332,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if not training:
         laid = input if _images(input) else contiguous(input)
         return _by_running(laid, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
     return out
 
@@ -368,7 +368,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     if not use_input_stats:
         return _by_running(input, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
     if running_mean is not None:
         _track(momentum, (running_mean, mean.detach().mean(0), 1))
     if running_var is not None:
@@ -389,7 +389,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | N
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
+    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
     return out, mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
@@ -403,7 +403,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
-    out, mean, var = _standardize(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
+    out, mean, var = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
     mean, scale = (reshape(v, (N, group)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return reshape(out, input.shape), mean, scale
 
@@ -423,7 +423,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     sizes = input._array.shape
     channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
     dims, shape = (0, *range(2, len(sizes))), (1, channels, *[1] * (len(sizes) - 2))
-    out, mean, var = _standardize(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale

@@ -129,7 +129,7 @@ def _sliding(n: int, shape: tuple[int, ...], *options: Any) -> tuple[Sliding, st
 
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               return_indices: bool) -> Any:  # fmt: skip
-    result = maxima(input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode))
+    result = maxima.op.perform(input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode))
     return tuple(result) if return_indices else result[0]
 
 
@@ -208,7 +208,7 @@ def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, size = input._array, tuple(output_size) if output_size.__class__ is list else output_size
-    result = maxima(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
+    result = maxima.op.perform(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
     return tuple(result) if return_indices else result[0]
 
 
@@ -282,7 +282,7 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
         samples = samples.float()
     if modes._local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        result = maxima(input, Drawn(spacing, at), node)
+        result = maxima.op.perform(input, Drawn(spacing, at), node)
         return tuple(result) if return_indices else result[0]
     spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
@@ -446,7 +446,7 @@ def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
 def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
     sizes = hashable(kernel_size, stride, padding, 1)
-    return resample(input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override))
+    return resample.op.perform(input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override))
 
 
 @op.composite(method=False)
@@ -501,7 +501,7 @@ def _adaptive_averages(n: int, shape: tuple[int, ...], output_size: Any) -> tupl
 
 def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
     means = _adaptive_averages(n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size)
-    return mean(input, tuple(range(-n, 0)), True) if means is None else resample(input, *means)
+    return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.perform(input, *means)
 
 
 @op.composite(method=False)

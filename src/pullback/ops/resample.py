@@ -338,7 +338,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     x = input._array
     lines, name = _resampling(x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64)
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
-        return resample(input, lines, name)
+        return resample.op.perform(input, lines, name)
     return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
 
 
