@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +158,20 @@ def test_ctc_against_pytorch() -> None:
             results.append((loss.detach().numpy(), leaf.grad.numpy()))
         for got, expected in zip(*results):
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", (F.nll_loss, F.cross_entropy))
+@pytest.mark.parametrize("reduction", ("none", "mean", "sum"))
+@pytest.mark.parametrize("options", ({}, {"ignore_index": 1}))
+def test_rows_of_a_jacobian_of_losses_of_classes_at_once(loss: Any, reduction: str, options: dict[str, Any]) -> None:
+    """Where all targets count alike no array says so, which the rule of a batch of cotangents has to know."""
+    random = np.random.default_rng(0)
+    for shape in ((5, 3), (3,), (2, 3, 4)):
+        x = torch.from_numpy(random.standard_normal(shape))
+        places = (shape[0], *shape[2:]) if len(shape) > 1 else ()
+        target = torch.arange(math.prod(places)).reshape(places) * 2 % 3
+        f = functools.partial(loss, target=target, reduction=reduction, **options)
+        jacobian = torch.autograd.functional.jacobian
+        torch.testing.assert_close(jacobian(f, x, vectorize=True), jacobian(f, x))
+        torch.testing.assert_close(torch.func.jacfwd(f)(x), jacobian(f, x))
+        assert torch.autograd.gradgradcheck(f, (x.requires_grad_(),))
