@@ -156,16 +156,17 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 
 
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
-    last, size = at[-1], value.size if value.__class__ is ndarray else 1
-    one_by_one = array.itemsize > 2  # without an array of sums, which is the better way in half precision
+    last, one_by_one = at[-1], array.itemsize > 2  # without an array of sums, which is the better way in half precision
+    each = dim is not None and dim != FLAT and last.ndim == array.ndim
+    if each and (one_by_one or not accumulate) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+        return
+    size = value.size if value.__class__ is ndarray else 1
     few = (size <= FEW or array.size <= FEW) and one_by_one
     if dim == FLAT:
         array, at, value = _flattened(array, last, value)
     elif dim is not None:
-        each = last.ndim == array.ndim
-        if (few or each) and (one_by_one or not accumulate):
-            if kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
-                return
+        if few and not each and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+            return
         at = _listed(array.shape, last, dim)
         if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
             array, at, value = _flattened(array, Rows(at, array.shape).flat, np.broadcast_to(value, last.shape))

@@ -282,14 +282,14 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False
         _check_rows(edges, values)
     if sorter is not None:
         edges = _in_order_of(sorter, edges)
-    edges, values = ordered(edges), ordered(values)
+    if edges.dtype.kind == "V" or values.dtype.kind == "V":
+        edges, values = ordered(edges), ordered(values)
     size = values.size if edges.ndim == 1 else kernels.NEVER - 1  # row by row NumPy is slow even where there are few
     places = kernels.run("order", "places", size, edges, values, right) if values.size else None
     if places is None:
         which: Any = "right" if right else "left"
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)
-        last = edges.item(-1) if edges.ndim == 1 and edges.size else None
-        if not right and (last != last if edges.ndim == 1 else holds_nan(values)):  # NaN comes behind others, too
+        if not right and holds_nan(values if edges.ndim > 1 else edges[-1:]):  # which comes behind others, too
             places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(np.int32) if out_int32 else places
 
