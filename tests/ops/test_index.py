@@ -12,6 +12,8 @@ import pullback
 from pullback.autograd import gradcheck, gradgradcheck
 from pullback.ops.index import LARGE, Rows, sum_at
 
+from ..kernels import using
+
 L = pullback.tensor
 
 # The node's name as PyTorch has it, and the shape, of x[...] for a (3, 4) non-leaf x.
@@ -263,6 +265,17 @@ def test_every_way_of_summing(rows: int, picked: int, columns: tuple[int, ...], 
     got = sum_at(g, [index], (rows, *columns))
     assert got.dtype == dtype
     np.testing.assert_array_equal(got, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("mode", ("off", "on"))
+def test_many_sums_are_as_exact_as_their_type(mode: str) -> None:
+    """Added one after another in single precision, this many would lose three digits."""
+    v, i = np.random.default_rng(0).random(300_000, np.float32), np.arange(300_000) % 3
+    with using(mode):
+        x = pullback.zeros(3, requires_grad=True)
+        x.gather(0, L(i)).backward(L(v))
+        for sums in (x.grad, pullback.zeros(3).scatter_add(0, L(i), L(v)), pullback.zeros(3).index_add(0, L(i), L(v))):
+            np.testing.assert_allclose(sums.numpy(), np.bincount(i, v), rtol=1.2e-7)
 
 
 def test_large_and_small_gathers_agree() -> None:

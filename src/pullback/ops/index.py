@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import kernels, op, slowly, storage, writing
 from ..autograd import modes
-from ..dtypes import FLOATING, OF_NUMPY, type_name
+from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
 from ..lift import bottom, is_lifted
 from ..outcome import wrap
 from ..strides import row_major
@@ -158,6 +158,11 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
     last, one_by_one = at[-1], array.itemsize > 2  # without an array of sums, which is the better way in half precision
     each = dim is not None and dim != FLAT and last.ndim == array.ndim
+    if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:  # many sums in double precision
+        sums = array.astype(FLOAT64)
+        put_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
+        array[...] = sums
+        return
     if each and (one_by_one or not accumulate) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
         return
     size = value.size if value.__class__ is ndarray else 1
