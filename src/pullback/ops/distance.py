@@ -29,6 +29,7 @@ from .view import squeeze, unsqueeze
 __all__ = ["cdist", "pdist"]
 __all_functional__ = ["pdist"]
 
+SHORT = 16
 BLOCK = 1 << 14  # differences of coordinates at a time
 
 
@@ -40,11 +41,16 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     fast = kernels.run("distance", "between", x1.size, x1, x2, p)
     if fast is not None:
         return fast
-    apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
+    m, d = x2.shape[-2:]
+    if d < SHORT:  # NumPy's loops are as short, unless all of the other points stand in one row
+        apart = x1.repeat(m, -2).reshape(*x1.shape[:-1], m * d) - x2.reshape(*x2.shape[:-2], 1, m * d)
+        apart = apart.reshape(*apart.shape[:-1], m, d)
+    else:
+        apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
     np.abs(apart, apart)
     last = (apart.ndim - 1,)
     if p == 0:
-        return total(np.sign(apart, apart), last)
+        return total(np.minimum(np.ceil(apart, apart), 1, out=apart), last)
     if p == math.inf:
         return apart.max(-1, initial=0)
     if p == 2:
@@ -161,7 +167,7 @@ def _lengths(x: np.ndarray, p: float) -> np.ndarray:
         return np.sqrt(np.vecdot(x, x))
     x = np.abs(x)
     if p == 0:
-        return np.sign(x, x).sum(-1)
+        return np.minimum(np.ceil(x, x), 1, out=x).sum(-1)
     if p == math.inf:
         return x.max(-1, initial=0)
     return total(x, (1,)) if p == 1 else total(x**p, (1,)) ** (1 / p)

@@ -356,20 +356,22 @@ op.offer(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
 
 
 def _hypot(x: Any, y: Any) -> Any:
-    """Of many float32 numbers in float64, where no square overflows; that is faster, and rounds correctly."""
+    """Of many float32 numbers by squares in float64, none of which overflows; that is faster."""
     arrays = [v for v in (x, y) if v.__class__ is np.ndarray]
     if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != FLOAT32 for v in arrays]):
         return np.hypot(x, y)
     return _hypot_in_double(x, y)
 
 
+TINY = np.finfo(FLOAT32).tiny
+
+
 def _root_of_squares(x: Any, y: Any) -> Any:
     a, b = (asarray(v, FLOAT32).astype(FLOAT64) for v in (x, y))
     a *= a
     b *= b
-    squares = asarray(a + b)
-    out = np.sqrt(squares, squares).astype(FLOAT32)
-    return np.hypot(x, y) if np.isnan(out).any() else out  # of an infinity and NaN it is infinite
+    squares = asarray(a + b, FLOAT32)
+    return np.sqrt(squares) if squares.min() > TINY and squares.max() < np.inf else np.hypot(x, y)
 
 
 _hypot_in_double = Blocks(_root_of_squares, BLOCK)
