@@ -32,6 +32,7 @@ from .memory import clone, contiguous
 from .norm import of_norm, unit, vector_norm
 from .pointwise import rsqrt
 from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
+from .statistics import var_mean
 from .view import reshape, wrapped_dim
 
 __all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
@@ -403,9 +404,9 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
-    out, mean, var = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
-    mean, scale = (reshape(v, (N, group)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
-    return reshape(out, input.shape), mean, scale
+    out, _, _ = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
+    var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)  # which, unlike the other norms', have gradients
+    return reshape(out, input.shape), mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
