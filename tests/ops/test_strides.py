@@ -241,6 +241,13 @@ def test_the_first_operand_that_says_so_decides_how_results_lie(names):
     assert torch.equal(results[0], x.contiguous() * y.contiguous())
 
 
+def test_turns_and_ranks_lie_as_in_pytorch():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    assert [torch.rot90(x, k, (1, 2)).stride() for k in range(4)] == [(12, 4, 1), (12, 1, 4), (12, 4, 1), (12, 1, 4)]
+    for found in (x.median(1), x.kthvalue(2, 1)):
+        assert found.values.stride() == found.indices.stride() == (4, 1)
+
+
 @pytest.mark.parametrize("n", (2, 1000))
 def test_dimensions_of_which_each_operand_has_one_lie_in_their_order(n):
     """Also where there are enough numbers for kernels, and the first operand alone would have the middle one innermost."""

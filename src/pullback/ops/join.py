@@ -94,7 +94,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     arrays = _of_one_type(tensors)
     try:
-        joined = _concatenated(arrays, dim if dim >= 0 else dim + arrays[0].ndim)
+        joined = _concatenated(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
         return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
@@ -102,7 +102,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
                 raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated") from None
         full = [a for a in arrays if a.shape != (0,)]
         if len(full) < len(arrays):
-            return cat(full, dim)
+            return cat(full, dim) if full else np.concatenate(arrays)
         for i, a in enumerate(arrays):
             if a.ndim != full[0].ndim:
                 raise RuntimeError(f"Tensors must have same number of dimensions: got {full[0].ndim} and {a.ndim}") from None

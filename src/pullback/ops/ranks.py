@@ -97,7 +97,7 @@ def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
     keys = _keys(ordered(x), d, False)
     if keys is None:
         order = in_order(x, d)
-        return taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d) if rank.ndim else order[basic(d, slice(rank, rank + 1))]
+        return taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d) if rank.ndim else order[basic(d, slice(rank, rank + 1))].copy()
     keys.partition(np.unique(rank), axis=-1)
     rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
     return _places(taken(keys, rank, keys.ndim - 1), d)

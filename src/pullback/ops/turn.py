@@ -137,8 +137,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     ways = [slice(None)] * input.ndim
     for d in ((), (second,), (first, second), (first,))[k % 4]:
         ways[d] = slice(None, None, -1)
-    turned = input[tuple(ways)]
-    return (turned.swapaxes(first, second) if k % 2 else turned).copy()
+    turned = input[tuple(ways)].copy(own_order(input))
+    return turned.swapaxes(first, second) if k % 2 else turned
 
 
 rot90.vjp(input=lambda g, k, dims: rot90(g, -k, dims))
