@@ -248,6 +248,14 @@ def test_turns_and_ranks_lie_as_in_pytorch():
         assert found.values.stride() == found.indices.stride() == (4, 1)
 
 
+def test_what_is_written_at_an_index_lies_in_rows_or_as_the_input_does():
+    x, at, each, two = torch.zeros(4, 5).t(), torch.tensor([0, 2]), torch.tensor([[0, 1], [2, 3]]), torch.ones(2, 2)
+    in_rows = (x.scatter(1, each, two), x.scatter(1, each, 1.0), x.scatter_add(1, each, two), x.scatter_reduce(1, each, two, "sum"),
+               x.index_add(0, at, torch.ones(2, 4)), x.index_copy(0, at, torch.ones(2, 4)), x.masked_scatter(x > 0, two))  # fmt: skip
+    assert {r.stride() for r in in_rows} == {(4, 1)}
+    assert {r.stride() for r in (x.index_fill(0, at, 1.0), x.index_put((at,), torch.tensor(1.0)), x.put(each, two))} == {(1, 5)}
+
+
 @pytest.mark.parametrize("n", (2, 1000))
 def test_dimensions_of_which_each_operand_has_one_lie_in_their_order(n):
     """Also where there are enough numbers for kernels, and the first operand alone would have the middle one innermost."""

@@ -25,7 +25,7 @@ from ..autograd import modes
 from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
 from ..lift import bottom, is_lifted
 from ..outcome import wrap
-from ..strides import row_major
+from ..strides import own_order, row_major
 from ..tensor import Tensor
 from .choosing import where
 from .convert import number_as
@@ -146,11 +146,14 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     return Rows(at, shape).summed(input)
 
 
+IN_ORDER = {"IndexPutBackward0", "IndexFillBackward0", "IndexFillBackward1", "PutBackward0"}  # results lie as the input does; else row-major
+
+
 @op.general(name="index_put_at", node="name", holomorphic=False, method=False)
 def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0",
            dim: int | None = None) -> Tensor:  # fmt: skip
     """A copy of the input with other elements at an advanced index, or with these added there."""
-    out = input.copy("K")
+    out = input.copy(own_order(input) if name in IN_ORDER else "C")
     put_into(out, value, at, accumulate, dim)
     return out
 
