@@ -335,6 +335,9 @@ def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any
     return sum_dims(input, dims, keepdim, dtype) if out is None else sum_dims(input, dims, keepdim, dtype, out=out)
 
 
+_sum.__qualname__ = "sum"  # when Python refuses a keyword
+
+
 def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     """Sum over the dimensions that broadcasting ``shape`` to the shape of ``g`` made or stretched."""
     given = g.shape
