@@ -284,7 +284,7 @@ class Rows:
             flat = self.flat * shape[d]
             if array.size > LARGE and flat.shape[-1:] == (1,) and 1 < array.shape[-1] <= NARROW:
                 flat = flat.repeat(array.shape[-1], -1)  # NumPy repeats, and adds what is as long, in less time than short rows
-            self.flat = flat + array if k else array
+            self.flat = np.add(flat, array, flat if array.ndim and flat.shape == array.shape else None) if k else array
         others = tuple([shape[d] for d in self.rest])
         self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
 
