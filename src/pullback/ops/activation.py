@@ -25,7 +25,7 @@ from .choosing import either, where
 from .complex import abs
 from .join import cat
 from .part import basic
-from .pointwise import ONE, exp, sigmoid
+from .pointwise import exp, sigmoid
 from .random import default_generator
 from .special import ndtr
 from .view import reshape, wrapped_dim
@@ -403,9 +403,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 @op.elementwise(name="log_sigmoid", method=False, check=floats("log_sigmoid_cpu"))
 def _logsigmoid(input: Tensor) -> Tensor:
-    e = np.asarray(np.abs(input))  # one temporary, as in sigmoid
-    np.log1p(np.exp(np.negative(e, e), e), e)
-    return np.subtract(np.minimum(input, choosing.ZEROS.get(e.dtype, 0)), e, e)
+    return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
 
 
 _logsigmoid.vjp(input=lambda g, input: g * sigmoid(-input))
@@ -421,11 +419,16 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _logsigmoid(input)
 
 
-@op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
-def _silu(input: Tensor) -> Tensor:
-    e = np.exp(-input)
+def _gated(input: Any, gate: Any) -> Any:
+    """``input`` times the sigmoid of ``gate``."""
+    e = np.exp(-gate)
     e += 1
     return input / e
+
+
+@op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
+def _silu(input: Tensor) -> Tensor:
+    return _gated(input, input)
 
 
 def _of_silu(g: Any, input: Any) -> Any:
@@ -545,12 +548,6 @@ def _halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
     if odd:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
     return basic(dim, slice(middle)), basic(dim, slice(middle, None))
-
-
-def _gated(input: Any, gate: Any) -> Any:
-    e = np.asarray(np.negative(gate))  # as in sigmoid
-    np.add(np.exp(e, e), ONE.get(e.dtype, 1), e)
-    return np.divide(input, e, e)
 
 
 _gated_of_any_size = kernels.for_large("gated", _gated, 2)

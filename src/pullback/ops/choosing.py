@@ -319,7 +319,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             limits = dtypes.iinfo(d)
             min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
         input = outcome.wrap(x.astype(d.numpy))
-    return between.op.perform(input, min, max) if out is None else between(input, min, max, out=out)
+    return between(input, min, max, out=out)
 
 
 @op.elementwise(inplace=True)

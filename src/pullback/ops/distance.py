@@ -47,15 +47,20 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
         apart = apart.reshape(*apart.shape[:-1], m, d)
     else:
         apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
-    np.abs(apart, apart)
-    last = (apart.ndim - 1,)
-    if p == 0:
-        return total(np.minimum(np.ceil(apart, apart), 1, out=apart), last)
-    if p == math.inf:
-        return apart.max(-1, initial=0)
+    return _lengths(apart, p)
+
+
+def _lengths(x: np.ndarray, p: float) -> np.ndarray:
+    """The norms along the last dimension, in whose memory they are computed."""
+    last = (x.ndim - 1,)
     if p == 2:
-        return np.sqrt(total_of_squares(apart, last))
-    return total(apart, last) if p == 1 else total(apart**p, last) ** (1 / p)
+        return np.sqrt(total_of_squares(x, last))
+    np.abs(x, x)
+    if p == 0:
+        return total(np.minimum(np.ceil(x, x), 1, out=x), last)
+    if p == math.inf:
+        return x.max(-1, initial=0)
+    return total(x, last) if p == 1 else total(x**p, last) ** (1 / p)
 
 
 @_distances.vjp_all
@@ -159,18 +164,6 @@ def _pairs(input: Tensor, p: float) -> Tensor:
         first, second = _upper(n)
         return _lengths(input.take(second, 0) - input.take(first, 0), p)
     return np.concatenate([_lengths(input[i + 1 :] - input[i], p) for i in range(n - 1)])
-
-
-def _lengths(x: np.ndarray, p: float) -> np.ndarray:
-    """The norms of rows."""
-    if p == 2:
-        return np.sqrt(np.vecdot(x, x))
-    x = np.abs(x)
-    if p == 0:
-        return np.minimum(np.ceil(x, x), 1, out=x).sum(-1)
-    if p == math.inf:
-        return x.max(-1, initial=0)
-    return total(x, (1,)) if p == 1 else total(x**p, (1,)) ** (1 / p)
 
 
 def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:

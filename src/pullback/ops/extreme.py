@@ -245,8 +245,6 @@ def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, d
     if other is not None or dim is None and keepdim:
         error = TypeError(f"{name}() received an invalid combination of arguments")
         raise noted(error, "It takes (input), (input, dim, keepdim) or (input, other).")
-    if out is None:
-        return whole(input) if dim is None else along(input, dim, keepdim)
     return whole(input, out=out) if dim is None else along(input, dim, keepdim, out=out)
 
 

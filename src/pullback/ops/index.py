@@ -78,7 +78,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
 LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
-NARROW = 16
+NARROW = 16  # columns, for which a column of numbers is repeated
 UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 

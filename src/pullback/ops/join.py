@@ -157,7 +157,7 @@ def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Another name of :func:`cat`."""
     dim = dim if axis is None else axis
-    return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
+    return cat(tensors, dim, out=out)
 
 
 concatenate = concat
@@ -171,7 +171,7 @@ def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raise
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         ready = [prepare(x, least) if getattr(x, "ndim", least) < least else x for x in tensors]
         d = dim if dim < least else min(dim, getattr(ready[0], "ndim", 1) - 1)
-        return cat.op.perform(ready, d) if out is None else cat(ready, d, out=out)
+        return cat(ready, d, out=out)
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc

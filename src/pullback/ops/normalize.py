@@ -261,7 +261,11 @@ def _of_batch(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[
     _check_channels(channels, *parameters)
     if len(sizes) == 1 and n:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    return (0, *range(2, len(sizes))), (1, channels, *[1] * (len(sizes) - 2)), n
+    return *_by_channel(sizes), n
+
+
+def _by_channel(sizes: Shape) -> tuple[Shape, Shape]:
+    return (0, *range(2, len(sizes))), (1, *sizes[1:2], *[1] * (len(sizes) - 2))
 
 
 def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) -> None:
@@ -423,7 +427,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         return out, input.new_zeros((0,)), input.new_zeros((0,))
     sizes = input._array.shape
     channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
-    dims, shape = (0, *range(2, len(sizes))), (1, channels, *[1] * (len(sizes) - 2))
+    dims, shape = _by_channel(sizes)
     out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))

@@ -537,13 +537,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     tensor([ 0.5000, 15.0000])
     """
     d = input._array.dtype
-    if d.kind in "biu" or end._array.dtype is not d or weight.__class__ not in (float, int) and isinstance(weight, Tensor):
+    if d.kind in "biu" or end._array.dtype is not d or isinstance(weight, Tensor):
         for name, t in (("end", end), ("weight", weight)):
             if isinstance(t, Tensor) and t.dtype is not input.dtype:
                 raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {t.dtype.name}")
         if d.kind in "biu":
             raise not_implemented("lerp_kernel_scalar", input._array)
-    return interpolate.op.perform(input, end, weight) if out is None else interpolate(input, end, weight, out=out)
+    return interpolate(input, end, weight, out=out)
 
 
 def _times(x: Any, value: Any) -> Any:
@@ -573,7 +573,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
-    return plus_product.op.perform(input, tensor1, tensor2, value) if out is None else plus_product(input, tensor1, tensor2, value, out=out)
+    return plus_product(input, tensor1, tensor2, value, out=out)
 
 
 @op.elementwise(name="addcdiv", method=False)
@@ -599,7 +599,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     if tensor1.dtype.category <= INTEGRAL and tensor2.dtype.category <= INTEGRAL:
         raise RuntimeError("Integer division with addcdiv is no longer supported\n"
                            "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
-    return plus_quotient.op.perform(input, tensor1, tensor2, value) if out is None else plus_quotient(input, tensor1, tensor2, value, out=out)
+    return plus_quotient(input, tensor1, tensor2, value, out=out)
 
 
 BELOW = {d: np.array(-1, d) for d in (FLOAT32, FLOAT64)}

@@ -369,8 +369,6 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     >>> torch.median(x), torch.median(x, 0).indices
     (tensor(2.), tensor(3))
     """
-    if out is None:
-        return median_all(input) if dim is None else median_along(input, dim, keepdim)
     return median_all(input, out=out) if dim is None else median_along(input, dim, keepdim, out=out)
 
 
@@ -383,8 +381,6 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     >>> torch.nanmedian(torch.tensor([4.0, float("nan"), 3.0]))
     tensor(3.)
     """
-    if out is None:
-        return nanmedian_all(input) if dim is None else nanmedian_along(input, dim, keepdim)
     return nanmedian_all(input, out=out) if dim is None else nanmedian_along(input, dim, keepdim, out=out)
 
 
