@@ -96,3 +96,13 @@ def test_product_of_several_zeros_in_one_place(f: Callable[..., Any], include_se
     assert gradcheck(reduced, (double(2.0, 5.0), src)) and gradgradcheck(reduced, (double(2.0, 5.0), src))
     h = torch.func.hessian(lambda src: reduced(double(2.0, 5.0).detach(), src).sum())(src.detach())
     assert h[0, 1] == h[1, 0] == (6 if include_self else 3) and h.abs().sum() == 2 * h[0, 1].item()
+
+
+@pytest.mark.parametrize("norm", [
+    lambda x: torch.nn.functional.layer_norm(x, (4,)),
+    lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
+    lambda x: torch.nn.functional.instance_norm(x[None])[0],
+], ids=["layer", "batch", "instance"])  # fmt: skip
+def test_third_derivative_of_norms(norm: Callable[..., Any]) -> None:
+    x, seed = double(*np.random.default_rng(0).standard_normal((3, 4)).tolist()), torch.arange(12.0, dtype=torch.float64).reshape(3, 4).sin()
+    assert gradgradcheck(lambda x: grad(norm(x), x, seed, create_graph=True)[0], x)

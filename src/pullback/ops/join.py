@@ -156,8 +156,7 @@ def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
 
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Another name of :func:`cat`."""
-    dim = dim if axis is None else axis
-    return cat(tensors, dim, out=out)
+    return cat(tensors, dim if axis is None else axis, out=out)
 
 
 concatenate = concat

@@ -263,7 +263,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     """
     if input._array.ndim != 1 or tensor._array.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(input.shape)}D and {len(tensor.shape)}D tensors")
-    return matmul(input, tensor) if out is None else matmul(input, tensor, out=out)
+    return matmul(input, tensor, out=out)
 
 
 @op.composite
@@ -493,4 +493,4 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
         warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
                       "or simply use torch.linalg.cross.", UserWarning, stacklevel=2)  # fmt: skip
         dim = list(input.shape).index(3)
-    return linalg_cross.op.perform(input, other, dim) if out is None else linalg_cross(input, other, dim, out=out)
+    return linalg_cross(input, other, dim, out=out)

@@ -344,8 +344,6 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
-    if out is None:
-        return searchsorted(boundaries, input, out_int32, right, None, None)
     return searchsorted(boundaries, input, out_int32, right, None, None, out=out)
 
 
