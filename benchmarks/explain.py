@@ -74,7 +74,9 @@ def mlp(kind: str = "SGD", sizes: tuple[int, ...] = (10, 32, 1), batch: int = 16
 
 
 def cnn() -> Callable[[], None]:
-    net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 10))
+    net = nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 10)
+    )
     x, y = torch.randn(8, 1, 16, 16), torch.arange(8)
     return trained(net, torch.optim.SGD(net.parameters(), lr=0.01), lambda: F.cross_entropy(net(x), y))
 
@@ -125,7 +127,12 @@ def as_text(step: Callable[[], None]) -> None:
     str(e)
 
 
-def measure(step: Callable[[], None], ways: tuple[Callable[[Callable[[], None]], None], ...], rounds: int = 15, seconds: float = 0.02) -> list[float]:
+def measure(
+    step: Callable[[], None],
+    ways: tuple[Callable[[Callable[[], None]], None], ...],
+    rounds: int = 15,
+    seconds: float = 0.02,
+) -> list[float]:
     """Microseconds a run, one a way.
 
     Args:
@@ -160,7 +167,10 @@ def main(chosen: Sequence[str] = (), **length: Any) -> None:
     for name, make in PROGRAMS.items():
         if not chosen or any(word in name for word in chosen):
             alone, seen, read, told = measure(make(), (plain, watched, with_steps, as_text), **length)
-            print(f"{name:26} {alone:10.1f} {seen:9.1f} {seen / alone:6.2f} {read / alone:10.2f} {told / alone:10.2f}", flush=True)
+            print(
+                f"{name:26} {alone:10.1f} {seen:9.1f} {seen / alone:6.2f} {read / alone:10.2f} {told / alone:10.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -68,15 +68,21 @@ def scaled(sample: Sample, elements: int) -> Iterator[Sample]:
             return [change(v) for v in a] if isinstance(a, list) and a and is_shape(a[0]) else a
 
         if max(np.prod(change(shape), dtype=float) for shape in shapes(sample.args)) <= max(20 * elements, 10_000):
-            yield replace(sample, args=tuple(map(change, sample.args)), kwargs={k: change(v) for k, v in sample.kwargs.items()})
+            yield replace(
+                sample, args=tuple(map(change, sample.args)), kwargs={k: change(v) for k, v in sample.kwargs.items()}
+            )
 
 
 def programs(sample: Sample, root: Any, seeds: list[np.ndarray]) -> tuple[Callable[[], Any], Callable[[], Any] | None]:
-    """The call, and the call with its gradients (None where there are none); ``seeds`` are filled by the first package."""
+    """The call, and the call with its gradients (None where there are none); ``seeds`` are filled by the first
+    package.
+    """
     args, leaves = tensors(sample, root, np.float32)
     function = sample.function(root)
-    kwargs = {k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, np.float32)
-              for k, v in sample.kwargs.items()}  # fmt: skip
+    kwargs = {
+        k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, np.float32)
+        for k, v in sample.kwargs.items()
+    }
     live = [o for o in outputs(function(*args, **kwargs)) if isinstance(o, root.Tensor) and o.requires_grad]
     if not seeds:
         seeds += [np.ones(tuple(o.shape), o.detach().numpy().dtype) for o in live]
@@ -113,7 +119,9 @@ def least(ours: Callable[[], Any], theirs: Callable[[], Any], budget: float) -> 
 
 
 def measured(name: str, elements: int, budget: float) -> list[tuple[float, str, str, float, float]] | None:
-    """``(ratio, sample, what, ours, theirs)`` for an operation forward, and with its gradients; None if no sample scales."""
+    """``(ratio, sample, what, ours, theirs)`` for an operation forward, and with its gradients; None if no sample
+    scales.
+    """
     originals = [s for s in SAMPLES if s.name == name]
     for part, sample in ((p, s) for o in originals for p, s in zip(scaled(o, elements // 16), scaled(o, elements))):
         seeds: list[np.ndarray] = []
@@ -148,8 +156,10 @@ def main(args: list[str]) -> int:
         rows = sorted((row for r in found.values() if r for row in r), reverse=True)
         aim = SIZES.get(size, 3.0)
         within = sum(ratio <= aim for ratio, *_ in rows)
-        print(f"{size} elements: {within} of {len(rows)} programs within {aim} times PyTorch; "
-              f"{sum(r is None for r in found.values())} operations do not scale")  # fmt: skip
+        print(
+            f"{size} elements: {within} of {len(rows)} programs within {aim} times PyTorch; "
+            f"{sum(r is None for r in found.values())} operations do not scale"
+        )
         for ratio, sample, what, mine, its in rows[: given.worst]:
             print(f"{ratio:8.2f}  {what:14}  {mine * 1e6:10.1f} µs  {its * 1e6:10.1f} µs  {sample}")
     return 0

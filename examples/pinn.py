@@ -47,11 +47,13 @@ def main():
 
     inside = torch.rand(256, 1), torch.rand(256, 1)
     x, t = torch.rand(64, 1), torch.rand(64, 1)
-    border = torch.cat([
-        torch.cat([x, torch.zeros_like(t)], dim=1),
-        torch.cat([torch.zeros_like(x), t], dim=1),
-        torch.cat([torch.ones_like(x), t], dim=1),
-    ])
+    border = torch.cat(
+        [
+            torch.cat([x, torch.zeros_like(t)], dim=1),
+            torch.cat([torch.zeros_like(x), t], dim=1),
+            torch.cat([torch.ones_like(x), t], dim=1),
+        ]
+    )
     value = exact(border[:, :1], border[:, 1:]) * (border[:, 1:] == 0)
 
     def loss_of_equation_and_border():

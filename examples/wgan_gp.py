@@ -14,7 +14,11 @@ from torch import nn
 
 def network(inputs, outputs, hidden=64):
     return nn.Sequential(
-        nn.Linear(inputs, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, outputs)
+        nn.Linear(inputs, hidden),
+        nn.LeakyReLU(0.2),
+        nn.Linear(hidden, hidden),
+        nn.LeakyReLU(0.2),
+        nn.Linear(hidden, outputs),
     )
 
 

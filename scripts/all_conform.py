@@ -1,6 +1,6 @@
 """Fail unless every entry of a conformance report passed every check that counts.
 
-    python scripts/all_conform.py report.json        (written by conformance.py with --json)
+python scripts/all_conform.py report.json        (written by conformance.py with --json)
 """
 
 import json

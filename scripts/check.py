@@ -1,7 +1,7 @@
 """Run what every change must pass: ruff, mypy and pytest, or those named on the command line.
 
-    python scripts/check.py
-    python scripts/check.py ruff mypy
+python scripts/check.py
+python scripts/check.py ruff mypy
 """
 
 import subprocess
@@ -10,6 +10,7 @@ from pathlib import Path
 
 CHECKS = {
     "ruff": ["ruff", "check", "."],
+    "format": ["ruff", "format", "--check", "."],
     "mypy": ["mypy"],
     "pytest": ["pytest", "-n", "auto"],
 }

@@ -2,9 +2,10 @@
 
     python scripts/fuzz_load.py [number of files] [seed]
 
-Files are made from good ones by flipping, cutting, copying and overwriting bytes, in the file as a whole or in the pickle
-inside, whose checksum is then made right again, or by putting instructions together at random. Exits with 1 if any file gave
-another exception, and is killed by the system if one took longer than 10 seconds or needed more than 2 GiB.
+Files are made from good ones by flipping, cutting, copying and overwriting bytes, in the file as a whole or in the
+pickle inside, whose checksum is then made right again, or by putting instructions together at random. Exits with 1 if
+any file gave another exception, and is killed by the system if one took longer than 10 seconds or needed more than 2
+GiB.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ def fuzz(count: int, seed: int = 0) -> Counter[str]:
             touch(torch.load(io.BytesIO(data), weights_only=number % 2 == 0))
             outcomes["loaded"] += 1
         except LoadError as error:
-            outcomes["refused: " + " ".join(str(error).removeprefix("Weights only load failed. ").split()[:2])[:60]] += 1
+            outcomes[
+                "refused: " + " ".join(str(error).removeprefix("Weights only load failed. ").split()[:2])[:60]
+            ] += 1
         except RuntimeError as error:
             assert str(error).startswith(REFUSED_DEVICE), f"file {number}: {error!r}"
             outcomes["refused: other device"] += 1

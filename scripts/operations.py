@@ -25,19 +25,20 @@ from pullback.op import REGISTRY  # noqa: E402
 PAGE = ROOT / "docs" / "operations.md"
 HEAD = """# Operations
 
-Every operation in the table of samples that the generic tests run (`tests/ops`), and what they prove of it. This page is
-written by `scripts/operations.py`; a test compares it with the table.
+Every operation in the table of samples that the generic tests run (`tests/ops`), and what they prove of it. This page
+is written by `scripts/operations.py`; a test compares it with the table.
 
-- **gradient**: equals finite differences. **second**: so does the gradient of the gradient. **complex**: on complex numbers too.
+- **gradient**: equals finite differences. **second**: so does the gradient of the gradient. **complex**: on complex numbers
+  too.
 - **forward**: forward mode is the transpose of reverse mode, `⟨u, J t⟩ = ⟨Jᵀ u, t⟩`.
-- **vmap**: a batch, with its gradients, equals its examples. *at once*: elementwise, or by a batching rule; *parts*: made of
-  operations that have one, or run for each example.
+- **vmap**: a batch, with its gradients, equals its examples. *at once*: elementwise, or by a batching rule; *parts*: made
+  of operations that have one, or run for each example.
 - **in place**: `name_` equals the operation.
 - An operation without a gradient (comparisons, indices) has its value tested, against PyTorch where it is installed.
 
 | operation | samples | gradient | second | complex | forward | vmap | in place |
 |---|---|---|---|---|---|---|---|
-"""
+"""  # noqa: E501
 
 
 def differentiable(sample: Sample) -> bool:
@@ -49,10 +50,20 @@ def row(name: str, samples: list[Sample]) -> str:
     grads = [s for s in samples if differentiable(s)]
     tick = lambda chosen: "✓" if chosen else ""  # noqa: E731
     op = REGISTRY.get(name.replace(".", "_")) or REGISTRY.get(name.rpartition(".")[2])
-    batch = "" if not grads else "at once" if op is not None and (op.kind == "elementwise" or op.name in RULES) else "parts"
+    batch = (
+        "" if not grads else "at once" if op is not None and (op.kind == "elementwise" or op.name in RULES) else "parts"
+    )
     second = [s for s in grads if s.second]
-    cells = [f"`{name}`", str(len(samples)), tick(grads), tick(second), tick([s for s in grads if s.complex]), tick(second), batch,
-             tick([s for s in samples if s.inplace])]  # fmt: skip
+    cells = [
+        f"`{name}`",
+        str(len(samples)),
+        tick(grads),
+        tick(second),
+        tick([s for s in grads if s.complex]),
+        tick(second),
+        batch,
+        tick([s for s in samples if s.inplace]),
+    ]
     return f"| {' | '.join(cells)} |"
 
 

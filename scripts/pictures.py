@@ -1,6 +1,6 @@
 """Draw the pictures of docs/tutorial.md anew: needs playwright and a Chromium.
 
-    python scripts/pictures.py
+python scripts/pictures.py
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from tests.explain.models import MODELS  # noqa: E402
 import pullback as torch  # noqa: E402
 
 # The step that is shown, and the colours.
-PAGES = {"seed": (1, "light"), "mlp": (4, "light"), "cnn": (5, "light"), "transformer": (11, "light"), "lstm": (5, "dark")}
+PAGES = {
+    "seed": (1, "light"),
+    "mlp": (4, "light"),
+    "cnn": (5, "light"),
+    "transformer": (11, "light"),
+    "lstm": (5, "dark"),
+}
 DRAWN = "seed", "mlp"  # as SVG, too
 
 

@@ -1,8 +1,8 @@
 """Write ``docs/precision.md``: the errors of values and gradients against mpmath, beside PyTorch's on the same points.
 
-    pip install torch
-    python scripts/precision.py            # write the page
-    python scripts/precision.py --bounds   # print what tests/ops/test_precision.py would allow
+pip install torch
+python scripts/precision.py            # write the page
+python scripts/precision.py --bounds   # print what tests/ops/test_precision.py would allow
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ points (`tests/ops/precision.py`) cover the whole range of each type, tiny and h
 limits of the domain. `inf`: overflowed, or NaN, where a number is right. Written by `scripts/precision.py` on
 {machine}; a test keeps the errors below about twice these on every platform.
 
-- *: counted in what one ulp of the arguments changes, if that is more: close to a zero that no number of the type hits, no
-  digit of the value can be right, and far out on a wave neither.
+- *: counted in what one ulp of the arguments changes, if that is more: close to a zero that no number of the type hits,
+  no digit of the value can be right, and far out on a wave neither.
 - †: counted in ulp of numbers of at least the size 1, of gradients (sigmoid, tanh: `1 - out * out`), values
   (log_softmax), or both (tanhshrink).
 - Results at the lower end of a type's range may be flushed to 0.
@@ -54,7 +54,13 @@ def measured(case: Case, root: Any) -> list[float]:
 
 
 def shown(error: float) -> str:
-    return "–" if math.isnan(error) else f"{error:.1f}" if error < 100 else f"{error:.1e}".replace("e+0", "e").replace("e+", "e")
+    return (
+        "–"
+        if math.isnan(error)
+        else f"{error:.1f}"
+        if error < 100
+        else f"{error:.1e}".replace("e+0", "e").replace("e+", "e")
+    )
 
 
 def row(case: Case, ours: list[float], theirs: list[float]) -> str:
@@ -84,7 +90,9 @@ def main(args: list[str]) -> int:
     warnings.simplefilter("ignore")
     machine = f"{platform.system()} {platform.machine()}, NumPy {np.__version__}"
     lines = [row(c, measured(c, pullback), measured(c, torch)) for c in CASES]
-    PAGE.write_text(HEAD.format(torch=torch.__version__.partition("+")[0], machine=machine) + "\n".join(lines) + "\n", "utf-8")
+    PAGE.write_text(
+        HEAD.format(torch=torch.__version__.partition("+")[0], machine=machine) + "\n".join(lines) + "\n", "utf-8"
+    )
     return 0
 
 

@@ -15,10 +15,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     There the line is not known, and names that the examples use, such as ``float``, are types of tensors.
     """
-    items[:] = [i for i in items if not isinstance(i, pytest.DoctestItem) or i.dtest.lineno is not None or i.name.endswith("__call__")]
+    items[:] = [
+        i
+        for i in items
+        if not isinstance(i, pytest.DoctestItem) or i.dtest.lineno is not None or i.name.endswith("__call__")
+    ]
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what is there by now: many tests ask it to look, and then it takes a third of a second."""
+    """Let the garbage collector pass over what is there by now: many tests ask it to look, and then it takes a third of
+    a second.
+    """
     gc.collect()
     gc.freeze()

@@ -33,7 +33,10 @@ def test_a_line_shows_each_contender(capsys: pytest.CaptureFixture[str], monkeyp
         pullback.set_num_threads(threads)
     shown = capsys.readouterr()
     assert [line.split()[0] for line in shown.out.splitlines()] == ["product", "hessian"]
-    assert all("pullback" in line and "compiled" in line for line in shown.out.splitlines()) and "pip install torch" in shown.err
+    assert (
+        all("pullback" in line and "compiled" in line for line in shown.out.splitlines())
+        and "pip install torch" in shown.err
+    )
 
 
 @pytest.mark.torch

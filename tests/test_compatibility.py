@@ -18,8 +18,12 @@ CUDA = "Torch not compiled with CUDA enabled"
 
 def test_the_usual_choice_of_a_device():
     assert torch.device("cuda:0" if torch.cuda.is_available() else "cpu") == torch.device("cpu")
-    assert not torch.backends.mps.is_available() and not torch.xpu.is_available() and not torch.accelerator.is_available()
-    assert torch.accelerator.current_accelerator() is None and torch.cuda.device_count() == torch.mps.device_count() == 0
+    assert (
+        not torch.backends.mps.is_available() and not torch.xpu.is_available() and not torch.accelerator.is_available()
+    )
+    assert (
+        torch.accelerator.current_accelerator() is None and torch.cuda.device_count() == torch.mps.device_count() == 0
+    )
     assert torch.cpu.is_available() and torch.cpu.device_count() == 1
     assert torch.get_default_device() == torch.device("cpu")
 
@@ -56,7 +60,11 @@ def test_what_only_asks_seeds_or_empties_does_nothing():
         (lambda: torch.cuda.nvtx.range_push("a"), RuntimeError, "NVTX functions not installed"),
         (lambda: torch.zeros(1, device="xpu"), AssertionError, "Torch not compiled with XPU enabled"),
         (lambda: torch.zeros(1, device="mps"), RuntimeError, "Device 'mps' is not available"),
-        (lambda: torch.accelerator.synchronize(), RuntimeError, "Cannot access accelerator device when none is available"),
+        (
+            lambda: torch.accelerator.synchronize(),
+            RuntimeError,
+            "Cannot access accelerator device when none is available",
+        ),
     ],
 )
 def test_what_wants_one_is_refused_with_a_way_out(call, error, words):
@@ -69,12 +77,19 @@ def test_what_wants_one_is_refused_with_a_way_out(call, error, words):
 def test_what_programs_name_of_what_is_not_there():
     assert not (torch.has_cuda or torch.has_cudnn or torch.has_mps or torch.has_mkl) and torch.has_lapack
     assert torch.backends.fp32_precision == "none" and torch.backends.cudnn.conv.fp32_precision == "tf32"
-    assert not (torch.backends.miopen.immediate or torch.backends.kleidiai.is_available() or torch.cuda.nccl.is_available([]))
+    assert not (
+        torch.backends.miopen.immediate or torch.backends.kleidiai.is_available() or torch.cuda.nccl.is_available([])
+    )
     assert torch.nn.attention.SDPBackend.MATH.name == "MATH"
     with pytest.raises(RuntimeError, match="not compiled with NCCL support"):
         torch.cuda.nccl.version()
     assert torch.distributed.group.WORLD is None
-    for kind in (torch.distributed.TCPStore, torch.distributed.FileStore, torch.distributed.HashStore, torch.distributed.PrefixStore):
+    for kind in (
+        torch.distributed.TCPStore,
+        torch.distributed.FileStore,
+        torch.distributed.HashStore,
+        torch.distributed.PrefixStore,
+    ):
         assert issubclass(kind, torch.distributed.Store)
         with pytest.raises(RuntimeError, match="cannot form a group"):
             kind("localhost", 1234)
@@ -134,11 +149,25 @@ def test_the_version_compares():
 
 def test_the_version_compares_as_packaging_has_it():
     packaging = pytest.importorskip("packaging.version")
-    versions = ["1.0.dev3", "1.0a2", "1.0b1", "1.0rc1", "1.0", "1.0.0", "1.0+cpu", "1.0.1", "1.10", "2.13.0+pullback.0.1.0"]
+    versions = [
+        "1.0.dev3",
+        "1.0a2",
+        "1.0b1",
+        "1.0rc1",
+        "1.0",
+        "1.0.0",
+        "1.0+cpu",
+        "1.0.1",
+        "1.10",
+        "2.13.0+pullback.0.1.0",
+    ]
     kind = type(torch.__version__)
     for a in versions:
         for b in versions:
-            assert (kind(a) < b, kind(a) == b) == (packaging.Version(a) < packaging.Version(b), packaging.Version(a) == packaging.Version(b))
+            assert (kind(a) < b, kind(a) == b) == (
+                packaging.Version(a) < packaging.Version(b),
+                packaging.Version(a) == packaging.Version(b),
+            )
     assert torch.__version__ >= packaging.Version("2.0")
 
 
@@ -147,7 +176,12 @@ def test_the_version_compares_as_packaging_has_it():
 
 def test_legacy_types():
     x = torch.FloatTensor(2, 3)
-    assert x.shape == (2, 3) and x.dtype is torch.float32 and isinstance(x, torch.FloatTensor) and not isinstance(x, torch.LongTensor)
+    assert (
+        x.shape == (2, 3)
+        and x.dtype is torch.float32
+        and isinstance(x, torch.FloatTensor)
+        and not isinstance(x, torch.LongTensor)
+    )
     assert torch.LongTensor([1, 2]).tolist() == [1, 2] and torch.LongTensor([1.7]).tolist() == [1]
     assert torch.ByteTensor([[1]]).dtype is torch.uint8 and torch.BoolTensor([True, False]).tolist() == [True, False]
     assert torch.DoubleTensor().shape == (0,) and torch.IntTensor(torch.Size([2])).shape == (2,)
@@ -162,7 +196,12 @@ def test_legacy_types():
 
 def test_new_takes_sizes_or_data():
     x = torch.zeros(2, dtype=torch.int64)
-    for shape, made in {(2, 3): x.new(2, 3), (3,): x.new(torch.Size([3])), (0,): x.new(), (1, 2): x.new(size=(1, 2))}.items():
+    for shape, made in {
+        (2, 3): x.new(2, 3),
+        (3,): x.new(torch.Size([3])),
+        (0,): x.new(),
+        (1, 2): x.new(size=(1, 2)),
+    }.items():
         assert (made.shape, made.dtype) == (shape, torch.int64)
     for data in ([0, 1], (0, 1), range(2), np.array([0, 1]), [0.5, 1.5]):
         assert x.new(data).tolist() == [0, 1]
@@ -180,9 +219,19 @@ def test_legacy_types_of_sparse_tensors():
     indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([2.0, 3.0], requires_grad=True)
     kind = torch.sparse.FloatTensor
     x = kind(indices, values, torch.Size([2, 3]))
-    assert x.to_dense().tolist() == [[0, 2, 0], [3, 0, 0]] and x.requires_grad and x.type() == "torch.sparse.FloatTensor"
-    assert kind(indices, values).shape == (2, 2) and kind(2, 3).shape == kind(torch.Size([2, 3])).shape == (2, 3) and kind().shape == (0,)
-    assert isinstance(x, kind) and not isinstance(x, torch.FloatTensor | torch.sparse.DoubleTensor) and not isinstance(values, kind)
+    assert (
+        x.to_dense().tolist() == [[0, 2, 0], [3, 0, 0]] and x.requires_grad and x.type() == "torch.sparse.FloatTensor"
+    )
+    assert (
+        kind(indices, values).shape == (2, 2)
+        and kind(2, 3).shape == kind(torch.Size([2, 3])).shape == (2, 3)
+        and kind().shape == (0,)
+    )
+    assert (
+        isinstance(x, kind)
+        and not isinstance(x, torch.FloatTensor | torch.sparse.DoubleTensor)
+        and not isinstance(values, kind)
+    )
     assert torch.sparse.LongTensor(4).dtype is torch.int64 and str(kind) == "<class 'torch.sparse.FloatTensor'>"
 
 
@@ -191,7 +240,11 @@ def test_the_default_type_by_its_old_name():
     assert torch.zeros(1).dtype is torch.float64
     torch.set_default_tensor_type("torch.FloatTensor")
     assert torch.zeros(1).dtype is torch.float32
-    for wrong, words in ((torch.cuda.FloatTensor, "not available"), (torch.float32, "invalid type object"), (torch.LongTensor, "floating")):
+    for wrong, words in (
+        (torch.cuda.FloatTensor, "not available"),
+        (torch.float32, "invalid type object"),
+        (torch.LongTensor, "floating"),
+    ):
         with pytest.raises(TypeError, match=words):
             torch.set_default_tensor_type(wrong)
     with pytest.raises(ValueError, match="invalid type: 'torch.NoTensor'"):
@@ -284,8 +337,16 @@ def test_scripted_code_runs_as_it_is():
     with pytest.raises(RuntimeError, match="eval mode"):
         jit.freeze(net.train())
     assert jit.annotate(list[int], [1]) == [1] and jit.wait(jit.fork(max, 1, 2)) == jit._wait(jit._fork(max, 1, 2)) == 2
-    assert jit.isinstance([1, 2], list[int]) and not jit.isinstance(["a"], list[int]) and jit.isinstance({"a": 1}, dict[str, int])
-    assert jit.isinstance(None, int | None) and jit.isinstance((1, "a"), tuple[int, str]) and not jit.isinstance((1,), tuple[int, str])
+    assert (
+        jit.isinstance([1, 2], list[int])
+        and not jit.isinstance(["a"], list[int])
+        and jit.isinstance({"a": 1}, dict[str, int])
+    )
+    assert (
+        jit.isinstance(None, int | None)
+        and jit.isinstance((1, "a"), tuple[int, str])
+        and not jit.isinstance((1,), tuple[int, str])
+    )
 
 
 # --- hub ----------------------------------------------------------------------------------------------------
@@ -307,7 +368,9 @@ def repository(tmp_path):
 def test_hub(repository, tmp_path, monkeypatch):
     hub = torch.hub
     assert hub.load(str(repository), "net", 2, source="local") == 6
-    assert hub.list(str(repository), source="local") == ["net"] and hub.help(repository, "net", source="local") == "A net."
+    assert (
+        hub.list(str(repository), source="local") == ["net"] and hub.help(repository, "net", source="local") == "A net."
+    )
     monkeypatch.setattr(hub, "_dir", None)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     assert hub.get_dir() == str(tmp_path / "home" / "hub")
@@ -336,7 +399,7 @@ def test_weights_from_a_url(tmp_path, monkeypatch):
     assert state["w"].tolist() == [1, 1] and [p.name for p in folder.iterdir()] == [named.name]
     named.write_bytes(b"changed")
     assert torch.hub.load_state_dict_from_url(named.as_uri(), str(folder))["w"].tolist() == [1, 1]
-    with pytest.raises(RuntimeError, match='invalid hash value'):
+    with pytest.raises(RuntimeError, match="invalid hash value"):
         torch.hub.download_url_to_file(named.as_uri(), str(tmp_path / "new.pt"), digest, progress=False)
     assert not (tmp_path / "new.pt").exists() and len(list(tmp_path.iterdir())) == 2
 
@@ -415,7 +478,10 @@ def test_one_way_to_compute_attention():
     attention = importlib.import_module("pullback.nn.attention")
     with attention.sdpa_kernel([attention.SDPBackend.MATH]):
         pass
-    with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"), attention.sdpa_kernel("math"):
+    with (
+        pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"),
+        attention.sdpa_kernel("math"),
+    ):
         pass
 
 
@@ -448,7 +514,9 @@ def test_sobol_points_are_pytorchs(scramble, seed):
     for library in (torch, judge):
         library.manual_seed(1)
         engine = library.quasirandom.SobolEngine(17, scramble, seed)
-        drawn.append([engine.draw(5).tolist(), engine.fast_forward(6).draw(4).tolist(), library.rand(2).tolist(), repr(engine)])
+        drawn.append(
+            [engine.draw(5).tolist(), engine.fast_forward(6).draw(4).tolist(), library.rand(2).tolist(), repr(engine)]
+        )
     assert drawn[0] == drawn[1]
 
 
@@ -487,10 +555,17 @@ def test_checks():
 
 def test_one_process_alone():
     dist = torch.distributed
-    assert not (dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo"))
+    assert not (
+        dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo")
+    )
     assert dist.ReduceOp.SUM != dist.ReduceOp.MAX
     dist.destroy_process_group()
-    for ask in (dist.get_rank, dist.barrier, lambda: dist.all_reduce(torch.ones(1)), lambda: torch.nn.parallel.DistributedDataParallel(None)):
+    for ask in (
+        dist.get_rank,
+        dist.barrier,
+        lambda: dist.all_reduce(torch.ones(1)),
+        lambda: torch.nn.parallel.DistributedDataParallel(None),
+    ):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
     fsdp = importlib.import_module("pullback.distributed.fsdp")
@@ -504,7 +579,10 @@ def test_compiled_modules_are_known():
     from pullback._dynamo import OptimizedModule
 
     module = torch.nn.Linear(1, 1)
-    assert isinstance(torch.compile(module), torch._dynamo.eval_frame.OptimizedModule) and OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
+    assert (
+        isinstance(torch.compile(module), torch._dynamo.eval_frame.OptimizedModule)
+        and OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
+    )
     assert not isinstance(module, OptimizedModule)
     assert hasattr(torch.compile(module), "dynamo_ctx") and not hasattr(module, "dynamo_ctx")
 
@@ -561,7 +639,9 @@ def test_private_names_that_libraries_use():
     noise = torch.distributions.utils._standard_normal((3,), torch.float64, torch.device("cpu"))
     torch.manual_seed(0)
     assert torch.equal(noise, torch.randn(3, dtype=torch.float64))
-    assert isinstance(torch.distributions.transforms.ExpTransform().inv, torch.distributions.transforms._InverseTransform)
+    assert isinstance(
+        torch.distributions.transforms.ExpTransform().inv, torch.distributions.transforms._InverseTransform
+    )
     assert torch.Future[torch.Tensor].__origin__ is torch.futures.Future
     assert torch.sparse_coo_tensor(size=(2, 3)).to_dense().tolist() == [[0.0] * 3] * 2
 
@@ -569,7 +649,12 @@ def test_private_names_that_libraries_use():
 def test_an_optimizer_that_wraps_another():
     class Wrapped(torch.optim.Optimizer):
         def __init__(self, inner):
-            self.inner, self.state, self.param_groups, self.defaults = inner, inner.state, inner.param_groups, inner.defaults
+            self.inner, self.state, self.param_groups, self.defaults = (
+                inner,
+                inner.state,
+                inner.param_groups,
+                inner.defaults,
+            )
             self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = {}, {}
             self._patch_step_function()
 

@@ -47,7 +47,9 @@ def test_what_is_stored() -> None:
     z = stored("sparse_bsr")
     assert z._nnz() == 4 and z.crow_indices().tolist() == [0, 2, 4] and z.col_indices().tolist() == [0, 1, 0, 1]
     assert z.values()[0].tolist() == [[1, 0, 2], [0, 0, 3]]
-    assert repr(x).startswith("tensor(crow_indices=tensor([0, 2, 4, 4, 6]),\n       col_indices=") and "nnz=6" in repr(x)
+    assert repr(x).startswith("tensor(crow_indices=tensor([0, 2, 4, 4, 6]),\n       col_indices=") and "nnz=6" in repr(
+        x
+    )
     assert stored("sparse_csr", dense=np.zeros((2, 3))).crow_indices().tolist() == [0, 0, 0]
 
 
@@ -79,10 +81,14 @@ def test_gradients(layout: str) -> None:
     assert np.allclose(found[0], dense.grad) and np.allclose(found[1], right.grad)
     leaf = stored(layout).requires_grad_()
     (leaf.to_dense() * 3).sum().backward()
-    assert leaf.grad.layout is leaf.layout and np.array_equal(leaf.grad.to_dense(), np.where(leaf.detach().to_dense() != 0, 3, leaf.grad.to_dense()))
+    assert leaf.grad.layout is leaf.layout and np.array_equal(
+        leaf.grad.to_dense(), np.where(leaf.detach().to_dense() != 0, 3, leaf.grad.to_dense())
+    )
     leaf.grad = None
     pullback.sparse.mm(leaf, right.detach()).sum().backward()
-    assert np.allclose(leaf.grad.to_dense().numpy()[DENSE != 0], np.broadcast_to(right.detach().sum(1), (4, 6))[DENSE != 0])
+    assert np.allclose(
+        leaf.grad.to_dense().numpy()[DENSE != 0], np.broadcast_to(right.detach().sum(1), (4, 6))[DENSE != 0]
+    )
     for masked in (True, False):
         one = stored(layout).requires_grad_()
         assert pullback.autograd.gradcheck(lambda a, m=masked: a.to_dense(masked_grad=m).sum(), one, masked=masked)
@@ -94,7 +100,13 @@ def test_gradients(layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_computing_keeps_the_layout(layout: str) -> None:
     x = stored(layout)
-    for y, expected in ((x * 2, DENSE * 2), (x.sin(), np.sin(DENSE)), (x + x, DENSE + DENSE), (-x, -DENSE), (x - x.sin(), DENSE - np.sin(DENSE))):
+    for y, expected in (
+        (x * 2, DENSE * 2),
+        (x.sin(), np.sin(DENSE)),
+        (x + x, DENSE + DENSE),
+        (-x, -DENSE),
+        (x - x.sin(), DENSE - np.sin(DENSE)),
+    ):
         assert y.layout is x.layout and np.allclose(y.to_dense(), expected)
     if blocks(layout) is None:
         product = x @ x.t()
@@ -113,10 +125,15 @@ def test_saving(layout: str) -> None:
 
 def test_refusals() -> None:
     make, eye = pullback.sparse_csr_tensor, pullback.eye(3)
-    for args, words in [(([1, 2], [0, 1], [1.0, 2.0]), "crow_indices[..., 0] == 0"), (([0, 1], [0, 1], [1.0, 2.0]), "crow_indices[..., -1] == nnz"),
-                        (([0, 2], [0, 5], [1.0, 2.0], (1, 3)), "0 <= col_indices < ncols"), (([0, 2], [1, 0], [1.0, 2.0]), "sorted and distinct"),
-                        (([0, 2, 1, 2], [0, 1], [1.0, 2.0]), "0 <= crow_indices[..., 1:]"), (([0, 2], [0, 1], [1.0, 2.0], (3, 3)), "nrows + 1"),
-                        (([0, 2], [0], [1.0, 2.0]), "col_indices")]:  # fmt: skip
+    for args, words in [
+        (([1, 2], [0, 1], [1.0, 2.0]), "crow_indices[..., 0] == 0"),
+        (([0, 1], [0, 1], [1.0, 2.0]), "crow_indices[..., -1] == nnz"),
+        (([0, 2], [0, 5], [1.0, 2.0], (1, 3)), "0 <= col_indices < ncols"),
+        (([0, 2], [1, 0], [1.0, 2.0]), "sorted and distinct"),
+        (([0, 2, 1, 2], [0, 1], [1.0, 2.0]), "0 <= crow_indices[..., 1:]"),
+        (([0, 2], [0, 1], [1.0, 2.0], (3, 3)), "nrows + 1"),
+        (([0, 2], [0], [1.0, 2.0]), "col_indices"),
+    ]:
         with pytest.raises(RuntimeError) as caught:
             make(*args)
         assert words in str(caught.value)
@@ -143,7 +160,11 @@ def test_against_pytorch(layout: str) -> None:
     for name in ("crow_indices", "col_indices") if layout[-1] == "r" else ("ccol_indices", "row_indices"):
         assert getattr(ours, name)().tolist() == getattr(theirs, name)().tolist()
     assert ours.values().tolist() == theirs.values().tolist() and ours._nnz() == theirs._nnz()
-    assert repr(ours.t().layout) == repr(theirs.t().layout) and ours.sparse_dim() == theirs.sparse_dim() and ours.dense_dim() == theirs.dense_dim()
+    assert (
+        repr(ours.t().layout) == repr(theirs.t().layout)
+        and ours.sparse_dim() == theirs.sparse_dim()
+        and ours.dense_dim() == theirs.dense_dim()
+    )
     grads = []
     for root in (pullback, torch):
         x = stored(layout, root).requires_grad_()

@@ -122,6 +122,11 @@ def test_names_of_types_that_there_are_not():
     assert torch.float8_e5m2.itemsize == 1 and torch.float8_e5m2.is_floating_point and torch.qint32.itemsize == 4
     assert torch.finfo(torch.float8_e4m3fn).max == 448 and {torch.float32: 1}.get(torch.float8_e4m3fn) is None
     assert pickle.loads(pickle.dumps(torch.complex32)) is torch.complex32
-    for use in (lambda d: torch.zeros(1, dtype=d), lambda d: torch.zeros(1).to(d), lambda d: torch.zeros(1).type(d), torch.nn.Linear(1, 1).to):
+    for use in (
+        lambda d: torch.zeros(1, dtype=d),
+        lambda d: torch.zeros(1).to(d),
+        lambda d: torch.zeros(1).type(d),
+        torch.nn.Linear(1, 1).to,
+    ):
         with pytest.raises(TypeError, match="torch.float8_e4m3fn is not a type of Pullback's tensors"):
             use(torch.float8_e4m3fn)

@@ -36,7 +36,10 @@ def test_asarray_casts_and_copies(t):
 
 @pytest.mark.parametrize("use", [np.asarray, np.sin, lambda r: np.stack([r, r])])
 def test_history_is_not_lost_silently(use):
-    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead."):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead.",
+    ):
         use(torch.ones(2, requires_grad=True))
 
 
@@ -75,12 +78,19 @@ def test_indices_and_numbers_of_numpy(t):
     assert torch.tensor([np.array([1, 2]), np.array([3, 4])]).tolist() == [[1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize(("array", "error", "words"), [
-    (np.arange(3)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
-    (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_. The only supported types are"),
-    (np.array([None]), TypeError, "can't convert np.ndarray of type numpy.object_"),
-    (np.ones(2, ">f4" if np.little_endian else "<f4"), ValueError, "given numpy array has byte order different from the native byte order"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("array", "error", "words"),
+    [
+        (np.arange(3)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
+        (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_. The only supported types are"),
+        (np.array([None]), TypeError, "can't convert np.ndarray of type numpy.object_"),
+        (
+            np.ones(2, ">f4" if np.little_endian else "<f4"),
+            ValueError,
+            "given numpy array has byte order different from the native byte order",
+        ),
+    ],
+)
 def test_arrays_that_are_refused(array, error, words):
     with pytest.raises(error, match=words):
         torch.from_numpy(array)
@@ -151,8 +161,25 @@ class Diagonal:
         return func, args
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "matmul", "clone", "abs", "linalg.eigh", "isclose", "linalg.cholesky",
-                                  "linalg.inv", "inverse", "linalg.solve", "logdet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "matmul",
+        "clone",
+        "abs",
+        "linalg.eigh",
+        "isclose",
+        "linalg.cholesky",
+        "linalg.inv",
+        "inverse",
+        "linalg.solve",
+        "logdet",
+    ],
+)
 def test_stand_ins_are_asked_with_the_public_function(name):
     with torch.autocast("cpu"):  # which puts functions of its own around some
         torch.ones(1, 1) @ torch.ones(1, 1)
@@ -161,7 +188,11 @@ def test_stand_ins_are_asked_with_the_public_function(name):
         function = getattr(function, part)
     d, t = Diagonal(torch.ones(2)), torch.ones(2, 2)
     pairs = [(d, t), (d, d)] if name == "linalg.solve" else [(d, t), (t, d), (d, d)]
-    for args in [(d,)] if name in ("clone", "abs", "linalg.eigh", "linalg.cholesky", "linalg.inv", "inverse", "logdet") else pairs:
+    for args in (
+        [(d,)]
+        if name in ("clone", "abs", "linalg.eigh", "linalg.cholesky", "linalg.inv", "inverse", "logdet")
+        else pairs
+    ):
         func, given = function(*args)
         assert func is function
         assert len(given) == len(args) and all(a is b for a, b in zip(given, args))
@@ -178,14 +209,17 @@ def test_others_are_refused():
         torch.add(torch.ones(2), object())
 
 
-@pytest.mark.parametrize(("data", "kind"), [
-    ([torch.tensor(1.0), 1e-7], torch.float32),
-    ([torch.tensor(1), 1.0], torch.float32),
-    ([np.float32(2), 1.0], torch.float32),
-    ([torch.tensor(1.0, dtype=torch.float64), 1.0], torch.float64),
-    ([np.float64(1), 2.0], torch.float64),
-    ([[torch.tensor(1.0), 2.0], [3, 4]], torch.float32),
-    ([torch.tensor(1j), 1.0], torch.complex64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ([torch.tensor(1.0), 1e-7], torch.float32),
+        ([torch.tensor(1), 1.0], torch.float32),
+        ([np.float32(2), 1.0], torch.float32),
+        ([torch.tensor(1.0, dtype=torch.float64), 1.0], torch.float64),
+        ([np.float64(1), 2.0], torch.float64),
+        ([[torch.tensor(1.0), 2.0], [3, 4]], torch.float32),
+        ([torch.tensor(1j), 1.0], torch.complex64),
+    ],
+)
 def test_python_numbers_among_typed_ones_take_the_default_type(data, kind):
     assert torch.tensor(data).dtype is kind

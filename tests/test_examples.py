@@ -25,7 +25,9 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 def output(name, folder, *how, arguments=()):
     variables = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, *how, str(EXAMPLES / f"{name}.py"), *(arguments or ARGUMENTS[name])]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=300)
+    done = subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -128,11 +128,14 @@ def test_interpreter_and_transformer():
     assert "torch.tanh(" in softer.code and "torch.relu(" not in softer.code and softer(x).shape == traced(x).shape
 
 
-@pytest.mark.parametrize("program", [
-    lambda x: x if x.sum() > 0 else -x,
-    lambda x: sum(row for row in x),
-    lambda *x: x[0],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x if x.sum() > 0 else -x,
+        lambda x: sum(row for row in x),
+        lambda *x: x[0],
+    ],
+)
 def test_what_cannot_be_traced(program):
     with pytest.raises(fx.TraceError):
         fx.symbolic_trace(program)

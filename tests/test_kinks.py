@@ -12,8 +12,11 @@ import pytest
 import pullback
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "kinks.md"
-ROWS = [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
-        for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]  # fmt: skip
+ROWS = [
+    [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
+    for line in PAGE.read_text("utf-8").splitlines()
+    if line.startswith("| `")
+]
 NUMBERS = {"nan": math.nan, "inf": math.inf}
 
 
@@ -21,9 +24,16 @@ def derivatives(torch: Any, function: str, at: str) -> list[Any]:
     """The gradients of the sum of a function, written as Python, at points such as ``x = [0.]; y = [1.]``."""
     places = dict(place.strip().split(" = ") for place in at.split(";"))
     arguments = {name: torch.tensor(eval(value, dict(NUMBERS)), requires_grad=True) for name, value in places.items()}
-    result = eval(function, {name: getattr(torch, name) for name in dir(torch)} | {"F": torch.nn.functional,
-                             "special": torch.special, "linalg": torch.linalg} | NUMBERS | arguments).sum()  # fmt: skip
-    return torch.autograd.grad(result.real if result.is_complex() else result, list(arguments.values()), allow_unused=True)
+    result = eval(
+        function,
+        {name: getattr(torch, name) for name in dir(torch)}
+        | {"F": torch.nn.functional, "special": torch.special, "linalg": torch.linalg}
+        | NUMBERS
+        | arguments,
+    ).sum()
+    return torch.autograd.grad(
+        result.real if result.is_complex() else result, list(arguments.values()), allow_unused=True
+    )
 
 
 def check(torch: Any, function: str, at: str, expected: str) -> None:
@@ -46,20 +56,32 @@ def test_a_row_of_the_page(row: list[str]) -> None:
 
 
 PIECEWISE = {
-    "max_pool1d(x, 2)": (1, 2, 8), "max_pool2d(x, 2)": (1, 1, 4, 4), "max_pool3d(x, 2)": (1, 1, 2, 4, 4), "adaptive_max_pool1d(x, 2)": (1, 2, 8),
-    "adaptive_max_pool2d(x, 2)": (1, 1, 4, 4), "avg_pool1d(x, 2)": (1, 2, 8), "avg_pool2d(x, 2)": (1, 1, 4, 4), "avg_pool3d(x, 2)": (1, 1, 2, 4, 4),
-    "adaptive_avg_pool2d(x, 2)": (1, 1, 4, 4), "nll_loss(x, torch.tensor([0, 2]))": (2, 3), "nll_loss(x, torch.tensor([[0, 1], [1, 1]]))": (2, 2, 2),
-    "pad(x, (1, 1), 'reflect')": (1, 2, 4), "pad(x, (1, 1), 'replicate')": (1, 2, 4),
-}  # fmt: skip
+    "max_pool1d(x, 2)": (1, 2, 8),
+    "max_pool2d(x, 2)": (1, 1, 4, 4),
+    "max_pool3d(x, 2)": (1, 1, 2, 4, 4),
+    "adaptive_max_pool1d(x, 2)": (1, 2, 8),
+    "adaptive_max_pool2d(x, 2)": (1, 1, 4, 4),
+    "avg_pool1d(x, 2)": (1, 2, 8),
+    "avg_pool2d(x, 2)": (1, 1, 4, 4),
+    "avg_pool3d(x, 2)": (1, 1, 2, 4, 4),
+    "adaptive_avg_pool2d(x, 2)": (1, 1, 4, 4),
+    "nll_loss(x, torch.tensor([0, 2]))": (2, 3),
+    "nll_loss(x, torch.tensor([[0, 1], [1, 1]]))": (2, 2, 2),
+    "pad(x, (1, 1), 'reflect')": (1, 2, 4),
+    "pad(x, (1, 1), 'replicate')": (1, 2, 4),
+}
 MARGINS = {  # PyTorch has none
-    "multi_margin_loss(x, torch.tensor([0, 2]))": (2, 3), "multilabel_margin_loss(x, torch.tensor([[0, -1, 1]] * 2))": (2, 3),
+    "multi_margin_loss(x, torch.tensor([0, 2]))": (2, 3),
+    "multilabel_margin_loss(x, torch.tensor([[0, -1, 1]] * 2))": (2, 3),
 }
 
 
 def check_flat(torch: Any, function: str, shape: tuple[int, ...]) -> None:
     """A gradient that is the same all around depends on the input, with derivative 0."""
     x = torch.arange(1.0, 1 + math.prod(shape)).sin().view(shape).requires_grad_()
-    (g,) = torch.autograd.grad(eval(function, {"x": x, "torch": torch, **vars(torch.nn.functional)}).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad(
+        eval(function, {"x": x, "torch": torch, **vars(torch.nn.functional)}).sum(), x, create_graph=True
+    )
     assert torch.autograd.grad(g.sum(), x, retain_graph=True)[0].count_nonzero() == 0
     assert torch.equal(torch.autograd.grad((g * g * x).sum(), x)[0], g * g)
 
@@ -78,7 +100,9 @@ def test_second_derivatives_of_piecewise_linear_functions_are_zero_in_pytorch(fu
 def second_derivatives(torch: Any, function: str) -> list[float]:
     """Of a loss by its input, where pieces meet and beside that."""
     x = torch.tensor([-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5], requires_grad=True)
-    (g,) = torch.autograd.grad(getattr(torch.nn.functional, function)(x, torch.zeros(7), reduction="sum"), x, create_graph=True)
+    (g,) = torch.autograd.grad(
+        getattr(torch.nn.functional, function)(x, torch.zeros(7), reduction="sum"), x, create_graph=True
+    )
     return torch.autograd.grad(g.sum(), x)[0].tolist()  # type: ignore[no-any-return]
 
 

@@ -64,8 +64,17 @@ def test_nothing_is_drawn_there():
 def test_new_ones_follow_their_tensor():
     x, y = blank(2, 3, dtype=torch.float64), torch.ones(2, 3)
     with torch.device("meta"):
-        assert [f(y).is_cpu for f in (torch.zeros_like, torch.rand_like, lambda y: torch.full_like(y, 1), lambda y: y.new_empty(1))] == [True] * 4
-    for make in (torch.zeros_like, torch.rand_like, lambda x: torch.full_like(x, 1), lambda x: x.new_zeros(2, 3), lambda x: x.new_full((2, 3), 1)):
+        assert [
+            f(y).is_cpu
+            for f in (torch.zeros_like, torch.rand_like, lambda y: torch.full_like(y, 1), lambda y: y.new_empty(1))
+        ] == [True] * 4
+    for make in (
+        torch.zeros_like,
+        torch.rand_like,
+        lambda x: torch.full_like(x, 1),
+        lambda x: x.new_zeros(2, 3),
+        lambda x: x.new_full((2, 3), 1),
+    ):
         assert described(make(x)) == described(x)
     assert torch.zeros_like(x, device="cpu").tolist() == [[0, 0, 0], [0, 0, 0]]
     assert x.new_ones(1, device="cpu").item() == 1
@@ -156,7 +165,9 @@ def test_what_depends_on_values_is_refused(ask):
 def test_text():
     x = blank(2, 3, requires_grad=True)
     assert repr(x) == "tensor(..., device='meta', size=(2, 3), requires_grad=True)"
-    assert repr(x.double() * 2) == "tensor(..., device='meta', size=(2, 3), dtype=torch.float64, grad_fn=<MulBackward0>)"
+    assert (
+        repr(x.double() * 2) == "tensor(..., device='meta', size=(2, 3), dtype=torch.float64, grad_fn=<MulBackward0>)"
+    )
     assert repr(x.untyped_storage()) == "...\n[torch.storage.UntypedStorage(device=meta) of size 24]"
     assert (x.type(), x.data_ptr(), x.get_device()) == ("torch.meta.FloatTensor", 0, -1)
 

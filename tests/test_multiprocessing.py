@@ -46,8 +46,13 @@ def test_history_does_not_pass():
         queue.put(torch.ones(2, requires_grad=True) * 2)
 
 
-@pytest.mark.parametrize("how, error, words", [("raise", ProcessRaisedException, "-- Process 1 terminated with the following error:\n(.|\n)*seven"),
-                                               ("exit", ProcessExitedException, "process 1 terminated with exit code 5")])  # fmt: skip
+@pytest.mark.parametrize(
+    "how, error, words",
+    [
+        ("raise", ProcessRaisedException, "-- Process 1 terminated with the following error:\n(.|\n)*seven"),
+        ("exit", ProcessExitedException, "process 1 terminated with exit code 5"),
+    ],
+)
 def test_a_failure_stops_the_others(how, error, words):
     began = time.monotonic()
     with pytest.raises(error, match=words) as caught:
@@ -59,10 +64,14 @@ def test_spawn_starts_fresh_interpreters(tmp_path):
     import subprocess
 
     script = tmp_path / "program.py"
-    script.write_text("import os, torch\n"
-                      "def work(rank, x): os.write(1, f'{rank} {torch.__name__} {x.sum().item()}\\n'.encode())  # at once\n"
-                      "if __name__ == '__main__': torch.multiprocessing.spawn(work, (torch.ones(3),), nprocs=2)\n")  # fmt: skip
-    run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, timeout=60)
+    script.write_text(
+        "import os, torch\n"
+        "def work(rank, x): os.write(1, f'{rank} {torch.__name__} {x.sum().item()}\\n'.encode())  # at once\n"
+        "if __name__ == '__main__': torch.multiprocessing.spawn(work, (torch.ones(3),), nprocs=2)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "pullback", "run", str(script)], capture_output=True, text=True, timeout=60
+    )
     assert sorted(run.stdout.split("\n")) == ["", "0 torch 3.0", "1 torch 3.0"], run.stderr
 
 
@@ -114,7 +123,9 @@ def test_processes_write_into_shared_memory(tmp_path, method):
 
     script = tmp_path / "program.py"
     script.write_text(SHARING)
-    run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script), method], capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-m", "pullback", "run", str(script), method], capture_output=True, text=True, timeout=120
+    )
     assert run.stdout.splitlines() == [
         "[(0, True), (1, True)]",
         "[[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]",
@@ -150,7 +161,7 @@ if __name__ == "__main__":
         process.join()
     print([round(w, 3) for w in model.weight[-1].tolist()], [s["step"].item() for s in optimizer.state.values()])
     print([round(s["exp_avg"].mean().item(), 4) for s in optimizer.state.values()], optimizer.state[model.weight]["exp_avg"].is_shared())
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("units", [1, 40_000])  # the second is large enough for kernels
@@ -160,7 +171,12 @@ def test_processes_share_the_state_of_an_optimizer(tmp_path, method, units):
 
     script = tmp_path / "program.py"
     script.write_text(STATE)
-    run = subprocess.run([sys.executable, "-m", "pullback", "run", str(script), method, str(units)], capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [sys.executable, "-m", "pullback", "run", str(script), method, str(units)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert run.stdout.splitlines() == ["[-5.0, -5.0, -5.0] [10.0, 10.0]", "[0.6513, 0.6513] True"], run.stderr
 
 
@@ -168,7 +184,13 @@ def test_shared_memory_goes_with_its_tensor():
     from pullback.multiprocessing import shared
 
     x = torch.arange(6.0).reshape(2, 3)
-    assert not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1].is_shared() and not x.clone().is_shared()
+    assert (
+        not x.is_shared()
+        and x.share_memory_() is x
+        and x.is_shared()
+        and x[1].is_shared()
+        and not x.clone().is_shared()
+    )
     path = shared.mapping_of(x._array).path
     assert pathlib.Path(path).exists() and x.share_memory_().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert shared.mapping_of(x._array).path == path  # once is enough

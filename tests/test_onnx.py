@@ -32,7 +32,11 @@ def check(model, *inputs, **options):
         model.eval()
     program = torch.onnx.export(model, tuple(x.clone() for x in inputs), **options)
     results = model(*(x.clone() for x in inputs))
-    results = [results] if isinstance(results, torch.Tensor) else [t for r in results for t in (r if isinstance(r, tuple) else [r])]
+    results = (
+        [results]
+        if isinstance(results, torch.Tensor)
+        else [t for r in results for t in (r if isinstance(r, tuple) else [r])]
+    )
     got = run(program, *inputs)
     assert len(got) == len(results)
     for ours, theirs in zip(results, got):
@@ -45,9 +49,12 @@ image, sequence, rows = torch.rand(2, 3, 8, 8), torch.rand(5, 2, 4), torch.rand(
 LAYERS = {
     "linear": (lambda: nn.Linear(4, 2), rows),
     "linear on a sequence": (lambda: nn.Linear(4, 2, bias=False), sequence),
-    **{name: (getattr(nn, name), rows) for name in
-       "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU ReLU ReLU6 SELU SiLU Sigmoid "
-       "Softplus Softshrink Softsign Tanh Tanhshrink Identity Dropout".split()},
+    **{
+        name: (getattr(nn, name), rows)
+        for name in "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU ReLU "
+        "ReLU6 SELU SiLU Sigmoid "
+        "Softplus Softshrink Softsign Tanh Tanhshrink Identity Dropout".split()
+    },
     "activations in place": (lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.ELU(inplace=True)), rows),
     "softmax": (lambda: nn.Sequential(nn.Softmax(1), nn.LogSoftmax(0), nn.Softmin(1)), rows),
     "glu": (lambda: nn.GLU(), rows),
@@ -58,8 +65,16 @@ LAYERS = {
     "conv without batch": (lambda: nn.Conv1d(4, 2, 2), rows.t().clone()),
     "conv transposed": (lambda: nn.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1, padding=1), image),
     "pooling": (lambda: nn.Sequential(nn.MaxPool2d(2), nn.AvgPool2d(2, 1, 1)), image),
-    "pooling to a size": (lambda: nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.AdaptiveMaxPool2d(2), nn.AdaptiveAvgPool2d(1)), image),
-    "padding": (lambda: nn.Sequential(nn.ZeroPad2d(1), nn.ReflectionPad2d((1, 0, 2, 1)), nn.ReplicationPad2d(1), nn.CircularPad2d(1)), image),
+    "pooling to a size": (
+        lambda: nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.AdaptiveMaxPool2d(2), nn.AdaptiveAvgPool2d(1)),
+        image,
+    ),
+    "padding": (
+        lambda: nn.Sequential(
+            nn.ZeroPad2d(1), nn.ReflectionPad2d((1, 0, 2, 1)), nn.ReplicationPad2d(1), nn.CircularPad2d(1)
+        ),
+        image,
+    ),
     "upsampling": (lambda: nn.Sequential(nn.Upsample(scale_factor=2), nn.UpsamplingBilinear2d((20, 9))), image),
     "batch norm": (lambda: nn.BatchNorm2d(3), image),
     "layer norm": (lambda: nn.Sequential(nn.LayerNorm(4), nn.RMSNorm(4)), sequence),
@@ -70,8 +85,11 @@ LAYERS = {
     "gru": (lambda: nn.GRU(4, 3, batch_first=True, bias=False), sequence),
     "rnn": (lambda: nn.RNN(4, 3, nonlinearity="relu"), sequence),
     "cells": (lambda: nn.GRUCell(4, 3), rows),
-    "transformer": (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.1), 2, enable_nested_tensor=False), sequence),
-}  # fmt: skip
+    "transformer": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, dropout=0.1), 2, enable_nested_tensor=False),
+        sequence,
+    ),
+}
 
 
 @needs_onnx
@@ -90,8 +108,12 @@ FUNCTIONS = {
     "shapes": lambda x, y: torch.cat([x.reshape(4, 3).T, y], 1)[:, 1:-1].unsqueeze(0).expand(2, -1, -1),
     "parts": lambda x, y: x[1:, ::2] + y[-1, [0, 2]] + torch.stack([x, y])[0, 0, 1] + x.chunk(2, 1)[1][:1],
     "elements": lambda x, y: x.take(torch.tensor([[0, -1, 5]])) + y.repeat_interleave(2, 1)[:, :3],
-    "functions": lambda x, y: F.gelu(x, approximate="tanh") + y.exp().log().sqrt().rsqrt() + F.normalize(x) + x.cumsum(1).tril(),
-    "losses": lambda x, y: F.mse_loss(x, y) + F.smooth_l1_loss(x, y) + F.binary_cross_entropy(x, y) + F.huber_loss(x, y, delta=0.3),
+    "functions": lambda x, y: (
+        F.gelu(x, approximate="tanh") + y.exp().log().sqrt().rsqrt() + F.normalize(x) + x.cumsum(1).tril()
+    ),
+    "losses": lambda x, y: (
+        F.mse_loss(x, y) + F.smooth_l1_loss(x, y) + F.binary_cross_entropy(x, y) + F.huber_loss(x, y, delta=0.3)
+    ),
     "differences": lambda x, y: x.diff(prepend=y[:, :1]) + torch.trapezoid(y, x, dim=0),
     "in place": lambda x, y: x.clone().add_(y).relu_().mul_(x) + x,
     "attention": lambda x, y: F.scaled_dot_product_attention(x[None], y[None], y[None], is_causal=True),
@@ -110,7 +132,11 @@ def test_embeddings_and_losses_with_classes():
     torch.manual_seed(0)
     index = torch.tensor([[1, 0, 2], [3, 3, 1]])
     check(nn.Sequential(nn.Embedding(4, 5), nn.Linear(5, 2)), index)
-    check(lambda x, t: F.cross_entropy(x, t, ignore_index=1) + F.nll_loss(x.log_softmax(1), t), torch.rand(3, 4), torch.tensor([0, 1, 3]))
+    check(
+        lambda x, t: F.cross_entropy(x, t, ignore_index=1) + F.nll_loss(x.log_softmax(1), t),
+        torch.rand(3, 4),
+        torch.tensor([0, 1, 3]),
+    )
 
 
 @needs_onnx
@@ -118,7 +144,9 @@ def test_sizes_that_vary():
     """A network for images, exported with two and run with five of them."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 2)).train()
-    program = torch.onnx.export(net, image, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}})
+    program = torch.onnx.export(
+        net, image, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}}
+    )
     assert net.training
     graph = program.model_proto.graph
     assert [d.dim_param or d.dim_value for d in graph.input[0].type.tensor_type.shape.dim] == ["batch", 3, 8, 8]
@@ -130,7 +158,9 @@ def test_sizes_that_vary():
 
 @needs_onnx
 def test_what_is_computed_unseen_is_no_constant():
-    with pytest.raises(torch.onnx.OnnxExporterError, match="depends on the model's inputs in a way that is not recorded"):
+    with pytest.raises(
+        torch.onnx.OnnxExporterError, match="depends on the model's inputs in a way that is not recorded"
+    ):
         torch.onnx.export(lambda x: x * torch.tensor(x.numpy().sum()), torch.rand(3))
     with pytest.raises(torch.onnx.OnnxExporterError, match="depends on the model's inputs"):
         torch.onnx.export(lambda x: x + x.sum().item(), torch.rand(3))
@@ -141,7 +171,11 @@ def test_what_is_computed_unseen_is_no_constant():
 
 @needs_onnx
 def test_refusals_leave_everything_as_it_was():
-    before = F.max_pool2d, torch.nn.modules.pooling.MaxPool2d.function, torch.storage.adopt if hasattr(torch, "storage") else None
+    before = (
+        F.max_pool2d,
+        torch.nn.modules.pooling.MaxPool2d.function,
+        torch.storage.adopt if hasattr(torch, "storage") else None,
+    )
 
     def written(x):
         y = x * 2
@@ -162,7 +196,9 @@ def test_refusals_leave_everything_as_it_was():
     ):
         with pytest.raises(torch.onnx.OnnxExporterError, match=words):
             torch.onnx.export(model, torch.rand(4, 4))
-    assert before[:2] == (F.max_pool2d, torch.nn.modules.pooling.MaxPool2d.function) and not torch.onnx.is_in_onnx_export()
+    assert (
+        before[:2] == (F.max_pool2d, torch.nn.modules.pooling.MaxPool2d.function) and not torch.onnx.is_in_onnx_export()
+    )
     y = torch.rand(2)
     y[0] = 1
     assert y.mul_(2)[0] == 2

@@ -133,9 +133,7 @@ def test_a_summary_looks_at_its_ends_only(monkeypatch):
     """The cost of printing does not grow with the tensor."""
     seen = []
     cells = printing._cells
-    monkeypatch.setattr(
-        printing, "_cells", lambda values, dtype: seen.append(len(values)) or cells(values, dtype)
-    )
+    monkeypatch.setattr(printing, "_cells", lambda values, dtype: seen.append(len(values)) or cells(values, dtype))
     printing.format_tensor(np.ones((1000, 1000)), dtype="float64")
     assert seen == [36]
 
@@ -154,9 +152,7 @@ def elements(dtype: str) -> st.SearchStrategy:
     special = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf])
     whole = st.integers(-1200, 1200).map(float)
     moderate = st.integers(-8000, 8000).map(lambda n: n / 64)
-    decades = st.builds(
-        lambda digits, exponent: digits * 10.0**exponent, st.integers(-99, 99), st.integers(-12, 9)
-    )
+    decades = st.builds(lambda digits, exponent: digits * 10.0**exponent, st.integers(-99, 99), st.integers(-12, 9))
     return st.one_of(special, whole, moderate, decades, st.floats(width=width))
 
 
@@ -164,9 +160,7 @@ def elements(dtype: str) -> st.SearchStrategy:
 def arrays(draw) -> tuple[np.ndarray, str]:
     """An array, possibly a transposed or stepped view, with the name of its dtype."""
     dtype = draw(st.sampled_from([*recorder.FLOATS, *recorder.COMPLEX, *recorder.INTEGERS, "bool"]))
-    shape = draw(
-        hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9).filter(lambda s: math.prod(s) < 150)
-    )
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9).filter(lambda s: math.prod(s) < 150))
     pool = draw(st.lists(elements(dtype), min_size=1, max_size=24))
     values = np.resize(np.array(pool, "O"), shape)
     if dtype in recorder.COMPLEX:

@@ -168,7 +168,7 @@ assert not [name for name, module in sys.modules.items() if "site-packages/torch
 x = tensor([1.0, 2.0], requires_grad=True)
 (x * x).sum().backward()
 print(x.grad)
-"""
+"""  # noqa: E501
 
 
 def test_imports_give_the_same_module_objects(tmp_path):
@@ -215,7 +215,7 @@ print(torch.__name__, torch.torch is torch, functorch.vmap is torch.vmap, type(t
 assert all(pickle.loads(pickle.dumps(kind)) is kind for kind in kinds)
 assert inspect.getsource(torch.nn.Linear).startswith("class Linear(") and inspect.getmodule(torch.nn.Linear).Linear is torch.nn.Linear
 assert torch.distributions.Normal(torch.zeros(2), 1.0).expand([3, 2]).mean.shape == (3, 2)
-"""
+"""  # noqa: E501
 
 
 def test_classes_say_that_they_are_pytorchs(tmp_path):
@@ -308,7 +308,7 @@ def test_a_failing_sitecustomize_is_reported_as_ever(tmp_path):
 
 
 def test_metadata_know_of_torch(tmp_path):
-    code = "from importlib.metadata import requires, version; print(version('torch'), requires('torch'), len(version('numpy')) > 0)"
+    code = "from importlib.metadata import requires, version; print(version('torch'), requires('torch'), len(version('numpy')) > 0)"  # noqa: E501
     expected = f"{pullback.__version__} None True\n"
     assert run("-c", code, cwd=tmp_path).stdout == expected
     assert in_child(code, tmp_path).stdout == expected

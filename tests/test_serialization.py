@@ -61,8 +61,14 @@ def tensor_code(offset=0, size=(2,), stride=(1,), kind="FloatStorage", key="0", 
     whole = lambda n: b"\x8a" + bytes([9]) + n.to_bytes(9, "little", signed=True)
     text = lambda s: b"X" + struct.pack("<I", len(s)) + s.encode()
     pid = b"(" + text("storage") + f"ctorch\n{kind}\n".encode() + text(key) + text("cpu") + whole(count) + b"tQ"
-    return (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(" + pid + whole(offset) + numbers(size) + numbers(stride)
-            + b"\x89ccollections\nOrderedDict\n)RtR.")  # fmt: skip
+    return (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("
+        + pid
+        + whole(offset)
+        + numbers(size)
+        + numbers(stride)
+        + b"\x89ccollections\nOrderedDict\n)RtR."
+    )
 
 
 FOUR = np.arange(4, dtype=np.float32).tobytes()
@@ -92,10 +98,21 @@ def test_everything_that_may_be_in_a_file(name, mmap):
     r["base"][2] = 77.0
     assert r["part"].tolist() == [77, 3, 4] and r["turned"][2, 0] == 77 and r["turned"].stride() == (1, 5)
     assert r["expanded"].stride() == (1, 0) and r["grad"].requires_grad and r["grad"].is_leaf
-    assert type(r["parameter"]) is torch.nn.Parameter and r["parameter"].requires_grad and r["parameter"].tolist() == [0.5, 0.5]
+    assert (
+        type(r["parameter"]) is torch.nn.Parameter
+        and r["parameter"].requires_grad
+        and r["parameter"].tolist() == [0.5, 0.5]
+    )
     assert r["conj"].item() == 1 - 2j and r["tagged"].tag == "kept"
-    assert type(r["ordered"]) is OrderedDict and list(r["ordered"]) == ["z", "a"] and r["counter"] == Counter("aab") and r[3] == [None, True]
-    assert r["tuple"] == (1, -1, 2.5, 2**70, "ü", b"\xff", 1j) and r["set"] == {1, "a"} and r["bytes"] == bytearray(b"q")
+    assert (
+        type(r["ordered"]) is OrderedDict
+        and list(r["ordered"]) == ["z", "a"]
+        and r["counter"] == Counter("aab")
+        and r[3] == [None, True]
+    )
+    assert (
+        r["tuple"] == (1, -1, 2.5, 2**70, "ü", b"\xff", 1j) and r["set"] == {1, "a"} and r["bytes"] == bytearray(b"q")
+    )
     assert r["size"] == torch.Size([1, 2]) and type(r["size"]) is torch.Size and r["device"] == torch.device("cuda:1")
     assert r["dtype"] is torch.float16 and r["layout"] is torch.strided
     assert torch.load(GOLDEN / f"{name}.pt")["base"][2] == 2  # the file is as it was
@@ -124,10 +141,26 @@ def test_a_whole_model():
     path = GOLDEN / "model.pt"
     with pytest.raises(LoadError, match="GLOBAL torch.nn.modules.container.Sequential was not an allowed global"):
         torch.load(path)
-    names = {"torch.nn.modules." + n for n in ("container.Sequential", "conv.Conv2d", "batchnorm.BatchNorm2d", "activation.ReLU",
-                                               "flatten.Flatten", "linear.Linear")}  # fmt: skip
+    names = {
+        "torch.nn.modules." + n
+        for n in (
+            "container.Sequential",
+            "conv.Conv2d",
+            "batchnorm.BatchNorm2d",
+            "activation.ReLU",
+            "flatten.Flatten",
+            "linear.Linear",
+        )
+    }
     assert set(get_unsafe_globals_in_checkpoint(path)) == names
-    classes = [torch.nn.Sequential, torch.nn.Conv2d, torch.nn.BatchNorm2d, torch.nn.ReLU, torch.nn.Flatten, torch.nn.Linear]
+    classes = [
+        torch.nn.Sequential,
+        torch.nn.Conv2d,
+        torch.nn.BatchNorm2d,
+        torch.nn.ReLU,
+        torch.nn.Flatten,
+        torch.nn.Linear,
+    ]
     with safe_globals(classes):
         model = torch.load(path)
         assert get_unsafe_globals_in_checkpoint(path) == []
@@ -147,10 +180,27 @@ def test_round_trip_of_views_and_odd_arrays():
     base = torch.arange(12.0).reshape(3, 4)
     fortran = torch.from_numpy(np.asfortranarray(np.arange(6.0).reshape(2, 3)))
     gaps = torch.from_numpy(np.arange(20)[::2])
-    r = through({"base": base, "row": base[1], "col": base[:, 2], "t": base.t(), "f": fortran, "gaps": gaps, "flip": base.flip(0), "zero": base[:0],
-                 "0d": base[1, 1]})  # fmt: skip
-    assert r["col"].tolist() == [2, 6, 10] and r["f"].tolist() == fortran.tolist() and r["f"].stride() == fortran.stride()
-    assert r["gaps"].tolist() == gaps.tolist() and r["flip"].tolist() == base.flip(0).tolist() and r["zero"].shape == (0, 4)
+    r = through(
+        {
+            "base": base,
+            "row": base[1],
+            "col": base[:, 2],
+            "t": base.t(),
+            "f": fortran,
+            "gaps": gaps,
+            "flip": base.flip(0),
+            "zero": base[:0],
+            "0d": base[1, 1],
+        }
+    )
+    assert (
+        r["col"].tolist() == [2, 6, 10] and r["f"].tolist() == fortran.tolist() and r["f"].stride() == fortran.stride()
+    )
+    assert (
+        r["gaps"].tolist() == gaps.tolist()
+        and r["flip"].tolist() == base.flip(0).tolist()
+        and r["zero"].shape == (0, 4)
+    )
     r["base"].zero_()
     assert r["row"].tolist() == [0] * 4 and r["t"].sum() == 0 and r["0d"].item() == 0
 
@@ -168,7 +218,9 @@ def test_archive_is_laid_out_as_pytorchs(tmp_path):
     torch.save([torch.ones(3), torch.zeros(5, dtype=torch.uint8)], path)
     with zipfile.ZipFile(path) as z:
         assert z.testzip() is None
-        assert {"model/data.pkl", "model/byteorder", "model/data/0", "model/data/1", "model/version"} <= set(z.namelist())
+        assert {"model/data.pkl", "model/byteorder", "model/data/0", "model/data/1", "model/version"} <= set(
+            z.namelist()
+        )
         assert z.read("model/byteorder") == sys.byteorder.encode() and z.read("model/version") == b"3\n"
         for info in z.infolist():
             names, extras = struct.unpack_from("<2H", path.read_bytes(), info.header_offset + 26)
@@ -315,8 +367,15 @@ def test_map_location(location):
     assert torch.load(on_cuda(), map_location=location).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("location, words", [(None, "Attempting to deserialize object on a CUDA device"), (lambda s, loc: None, "Attempting"),
-                                             ({"cuda:1": "cpu"}, "Attempting"), ("cuda", "not available")])  # fmt: skip
+@pytest.mark.parametrize(
+    "location, words",
+    [
+        (None, "Attempting to deserialize object on a CUDA device"),
+        (lambda s, loc: None, "Attempting"),
+        ({"cuda:1": "cpu"}, "Attempting"),
+        ("cuda", "not available"),
+    ],
+)
 def test_devices_that_are_not_here(location, words):
     with pytest.raises(RuntimeError, match=words):
         torch.load(on_cuda(), map_location=location)
@@ -325,18 +384,32 @@ def test_devices_that_are_not_here(location, words):
 # --- what a file may name ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("obj, name", [(Settings(1), "Settings"), (argparse.Namespace(a=1), "argparse.Namespace"), (Pair(1, 2), "Pair"),
-                                       (np.float64(1), "numpy")])  # fmt: skip
+@pytest.mark.parametrize(
+    "obj, name",
+    [
+        (Settings(1), "Settings"),
+        (argparse.Namespace(a=1), "argparse.Namespace"),
+        (Pair(1, 2), "Pair"),
+        (np.float64(1), "numpy"),
+    ],
+)
 @pytest.mark.parametrize("weights_only", [None, True, False])
 def test_unknown_classes_are_refused_by_name(obj, name, weights_only):
     with pytest.raises(LoadError, match=f"Weights only load failed.*Unsupported global: GLOBAL .*{name}") as caught:
         through(obj, weights_only=weights_only)
-    assert isinstance(caught.value, pickle.UnpicklingError) and "Nothing in a file is executed" in caught.value.__notes__[0]
+    assert (
+        isinstance(caught.value, pickle.UnpicklingError)
+        and "Nothing in a file is executed" in caught.value.__notes__[0]
+    )
 
 
 def test_classes_that_the_program_allows():
     with safe_globals([Settings, Pair, argparse.Namespace]):
-        assert through(Settings(3)).rate == 3 and through(Pair(1, torch.ones(1))).b.item() == 1 and through(argparse.Namespace(a=1)).a == 1
+        assert (
+            through(Settings(3)).rate == 3
+            and through(Pair(1, torch.ones(1))).b.item() == 1
+            and through(argparse.Namespace(a=1)).a == 1
+        )
     assert torch.serialization.get_safe_globals() == []
     torch.serialization.add_safe_globals([(Settings, f"{__name__}.Settings")])
     try:
@@ -356,13 +429,19 @@ class Harm:
         return self.call
 
 
-@pytest.mark.parametrize("call", [(os.system, "echo harm"), (eval, "1/0"), (getattr, "", "join"), (open, "/tmp/x", "w"), (__import__, "os")])
+@pytest.mark.parametrize(
+    "call", [(os.system, "echo harm"), (eval, "1/0"), (getattr, "", "join"), (open, "/tmp/x", "w"), (__import__, "os")]
+)
 @pytest.mark.parametrize("make", ["new", "old", "bare"])
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_nothing_is_executed(call, make, weights_only):
     code = pickle.dumps(Harm(*call), protocol=2)
     number, version = pickle.dumps(0x1950A86A20F9469CFC6C, 2), pickle.dumps(1001, 2)
-    file = {"new": archive(code), "old": io.BytesIO(number + version + pickle.dumps({}, 2) + code + pickle.dumps([], 2)), "bare": io.BytesIO(code)}
+    file = {
+        "new": archive(code),
+        "old": io.BytesIO(number + version + pickle.dumps({}, 2) + code + pickle.dumps([], 2)),
+        "bare": io.BytesIO(code),
+    }
     with pytest.raises(LoadError, match="GLOBAL"):
         torch.load(file[make], weights_only=weights_only)
     with pytest.raises(LoadError, match="blocked"), safe_globals([(os.system, "posix.system")]):
@@ -397,12 +476,29 @@ def test_damaged_values_do_not_pass_unnoticed():
         torch.load(io.BytesIO(bytes(data)))
 
 
-@pytest.mark.parametrize("changes", [
-    {"size": (5,)}, {"offset": 3}, {"offset": -1}, {"size": (-1,)}, {"stride": (-1,)}, {"size": (2, 2), "stride": (3, 1)},
-    {"size": (2,), "stride": ()},
-    {"count": 5}, {"count": -1}, {"count": 2**62}, {"kind": "DoubleStorage"}, {"key": "1"}, {"offset": 2**62}, {"stride": (2**62,)},
-    {"size": (2**62,), "stride": (2**62,)}, {"size": (1,) * 70, "stride": (1,) * 70}, {"size": (0, 2**62, 2**62), "stride": (1, 1, 1)},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"size": (5,)},
+        {"offset": 3},
+        {"offset": -1},
+        {"size": (-1,)},
+        {"stride": (-1,)},
+        {"size": (2, 2), "stride": (3, 1)},
+        {"size": (2,), "stride": ()},
+        {"count": 5},
+        {"count": -1},
+        {"count": 2**62},
+        {"kind": "DoubleStorage"},
+        {"key": "1"},
+        {"offset": 2**62},
+        {"stride": (2**62,)},
+        {"size": (2**62,), "stride": (2**62,)},
+        {"size": (1,) * 70, "stride": (1,) * 70},
+        {"size": (0, 2**62, 2**62), "stride": (1, 1, 1)},
+    ],
+    ids=str,
+)
 def test_tensors_outside_of_their_memory(changes):
     assert torch.load(archive(tensor_code(), _0=FOUR)).tolist() == [0, 1]
     with pytest.raises(LoadError):
@@ -414,43 +510,56 @@ def bomb(length: int) -> bytes:
     return b")" + b"2\x86" * length
 
 
-@pytest.mark.parametrize("code, words", [
-    (b"}" + bomb(60) + b"Ns.", "too many elements"),
-    (b"}(" + bomb(60) + b"Nu.", "too many elements"),
-    (b"\x8f(" + bomb(60) + b"\x90.", "too many"),
-    (b")" + b"\x85" * 5000 + b".", f"more than {MAX_DEPTH}"),
-    (b"]" * 5000 + b"a" * 4999 + b".", f"more than {MAX_DEPTH}"),
-    (b"}" * 2 + b"Ns.", "key of type dict"),
-    (b"}]Ns.", "key of type list"),
-    (b"}G" + b"\0" * 8 + b"N", "cut off"),
-    (b"j\xff\xff\xff\xff.", "never put"),
-    (b"r\xff\xff\xff\x7f.", "never put"),
-    (b"X\xff\xff\xff\xff.", "cut off"),
-    (b"\x8e" + b"\xff" * 8 + b".", "cut off"),
-    (b"\x8b\xff\xff\xff\x7f.", "cut off"),
-    (b"(.", "mark"),
-    (b"t.", "never put"),
-    (b"", "Ran out of input"),
-    (b".", "never put"),
-    (b"0.", "never put"),
-    (b"X\x01\0\0\0\xff.", "Unicode"),
-    (b"ccollections\nOrderedDict\n(K\x01tR.", "damaged"),
-    (b"c__builtin__\nbytearray\n(J\xff\xff\xff\x7ftR.", "bytes of the file"),
-    (b"c__builtin__\nbytearray\n(C\x64" + b"x" * 100 + b"tq\x00R0" + b"c__builtin__\nbytearray\nh\x00R0" * 100 + b"N.", "over and over"),
-    (b"c__builtin__\nset\n(](K\x01tatR.", "a set of the file"),
-    (b"ctorch\nSize\n(]tR.", "torch.Size"),
-    (b"ctorch\ndevice\n(" + bomb(60) + b"tR.", "a device"),
-    (b"NNNb.", "Can only build"),
-    (b"NN\x81.", "arguments"),
-    (b"N)R.", "unrecognized function"),
-    (b"N)\x81.", "Can only create"),
-    (b"Ncab", "cut off|GLOBAL"),
-    (b"c\n\n.", "Unsupported global"),
-    (b"NQ.", "Only persistent_load of storage"),
-    (b"ctorch\nFloatStorage\n)R.", "unrecognized function"),
-    (b"\xff", "Unsupported operand"),
-    (b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n)}tR.", "made by something else"),
-])
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        (b"}" + bomb(60) + b"Ns.", "too many elements"),
+        (b"}(" + bomb(60) + b"Nu.", "too many elements"),
+        (b"\x8f(" + bomb(60) + b"\x90.", "too many"),
+        (b")" + b"\x85" * 5000 + b".", f"more than {MAX_DEPTH}"),
+        (b"]" * 5000 + b"a" * 4999 + b".", f"more than {MAX_DEPTH}"),
+        (b"}" * 2 + b"Ns.", "key of type dict"),
+        (b"}]Ns.", "key of type list"),
+        (b"}G" + b"\0" * 8 + b"N", "cut off"),
+        (b"j\xff\xff\xff\xff.", "never put"),
+        (b"r\xff\xff\xff\x7f.", "never put"),
+        (b"X\xff\xff\xff\xff.", "cut off"),
+        (b"\x8e" + b"\xff" * 8 + b".", "cut off"),
+        (b"\x8b\xff\xff\xff\x7f.", "cut off"),
+        (b"(.", "mark"),
+        (b"t.", "never put"),
+        (b"", "Ran out of input"),
+        (b".", "never put"),
+        (b"0.", "never put"),
+        (b"X\x01\0\0\0\xff.", "Unicode"),
+        (b"ccollections\nOrderedDict\n(K\x01tR.", "damaged"),
+        (b"c__builtin__\nbytearray\n(J\xff\xff\xff\x7ftR.", "bytes of the file"),
+        (
+            b"c__builtin__\nbytearray\n(C\x64"
+            + b"x" * 100
+            + b"tq\x00R0"
+            + b"c__builtin__\nbytearray\nh\x00R0" * 100
+            + b"N.",
+            "over and over",
+        ),
+        (b"c__builtin__\nset\n(](K\x01tatR.", "a set of the file"),
+        (b"ctorch\nSize\n(]tR.", "torch.Size"),
+        (b"ctorch\ndevice\n(" + bomb(60) + b"tR.", "a device"),
+        (b"NNNb.", "Can only build"),
+        (b"NN\x81.", "arguments"),
+        (b"N)R.", "unrecognized function"),
+        (b"N)\x81.", "Can only create"),
+        (b"Ncab", "cut off|GLOBAL"),
+        (b"c\n\n.", "Unsupported global"),
+        (b"NQ.", "Only persistent_load of storage"),
+        (b"ctorch\nFloatStorage\n)R.", "unrecognized function"),
+        (b"\xff", "Unsupported operand"),
+        (
+            b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._tensor\n_rebuild_from_type_v2\nctorch\nTensor\n)}tR.",
+            "made by something else",
+        ),
+    ],
+)
 def test_hostile_pickles(code, words):
     with pytest.raises(LoadError, match=words):
         torch.load(archive(b"\x80\x02" + code))
@@ -458,7 +567,13 @@ def test_hostile_pickles(code, words):
 
 def test_copies_over_and_over():
     text = b"X" + struct.pack("<I", 1000) + b"x" * 1000
-    code = b"\x80\x02c_codecs\nencode\n(" + text + b"X\x06\0\0\0latin1tq\x00R0" + b"c_codecs\nencode\nh\x00R0" * 1000 + b"N."
+    code = (
+        b"\x80\x02c_codecs\nencode\n("
+        + text
+        + b"X\x06\0\0\0latin1tq\x00R0"
+        + b"c_codecs\nencode\nh\x00R0" * 1000
+        + b"N."
+    )
     with pytest.raises(LoadError, match="over and over"):
         torch.load(archive(code))
 
@@ -546,7 +661,7 @@ def test_safetensors(tmp_path):
             assert all(torch.equal(back[k], t) and back[k].dtype == t.dtype for k, t in tensors.items())
         with safe_open(sys.argv[1], framework="pt") as f:
             assert f.metadata() == {"format": "pt"} and f.get_slice("a")[:, 1:2].tolist() == [[1], [4]]
-        print(torch.__name__)"""
+        print(torch.__name__)"""  # noqa: E501
     run = [sys.executable, "-m", "pullback", "run", "-c", program, str(tmp_path / "x.safetensors")]
     result = subprocess.run(run, capture_output=True, text=True, timeout=60)
     assert result.stdout == "torch\n", result.stderr
@@ -560,7 +675,10 @@ def test_pytorch_reads_what_is_written_here(tmp_path):
     spec.loader.exec_module(recorder)
     for name in ("dtypes", "nest", "checkpoint"):
         torch.save(torch.load(GOLDEN / f"{name}.pt"), tmp_path / "a.pt")
-        expected, got = theirs.load(GOLDEN / f"{name}.pt"), theirs.load(tmp_path / "a.pt", weights_only=True, mmap=name != "nest")
+        expected, got = (
+            theirs.load(GOLDEN / f"{name}.pt"),
+            theirs.load(tmp_path / "a.pt", weights_only=True, mmap=name != "nest"),
+        )
         _compare(theirs, expected, got)
     got = theirs.load(tmp_path / "a.pt")
     model = recorder.model()

@@ -36,7 +36,14 @@ def tensor(array, requires_grad=False, torch=pullback):
 def test_parts():
     s = sparse()
     assert (s.is_sparse, s.layout, s.shape, s.dtype, s.ndim, s.numel(), len(s)) == (
-        True, pullback.sparse_coo, (2, 3), pullback.float64, 2, 6, 2)  # fmt: skip
+        True,
+        pullback.sparse_coo,
+        (2, 3),
+        pullback.float64,
+        2,
+        6,
+        2,
+    )
     assert (s._nnz(), s.sparse_dim(), s.dense_dim(), s.is_coalesced()) == (4, 2, 0, False)
     assert s._indices().tolist() == AT and s._values().tolist() == VALUES
     c = s.coalesce()
@@ -56,7 +63,12 @@ def test_dense_dimensions():
 
 def test_dense_tensors_among_them():
     d = pullback.tensor(DENSE)
-    assert not d.is_sparse and d.layout is pullback.strided and d.to_dense() is d and (d.sparse_dim(), d.dense_dim()) == (0, 2)
+    assert (
+        not d.is_sparse
+        and d.layout is pullback.strided
+        and d.to_dense() is d
+        and (d.sparse_dim(), d.dense_dim()) == (0, 2)
+    )
     s = d.to_sparse()
     assert s.indices().tolist() == [[0, 1, 1], [2, 0, 2]] and s.to_sparse() is s
     assert d.to_sparse(1).values().tolist() == DENSE.tolist()
@@ -66,14 +78,20 @@ def test_dense_tensors_among_them():
     assert pullback.zeros(2, 3, layout=pullback.sparse_coo)._nnz() == 0 and pullback.zeros_like(s).is_sparse
 
 
-@pytest.mark.parametrize("given, message", [
-    (([[0, 3]], [1.0, 2.0], (3,)), "size is inconsistent with indices: for dim 0, size is 3 but found index 3"),
-    (([[0, -1]], [1.0, 2.0], (3,)), "found negative index -1 for dim 0"),
-    (([[0, 1]], [1.0], (3,)), "indices and values must have same nnz, but got nnz from indices: 2, nnz from values: 1"),
-    (([[0, 1]], [1.0, 2.0], (3, 4)), "is not satisfied: len(size) = 2, sparse_dim = 1, dense_dim = 0"),
-    (([[0]], [[1.0, 2.0]], (3, 4)), "values has incorrect size, expected [1, 4], got [1, 2]"),
-    (([0, 1], [1.0, 2.0], (3,)), "indices must be sparse_dim x nnz, but got: [2]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (([[0, 3]], [1.0, 2.0], (3,)), "size is inconsistent with indices: for dim 0, size is 3 but found index 3"),
+        (([[0, -1]], [1.0, 2.0], (3,)), "found negative index -1 for dim 0"),
+        (
+            ([[0, 1]], [1.0], (3,)),
+            "indices and values must have same nnz, but got nnz from indices: 2, nnz from values: 1",
+        ),
+        (([[0, 1]], [1.0, 2.0], (3, 4)), "is not satisfied: len(size) = 2, sparse_dim = 1, dense_dim = 0"),
+        (([[0]], [[1.0, 2.0]], (3, 4)), "values has incorrect size, expected [1, 4], got [1, 2]"),
+        (([0, 1], [1.0, 2.0], (3,)), "indices must be sparse_dim x nnz, but got: [2]"),
+    ],
+)
 def test_what_does_not_fit(given, message):
     with pytest.raises(RuntimeError) as error:
         pullback.sparse_coo_tensor(*given)
@@ -169,17 +187,38 @@ def in_order(x):
 
 
 CALCULATIONS = {
-    "s * 2": lambda s, d: s * 2, "s / 2": lambda s, d: s / 2, "-s": lambda s, d: -s, "s + s": lambda s, d: s + s,
-    "s - 3s": lambda s, d: s - 3 * s, "s + in order": lambda s, d: s + in_order(s), "d + s": lambda s, d: d + s,
-    "d - s": lambda s, d: d - s, "s * d": lambda s, d: s * d, "d * s": lambda s, d: d * s, "s * s": lambda s, d: s * s,
-    "s * row": lambda s, d: s * d[0], "s ** 2": lambda s, d: s**2, "abs": lambda s, d: s.abs(), "sin": lambda s, d: s.sin(),
-    "relu": lambda s, d: s.relu(), "sum": lambda s, d: s.sum(), "sum 0": lambda s, d: s.sum(0),
-    "sum kept": lambda s, d: s.sum(1, keepdim=True), "sum all": lambda s, d: s.sum((0, 1)), "t": lambda s, d: s.t(),
-    "transpose": lambda s, d: s.transpose(-1, 0), "permute": lambda s, d: s.permute(1, 0), "float": lambda s, d: s.float(),
-    "clone": lambda s, d: s.clone(), "s @ d": lambda s, d: s @ d.t(), "d @ s": lambda s, d: d.t() @ s,
-    "s @ v": lambda s, d: s @ d[0], "s @ s": lambda s, d: s @ s.t(),
-    "addmm": lambda s, d: d[:, :2].addmm(s, d.t(), beta=3, alpha=2), "merged": lambda s, d: in_order(s) + in_order(s * d),
-}  # fmt: skip
+    "s * 2": lambda s, d: s * 2,
+    "s / 2": lambda s, d: s / 2,
+    "-s": lambda s, d: -s,
+    "s + s": lambda s, d: s + s,
+    "s - 3s": lambda s, d: s - 3 * s,
+    "s + in order": lambda s, d: s + in_order(s),
+    "d + s": lambda s, d: d + s,
+    "d - s": lambda s, d: d - s,
+    "s * d": lambda s, d: s * d,
+    "d * s": lambda s, d: d * s,
+    "s * s": lambda s, d: s * s,
+    "s * row": lambda s, d: s * d[0],
+    "s ** 2": lambda s, d: s**2,
+    "abs": lambda s, d: s.abs(),
+    "sin": lambda s, d: s.sin(),
+    "relu": lambda s, d: s.relu(),
+    "sum": lambda s, d: s.sum(),
+    "sum 0": lambda s, d: s.sum(0),
+    "sum kept": lambda s, d: s.sum(1, keepdim=True),
+    "sum all": lambda s, d: s.sum((0, 1)),
+    "t": lambda s, d: s.t(),
+    "transpose": lambda s, d: s.transpose(-1, 0),
+    "permute": lambda s, d: s.permute(1, 0),
+    "float": lambda s, d: s.float(),
+    "clone": lambda s, d: s.clone(),
+    "s @ d": lambda s, d: s @ d.t(),
+    "d @ s": lambda s, d: d.t() @ s,
+    "s @ v": lambda s, d: s @ d[0],
+    "s @ s": lambda s, d: s @ s.t(),
+    "addmm": lambda s, d: d[:, :2].addmm(s, d.t(), beta=3, alpha=2),
+    "merged": lambda s, d: in_order(s) + in_order(s * d),
+}
 
 
 @pytest.mark.parametrize("name", CALCULATIONS)
@@ -201,14 +240,24 @@ def test_layouts_are_pytorchs(name):
     assert str(got.layout) == str(expected.layout)
     if got.is_sparse:
         if name not in ("s + in order", "s * s", "sum kept"):  # where PyTorch's need not be in order
-            assert got.is_coalesced() == expected.is_coalesced() and got._indices().tolist() == expected._indices().tolist()
+            assert (
+                got.is_coalesced() == expected.is_coalesced()
+                and got._indices().tolist() == expected._indices().tolist()
+            )
         np.testing.assert_allclose(got.coalesce().values().numpy(), expected.coalesce().values().numpy(), rtol=1e-6)
 
 
 def test_coalesced_sums_are_coalesced():
-    x, y = (pullback.sparse_coo_tensor(at, values, (4,)).coalesce() for at, values in (([[0, 2]], [1.0, 2.0]), ([[3, 1, 2]], [3.0, 4.0, 5.0])))
+    x, y = (
+        pullback.sparse_coo_tensor(at, values, (4,)).coalesce()
+        for at, values in (([[0, 2]], [1.0, 2.0]), ([[3, 1, 2]], [3.0, 4.0, 5.0]))
+    )
     total = x + y
-    assert total.is_coalesced() and total.indices().tolist() == [[0, 1, 2, 3]] and total.values().tolist() == [1.0, 4.0, 7.0, 3.0]
+    assert (
+        total.is_coalesced()
+        and total.indices().tolist() == [[0, 1, 2, 3]]
+        and total.values().tolist() == [1.0, 4.0, 7.0, 3.0]
+    )
     assert (y - x).values().tolist() == [-1.0, 4.0, 3.0, 3.0]
 
 
@@ -230,7 +279,10 @@ def test_in_place():
     d = pullback.ones(2, 3, dtype=pullback.float64)
     d.add_(s)
     np.testing.assert_array_equal(d.numpy(), 1 + DENSE)
-    with pytest.raises(RuntimeError, match="copy_\\(\\) between dense and sparse Tensors is not implemented! Found self type = torch.sparse.D"):
+    with pytest.raises(
+        RuntimeError,
+        match="copy_\\(\\) between dense and sparse Tensors is not implemented! Found self type = torch.sparse.D",
+    ):
         s.copy_(d)
     with pytest.raises(RuntimeError, match="a sparse result cannot be written into a dense tensor"):
         d.mul_(s)
@@ -242,11 +294,14 @@ def test_a_write_between_forward_and_backward_is_noticed():
     y = (s * d).to_dense()
     with pullback.no_grad():
         s.mul_(2)
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"):
+    with pytest.raises(
+        RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"
+    ):
         y.sum().backward()
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------
+
 
 def outcome(op, args):
     """What an operation gives, as an array; None if it refuses."""
@@ -258,9 +313,13 @@ def outcome(op, args):
 
 
 def test_every_operation_is_right_or_refuses():
-    """On a sparse matrix, and others or numbers where it wants more operands, an operation gives what it gives on dense ones."""
+    """On a sparse matrix, and others or numbers where it wants more operands, an operation gives what it gives on dense
+    ones.
+    """
     square = pullback.tensor(np.where(np.arange(16).reshape(4, 4) % 5 == 1, 2.0, 0.0))
-    operations = [op for op in REGISTRY.values() if op.tensors and not op.listed and op.call.__module__ != "pullback.ops.sparse"]
+    operations = [
+        op for op in REGISTRY.values() if op.tensors and not op.listed and op.call.__module__ != "pullback.ops.sparse"
+    ]
     computed = set()
     for op in operations:
         for other in (pullback.full((4, 4), 2.0, dtype=pullback.float64), 1, 2.0, square.to_sparse()):
@@ -275,14 +334,27 @@ def test_every_operation_is_right_or_refuses():
 
 def test_words():
     s = sparse()
-    for fn, name in ((pullback.exp, "exp"), (pullback.sigmoid, "sigmoid"), (lambda x: x.view(6), "view"), (lambda x: x == x, "eq")):
-        with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend"):
+    for fn, name in (
+        (pullback.exp, "exp"),
+        (pullback.sigmoid, "sigmoid"),
+        (lambda x: x.view(6), "view"),
+        (lambda x: x == x, "eq"),
+    ):
+        with pytest.raises(
+            NotImplementedError, match=f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend"
+        ):
             fn(s)
-    with pytest.raises(RuntimeError, match="add\\(sparse, dense\\) is not supported. Use add\\(dense, sparse\\) instead."):
+    with pytest.raises(
+        RuntimeError, match="add\\(sparse, dense\\) is not supported. Use add\\(dense, sparse\\) instead."
+    ):
         s + 1
-    with pytest.raises(TypeError, match="can't convert Sparse layout tensor to numpy. Use Tensor.to_dense\\(\\) first."):
+    with pytest.raises(
+        TypeError, match="can't convert Sparse layout tensor to numpy. Use Tensor.to_dense\\(\\) first."
+    ):
         s.numpy()
-    with pytest.raises(RuntimeError, match="Cannot get indices on an uncoalesced tensor, please call .coalesce\\(\\) first"):
+    with pytest.raises(
+        RuntimeError, match="Cannot get indices on an uncoalesced tensor, please call .coalesce\\(\\) first"
+    ):
         s.indices()
     with pytest.raises(RuntimeError, match="coalesce expected sparse coordinate tensor layout but got Strided"):
         pullback.ones(2).coalesce()
@@ -336,10 +408,14 @@ def test_gradients_are_differences(name):
 
 
 HYBRID = {
-    "to_dense": lambda s: s.to_dense(), "sum 0": lambda s: pullback.sparse.sum(s, 0), "sum 1": lambda s: pullback.sparse.sum(s, 1).to_dense(),
-    "sum 2": lambda s: pullback.sparse.sum(s, (0, 2)), "softmax 0": lambda s: pullback.sparse.softmax(s, 0).to_dense(),
-    "softmax 2": lambda s: pullback.sparse.softmax(s, 2).to_dense(), "turned": lambda s: s.transpose(1, 2).to_dense(),
-}  # fmt: skip
+    "to_dense": lambda s: s.to_dense(),
+    "sum 0": lambda s: pullback.sparse.sum(s, 0),
+    "sum 1": lambda s: pullback.sparse.sum(s, 1).to_dense(),
+    "sum 2": lambda s: pullback.sparse.sum(s, (0, 2)),
+    "softmax 0": lambda s: pullback.sparse.softmax(s, 0).to_dense(),
+    "softmax 2": lambda s: pullback.sparse.softmax(s, 2).to_dense(),
+    "turned": lambda s: s.transpose(1, 2).to_dense(),
+}
 
 
 @pytest.mark.parametrize("name", HYBRID)
@@ -367,7 +443,9 @@ def test_gradients_of_sparse_leaves_are_sparse_where_they_store_something():
     for masked in (None, True, False):
         (g,) = autograd.grad(s.to_dense(masked_grad=masked).sum(), s)
         assert g.is_sparse is (masked is not False)
-        np.testing.assert_array_equal(g.to_dense().numpy(), np.where(DENSE != 0, 1, 0) if g.is_sparse else np.ones((2, 3)))
+        np.testing.assert_array_equal(
+            g.to_dense().numpy(), np.where(DENSE != 0, 1, 0) if g.is_sparse else np.ones((2, 3))
+        )
 
 
 def test_complex_gradients():
@@ -423,11 +501,16 @@ def table(requires_grad=True):
     return tensor(numbers(4, 2), requires_grad)
 
 
-@pytest.mark.parametrize("lookup", [
-    lambda i, w, **k: F.embedding(i, w, **k), lambda i, w, **k: F.embedding(i, w, padding_idx=1, **k),
-    lambda i, w, **k: F.embedding_bag(i, w, mode="sum", **k), lambda i, w, **k: F.embedding_bag(i, w, mode="mean", padding_idx=2, **k),
-    lambda i, w, **k: F.embedding_bag(i, w, mode="sum", per_sample_weights=tensor([[1.0, 2.0], [3.0, 4.0]]), **k),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        lambda i, w, **k: F.embedding(i, w, **k),
+        lambda i, w, **k: F.embedding(i, w, padding_idx=1, **k),
+        lambda i, w, **k: F.embedding_bag(i, w, mode="sum", **k),
+        lambda i, w, **k: F.embedding_bag(i, w, mode="mean", padding_idx=2, **k),
+        lambda i, w, **k: F.embedding_bag(i, w, mode="sum", per_sample_weights=tensor([[1.0, 2.0], [3.0, 4.0]]), **k),
+    ],
+)
 def test_sparse_gradients_of_tables_are_the_dense_ones(lookup):
     w, i = table(), pullback.tensor(ROWS)
     grads = [autograd.grad((lookup(i, w, sparse=sparse) ** 2).sum(), w)[0] for sparse in (True, False)]
@@ -464,7 +547,9 @@ def test_accumulation():
 
 
 def test_what_embedding_refuses():
-    with pytest.raises(RuntimeError, match="embedding_backward: scale_grad_by_freq not supported with sparse gradients"):
+    with pytest.raises(
+        RuntimeError, match="embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+    ):
         F.embedding(pullback.tensor(ROWS), table(), scale_grad_by_freq=True, sparse=True).sum().backward()
 
 
@@ -475,9 +560,11 @@ def test_none_of_no_rows():
 
 
 OPTIMIZERS = {
-    "sgd": lambda o, ps: o.SGD(ps, lr=0.1), "momentum": lambda o, ps: o.SGD(ps, lr=0.1, momentum=0.9, nesterov=True),
-    "adagrad": lambda o, ps: o.Adagrad(ps, lr=0.1), "sparse adam": lambda o, ps: o.SparseAdam(ps, lr=0.1),
-}  # fmt: skip
+    "sgd": lambda o, ps: o.SGD(ps, lr=0.1),
+    "momentum": lambda o, ps: o.SGD(ps, lr=0.1, momentum=0.9, nesterov=True),
+    "adagrad": lambda o, ps: o.Adagrad(ps, lr=0.1),
+    "sparse adam": lambda o, ps: o.SparseAdam(ps, lr=0.1),
+}
 
 
 def trained(torch, make, is_sparse=True, set_to_none=True):
@@ -495,7 +582,9 @@ def trained(torch, make, is_sparse=True, set_to_none=True):
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adagrad"])
 @pytest.mark.parametrize("set_to_none", [True, False])
 def test_training_with_sparse_gradients_is_training(name, set_to_none):
-    for got, expected in zip(trained(pullback, OPTIMIZERS[name], True, set_to_none), trained(pullback, OPTIMIZERS[name], False)):
+    for got, expected in zip(
+        trained(pullback, OPTIMIZERS[name], True, set_to_none), trained(pullback, OPTIMIZERS[name], False)
+    ):
         np.testing.assert_allclose(got, expected, rtol=1e-10)
 
 
@@ -511,7 +600,9 @@ def test_training_as_pytorch(name):
 def test_other_optimizers_refuse():
     w = nn.Parameter(table(False))
     F.embedding(pullback.tensor(ROWS), w, sparse=True).sum().backward()
-    with pytest.raises(RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"):
+    with pytest.raises(
+        RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"
+    ):
         optim.Adam([w]).step()
     with pytest.raises(RuntimeError, match="RMSprop does not support sparse gradients"):
         optim.RMSprop([w]).step()
@@ -520,13 +611,23 @@ def test_other_optimizers_refuse():
 # --- beside PyTorch ---------------------------------------------------------------------------------------------
 
 LEAVES = {
-    "mm": lambda t, s, d: t.sparse.mm(s, d), "mm of dense": lambda t, s, d: t.mm(s, d), "sum": lambda t, s, d: t.sparse.sum(s),
-    "sum 0": lambda t, s, d: t.sparse.sum(s, 0), "softmax": lambda t, s, d: t.sparse.softmax(s, 1), "plus": lambda t, s, d: s + s * 2,
-    "log_softmax": lambda t, s, d: t.sparse.log_softmax(s, 0), "times": lambda t, s, d: s * d.t(), "to_dense": lambda t, s, d: s.to_dense(),
-    "values": lambda t, s, d: s.coalesce().values(), "addmm": lambda t, s, d: t.sparse.addmm(d[:2], s, d, beta=2, alpha=3),
-    "squared": lambda t, s, d: s * s, "onto dense": lambda t, s, d: d.t() + s, "turned": lambda t, s, d: t.sparse.mm(d.t(), s.t()),
-    "all": lambda t, s, d: s.sum(), "half": lambda t, s, d: -s / 2,
-}  # fmt: skip
+    "mm": lambda t, s, d: t.sparse.mm(s, d),
+    "mm of dense": lambda t, s, d: t.mm(s, d),
+    "sum": lambda t, s, d: t.sparse.sum(s),
+    "sum 0": lambda t, s, d: t.sparse.sum(s, 0),
+    "softmax": lambda t, s, d: t.sparse.softmax(s, 1),
+    "plus": lambda t, s, d: s + s * 2,
+    "log_softmax": lambda t, s, d: t.sparse.log_softmax(s, 0),
+    "times": lambda t, s, d: s * d.t(),
+    "to_dense": lambda t, s, d: s.to_dense(),
+    "values": lambda t, s, d: s.coalesce().values(),
+    "addmm": lambda t, s, d: t.sparse.addmm(d[:2], s, d, beta=2, alpha=3),
+    "squared": lambda t, s, d: s * s,
+    "onto dense": lambda t, s, d: d.t() + s,
+    "turned": lambda t, s, d: t.sparse.mm(d.t(), s.t()),
+    "all": lambda t, s, d: s.sum(),
+    "half": lambda t, s, d: -s / 2,
+}
 
 
 @pytest.mark.torch

@@ -26,9 +26,7 @@ from pullback.streams.generator import Generator
 from pullback.streams.rounding import fused
 from pullback.streams.words import CHUNK, STATE
 
-_spec = importlib.util.spec_from_file_location(
-    "record_random", Path(__file__).parent / "golden" / "record_random.py"
-)
+_spec = importlib.util.spec_from_file_location("record_random", Path(__file__).parent / "golden" / "record_random.py")
 recorder = importlib.util.module_from_spec(_spec)
 sys.modules[_spec.name] = recorder
 _spec.loader.exec_module(recorder)
@@ -81,9 +79,7 @@ def test_a_hundred_thousand_numbers(name):
 
 def test_the_recording_is_of_these_draws():
     assert set(GOLDEN) == set(CASES)
-    assert set(RECORDED["large"]) == {
-        f"{name} {dtype}" for name, dtypes in recorder.LARGE for dtype in dtypes
-    }
+    assert set(RECORDED["large"]) == {f"{name} {dtype}" for name, dtypes in recorder.LARGE for dtype in dtypes}
 
 
 def test_the_numbers_everybody_knows():
@@ -281,8 +277,11 @@ def shuffled_by_hand(words, n):
 def test_integers_from_zero():
     """The lower end has a default, by keyword as by position."""
     draws = []
-    for draw in (lambda: pullback.randint(0, 9, (4,)), lambda: pullback.randint(high=9, size=(4,)),
-                 lambda: pullback.randint_like(pullback.zeros(4, dtype=pullback.int64), high=9)):  # fmt: skip
+    for draw in (
+        lambda: pullback.randint(0, 9, (4,)),
+        lambda: pullback.randint(high=9, size=(4,)),
+        lambda: pullback.randint_like(pullback.zeros(4, dtype=pullback.int64), high=9),
+    ):
         pullback.manual_seed(0)
         draws.append(draw().tolist())
     assert draws == [draws[0]] * 3
@@ -439,9 +438,9 @@ REFUSED = [
     ("poisson", (np.array([-1.0]),), RuntimeError, "invalid Poisson rate, expected rate"),
     ("poisson", (np.array([1]),), NotImplementedError, "\"poisson_cpu\" not implemented for 'Long'"),
     ("standard_gamma", (np.ones(2, "f2"),), NotImplementedError, "\"gamma_cpu\" not implemented for 'Half'"),
-    ("binomial", (np.ones(2, "f2"), np.ones(2, "f2")), NotImplementedError, "\"binomial_cpu\" not"),
+    ("binomial", (np.ones(2, "f2"), np.ones(2, "f2")), NotImplementedError, '"binomial_cpu" not'),
     ("dirichlet", (np.ones(2, "f2"),), NotImplementedError, "\"dirichlet\" not implemented for 'Half'"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("method, arguments, error, words", REFUSED)
@@ -559,7 +558,5 @@ def test_dirichlet(torch):
     for dtype in (np.float32, np.float64):
         theirs, ours = torch.Generator().manual_seed(1), Generator().manual_seed(1)
         expected = torch._sample_dirichlet(torch.tensor(alpha.astype(dtype)), generator=theirs).numpy()
-        np.testing.assert_allclose(
-            ours.dirichlet(alpha.astype(dtype)), expected, rtol=4 * np.finfo(dtype).eps
-        )
+        np.testing.assert_allclose(ours.dirichlet(alpha.astype(dtype)), expected, rtol=4 * np.finfo(dtype).eps)
         np.testing.assert_array_equal(ours.get_state(), theirs.get_state().numpy())

@@ -39,8 +39,16 @@ def test_numbers() -> None:
         (lambda: torch.zeros(-1), RuntimeError, "must be non-negative"),
         (lambda: torch.zeros(2, device="cuda"), AssertionError, "Torch not compiled with CUDA enabled"),
         (lambda: torch.device("fpga7x"), RuntimeError, "Expected one of cpu, cuda"),
-        (lambda: torch.ones(2, requires_grad=True).numpy(), RuntimeError, "Can't call numpy\\(\\) on Tensor that requires grad"),
-        (lambda: np.asarray(torch.ones(2, requires_grad=True)), RuntimeError, "Can't call numpy\\(\\) on Tensor that requires grad"),
+        (
+            lambda: torch.ones(2, requires_grad=True).numpy(),
+            RuntimeError,
+            "Can't call numpy\\(\\) on Tensor that requires grad",
+        ),
+        (
+            lambda: np.asarray(torch.ones(2, requires_grad=True)),
+            RuntimeError,
+            "Can't call numpy\\(\\) on Tensor that requires grad",
+        ),
         (lambda: torch.from_numpy([1.0]), TypeError, "expected np.ndarray"),
         (lambda: torch.from_numpy(np.array(["a"])), TypeError, "can't convert np.ndarray of type"),
         (lambda: torch.sin(1.0), TypeError, "argument 'input' \\(position 1\\) must be Tensor, not float"),
@@ -60,7 +68,9 @@ def test_lists() -> None:
         assert torch.tensor(data).tolist() == data
     assert torch.tensor([torch.tensor(1), torch.tensor(2)]).tolist() == [1, 2]
     assert torch.tensor([np.float64(1.5)]).dtype is torch.float64
-    assert torch.tensor(np.arange(3)).dtype is torch.int64 and torch.tensor(np.ones(2, np.float32)).dtype is torch.float32
+    assert (
+        torch.tensor(np.arange(3)).dtype is torch.int64 and torch.tensor(np.ones(2, np.float32)).dtype is torch.float32
+    )
     assert torch.tensor([]).dtype is torch.float32 and torch.tensor([1, 2.5]).dtype is torch.float32
     assert torch.tensor(range(3)).tolist() == [0, 1, 2]
 
@@ -111,9 +121,19 @@ def test_negative_strides_are_refused() -> None:
 
 def test_pickling() -> None:
     """Values, type and the wish for gradients survive; history cannot."""
-    for t in (torch.arange(3), torch.ones(2, 3, requires_grad=True), torch.tensor(1.5, dtype=torch.bfloat16), torch.zeros(0, 2)):
+    for t in (
+        torch.arange(3),
+        torch.ones(2, 3, requires_grad=True),
+        torch.tensor(1.5, dtype=torch.bfloat16),
+        torch.zeros(0, 2),
+    ):
         u = pickle.loads(pickle.dumps(t))
-        assert u.dtype is t.dtype and u.shape == t.shape and u.requires_grad == t.requires_grad and u.tolist() == t.tolist()
+        assert (
+            u.dtype is t.dtype
+            and u.shape == t.shape
+            and u.requires_grad == t.requires_grad
+            and u.tolist() == t.tolist()
+        )
     u = pickle.loads(pickle.dumps(torch.ones(2, requires_grad=True) * 2))
     assert u.tolist() == [2, 2] and u.is_leaf and u.requires_grad
 
@@ -175,16 +195,32 @@ def test_devices() -> None:
 def test_conversions() -> None:
     x = torch.tensor([1.5, 2.5])
     assert x.to(torch.float32) is x and x.float() is x and x.double().dtype is torch.float64
-    assert x.long().tolist() == [1, 2] and x.to(torch.int64, copy=True) is not x and x.to(torch.zeros(1, dtype=torch.float16)).dtype is torch.float16
-    assert x.type() == "torch.FloatTensor" and x.type(torch.float64).dtype is torch.float64 and x.type("torch.LongTensor").dtype is torch.int64
-    assert x.bool().tolist() == [True, True] and x.half().dtype is torch.float16 and x.type_as(torch.zeros(1, dtype=torch.int32)).dtype is torch.int32
+    assert (
+        x.long().tolist() == [1, 2]
+        and x.to(torch.int64, copy=True) is not x
+        and x.to(torch.zeros(1, dtype=torch.float16)).dtype is torch.float16
+    )
+    assert (
+        x.type() == "torch.FloatTensor"
+        and x.type(torch.float64).dtype is torch.float64
+        and x.type("torch.LongTensor").dtype is torch.int64
+    )
+    assert (
+        x.bool().tolist() == [True, True]
+        and x.half().dtype is torch.float16
+        and x.type_as(torch.zeros(1, dtype=torch.int32)).dtype is torch.int32
+    )
     y = torch.ones(2, requires_grad=True)
     y.double().sum().backward()
     assert y.grad is not None and y.grad.dtype is torch.float32
 
 
 def test_legacy_constructor() -> None:
-    assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor([1, 2]).tolist() == [1.0, 2.0] and torch.Tensor().shape == (0,)
+    assert (
+        torch.Tensor(2, 3).shape == (2, 3)
+        and torch.Tensor([1, 2]).tolist() == [1.0, 2.0]
+        and torch.Tensor().shape == (0,)
+    )
     assert torch.Tensor(torch.Size([2])).shape == (2,)
 
 
@@ -225,7 +261,11 @@ def test_creation() -> None:
     assert torch.full((2,), 3).dtype is torch.int64 and torch.full((), 2.5).item() == 2.5
     assert torch.arange(5).tolist() == [0, 1, 2, 3, 4] and torch.arange(1, 2, 0.25).tolist() == [1, 1.25, 1.5, 1.75]
     assert torch.arange(5, 0, -2).tolist() == [5, 3, 1] and torch.arange(0).shape == (0,)
-    assert torch.linspace(0, 1, 3).tolist() == [0, 0.5, 1] and torch.linspace(0, 1, 1).tolist() == [0] and torch.linspace(0, 1, 0).shape == (0,)
+    assert (
+        torch.linspace(0, 1, 3).tolist() == [0, 0.5, 1]
+        and torch.linspace(0, 1, 1).tolist() == [0]
+        and torch.linspace(0, 1, 0).shape == (0,)
+    )
     assert torch.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
     x = torch.ones(2, dtype=torch.float64)
     assert torch.zeros_like(x).dtype is torch.full_like(x, 7).dtype is x.new_zeros(3).dtype is torch.float64

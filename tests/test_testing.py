@@ -13,7 +13,9 @@ def verdict(torch, call):
     try:
         result = call(torch, torch.tensor, torch.testing)
     except Exception as error:
-        return type(error).__name__, str(error).replace("pullback.", "torch.").replace("torch.tensor.Tensor", "torch.Tensor")
+        return type(error).__name__, str(error).replace("pullback.", "torch.").replace(
+            "torch.tensor.Tensor", "torch.Tensor"
+        )
     return result
 
 
@@ -72,9 +74,11 @@ COMPARISONS = [
     lambda torch, t, m: m.assert_close(t([1, 2], dtype=torch.uint8), t([1, 2]), check_dtype=False),
 ]
 VERDICTS = [
-    None, "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 0.5 at index (1,) "
+    None,
+    "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 0.5 at index "
+    "(1,) "
     "(up to 1e-05 allowed)\nGreatest relative difference: 0.20000000298023224 at index (1,) (up to 1.3e-06 allowed)",
-]  # fmt: skip
+]
 
 
 def test_words():
@@ -107,7 +111,9 @@ TENSORS = [
     lambda torch, t, m: m.make_tensor(1, dtype=torch.float32, device="cpu", low=NAN),
     lambda torch, t, m: m.make_tensor(1, dtype=torch.uint8, device="cpu", low=-3, high=-1),
     lambda torch, t, m: m.make_tensor(1, dtype=torch.int64, device="cpu", requires_grad=True),
-    lambda torch, t, m: m.make_tensor(1, dtype=torch.int64, device="cpu", noncontiguous=True, memory_format=torch.channels_last),
+    lambda torch, t, m: m.make_tensor(
+        1, dtype=torch.int64, device="cpu", noncontiguous=True, memory_format=torch.channels_last
+    ),
 ]
 
 
@@ -119,7 +125,11 @@ def test_made_tensors_as_pytorch(call):
     for library in (torch, judge):
         library.manual_seed(0)
         result = verdict(library, call)
-        made.append(result if isinstance(result, tuple) else (result.tolist(), str(result.dtype), result.stride(), result.requires_grad))
+        made.append(
+            result
+            if isinstance(result, tuple)
+            else (result.tolist(), str(result.dtype), result.stride(), result.requires_grad)
+        )
     assert made[0] == made[1]
 
 

@@ -136,7 +136,9 @@ def _unsafe_set_version_counter(tensors: Sequence[Tensor], versions: Sequence[in
 
 
 _autograd = SimpleNamespace(
-    SavedTensor=SavedTensor, _make_saved_tensor=_make_saved_tensor, _unsafe_set_version_counter=_unsafe_set_version_counter,
+    SavedTensor=SavedTensor,
+    _make_saved_tensor=_make_saved_tensor,
+    _unsafe_set_version_counter=_unsafe_set_version_counter,
     _get_current_graph_task_keep_graph=running.keeps_graph,
     _saved_tensors_hooks_is_enabled=lambda: modes._local.packing_refused is None,
-)  # fmt: skip
+)

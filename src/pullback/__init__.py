@@ -128,16 +128,19 @@ globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
 
-_SUBMODULES = frozenset("""
-    _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions explain fft func
-    functional futures fx hub jit legacy library linalg masked mps multiprocessing nn onnx optim overrides profiler quasirandom random
-    return_types serialization settings signal sparse special testing torch_version types utils version xpu
-""".split())
+_SUBMODULES = frozenset(
+    """
+    _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions
+    explain fft func functional futures fx hub jit legacy library linalg masked mps multiprocessing nn onnx optim
+    overrides profiler quasirandom random return_types serialization settings signal sparse special testing
+    torch_version types utils version xpu
+""".split()
+)
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
     "amp": "autocast GradScaler",
     "amp.autocast_mode": """
-        autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
-        get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+        autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
+        get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
         set_autocast_enabled set_autocast_gpu_dtype""",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
@@ -160,8 +163,8 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "serialization": "load save",
     "settings": """
         are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_device get_deterministic_debug_mode
-        get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads has_cuda has_cudnn has_lapack
-        has_mkl has_mkldnn has_mps has_openmp has_spectral init_num_threads
+        get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads has_cuda has_cudnn
+        has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral init_num_threads
         is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
         set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",

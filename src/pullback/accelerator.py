@@ -38,4 +38,6 @@ class device_index(NothingToSelect):
     """Accepted: with no device there is nothing to select."""
 
 
-globals().update({n: refusing(n, lambda: RuntimeError("Cannot access accelerator device when none is available.")) for n in _REFUSED})
+globals().update(
+    {n: refusing(n, lambda: RuntimeError("Cannot access accelerator device when none is available.")) for n in _REFUSED}
+)

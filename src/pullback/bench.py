@@ -1,8 +1,9 @@
 """``pullback bench``: programs under Pullback, beside PyTorch where that is installed.
 
-Each program is written once, against a namespace that is PyTorch's or ours, and starts from the same numbers. It runs in turns,
-eager in both and compiled here, one block of calls each, so that what else the machine does disturbs all alike. What is shown is
-the median over the rounds of CPU time, and of the ratio within a round: below 1 Pullback is faster.
+Each program is written once, against a namespace that is PyTorch's or ours, and starts from the same numbers. It runs
+in turns, eager in both and compiled here, one block of calls each, so that what else the machine does disturbs all
+alike. What is shown is the median over the rounds of CPU time, and of the ratio within a round: below 1 Pullback is
+faster.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def elementwise(T: Any, rng: Any) -> Callable[[], Any]:
     return call
 
 
-def training(net: Callable[[Any], Any], shape: tuple[int, ...], classes: int, optimizer: str, **options: Any) -> Program:
+def training(
+    net: Callable[[Any], Any], shape: tuple[int, ...], classes: int, optimizer: str, **options: Any
+) -> Program:
     """Steps of a network on one batch: of classification, or of least squares for ``classes`` = 0."""
 
     def build(T: Any, rng: Any) -> Callable[[], Any]:
@@ -79,7 +82,9 @@ def training(net: Callable[[Any], Any], shape: tuple[int, ...], classes: int, op
         for p in model.parameters():
             p.data.copy_(tensor(T, rng, *p.shape) * (0.3 / max(p[0].numel() if p.ndim > 1 else 1, 1) ** 0.5))
         steps = getattr(T.optim, optimizer)(model.parameters(), **options)
-        inputs = T.from_numpy(rng.integers(0, 65, shape)) if len(shape) == 2 and shape[1] == 64 else tensor(T, rng, *shape)
+        inputs = (
+            T.from_numpy(rng.integers(0, 65, shape)) if len(shape) == 2 and shape[1] == 64 else tensor(T, rng, *shape)
+        )
         F = T.nn.functional
 
         def call() -> Any:
@@ -92,7 +97,11 @@ def training(net: Callable[[Any], Any], shape: tuple[int, ...], classes: int, op
 
         with T.no_grad():
             out = model(inputs)
-        targets = tensor(T, rng, *out.shape) if not classes else T.from_numpy(rng.integers(0, classes, (out.numel() // classes,)))
+        targets = (
+            tensor(T, rng, *out.shape)
+            if not classes
+            else T.from_numpy(rng.integers(0, classes, (out.numel() // classes,)))
+        )
         return call
 
     return build
@@ -108,8 +117,20 @@ def perceptron(*sizes: int) -> Callable[[Any], Any]:
 
 def lenet(T: Any) -> Any:
     nn = T.nn
-    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                         nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))  # fmt: skip
+    return nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    )
 
 
 def resnet(T: Any) -> Any:
@@ -118,14 +139,26 @@ def resnet(T: Any) -> Any:
     class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self, i: int, o: int, stride: int) -> None:
             super().__init__()
-            self.body = nn.Sequential(nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU(), nn.Conv2d(o, o, 3, 1, 1, bias=False),
-                                      nn.BatchNorm2d(o))  # fmt: skip
+            self.body = nn.Sequential(
+                nn.Conv2d(i, o, 3, stride, 1, bias=False),
+                nn.BatchNorm2d(o),
+                nn.ReLU(),
+                nn.Conv2d(o, o, 3, 1, 1, bias=False),
+                nn.BatchNorm2d(o),
+            )
             self.skip = nn.Identity() if i == o else nn.Conv2d(i, o, 1, stride, bias=False)
 
         def forward(self, x: Any) -> Any:
             return T.relu(self.body(x) + self.skip(x))
 
-    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), Block(16, 16, 1), Block(16, 32, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1),
+        Block(16, 16, 1),
+        Block(16, 32, 2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
 
 
 def gpt(T: Any) -> Any:

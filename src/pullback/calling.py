@@ -100,7 +100,9 @@ def unary_call(op: Op) -> Callable:
 
 
 def binary_call(op: Op, operator: bool = False) -> Callable:
-    """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own methods."""
+    """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own
+    methods.
+    """
     impl, large = op.impl, op.large
     Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
@@ -167,7 +169,9 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
 
 
 def general_call(op: Op) -> Callable:
-    """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some with names."""
+    """Any other signature: some tensors, of which those with a default may be None, and options; one result, or some
+    with names.
+    """
     total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
     if not op.listed and not op.tensors or op.listed and op.tensors:
 
@@ -327,7 +331,9 @@ def general_call(op: Op) -> Callable:
         return with_others(op, result, arrays)
 
     def plan(wanted: int) -> tuple[list[int], Callable]:
-        """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from the pool."""
+        """What a node keeps when those gradients are wanted: of which arguments the shapes, and how to take all from
+        the pool.
+        """
         shaped: list[int] = []
         places = []
         for kind, i, users in op.getters:
@@ -347,7 +353,9 @@ def general_call(op: Op) -> Callable:
 
 
 def in_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Callable:
-    """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too, if anything does."""
+    """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too,
+    if anything does.
+    """
     total, required, positional, orders, defaults = len(op.params), op.required, op.positional, op.orders, op.defaults
     op.perform = perform = in_python
     unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
@@ -379,7 +387,9 @@ def node_of(node: type[Node], dtype: np.dtype) -> type[Node] | None:
 
 
 def view_call(op: Op) -> Callable:
-    """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the rule asks for."""
+    """One tensor in, another look at its memory out. The node keeps the input's shape and the options, whatever the
+    rule asks for.
+    """
     impl, node_name = op.impl, op.node_name
     ordinary = storage.ORDINARY
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
@@ -436,7 +446,9 @@ def view_call(op: Op) -> Callable:
         if not isinstance(input, Tensor):
             if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
                 return impl(asarray(input), *args[1:])
-            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}")
+            raise TypeError(
+                f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}"
+            )
         x, options = input._array, args[1:]
         try:
             if x.__class__ is ndarray and not (modes.special and lift.concerned(())):

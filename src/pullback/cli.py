@@ -58,14 +58,21 @@ def commands() -> click.Group:
             behind, rest = leading(rest, known)
             return super().parse_args(ctx, [*front, *behind, *program, *(rest[1:] if rest[:1] == ["--"] else rest)])
 
-    @pullback.command("explain", cls=BehindToo, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-    @click.option("--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt.")
-    @click.option("--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last.")
+    @pullback.command(
+        "explain", cls=BehindToo, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    )
+    @click.option(
+        "--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt."
+    )
+    @click.option(
+        "--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last."
+    )
     @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
     def explain_program(out: str | None, step: int | None, program: tuple[str, ...]) -> None:
         """Run a program as `pullback run` does, and explain its last backward pass.
 
-        The options may also stand right behind the program; what follows `--` or any other argument is the program's own.
+        The options may also stand right behind the program; what follows `--` or any other argument is the program's
+        own.
         """
         from .explain.script import explained
 

@@ -40,16 +40,26 @@ def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeErro
             for i in range(1, min(len(a), len(b)) + 1):
                 if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                     dim = max(len(a), len(b)) - i
-                    return noted(RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
-                                              f"dimension {dim}"), f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.")  # fmt: skip
+                    return noted(
+                        RuntimeError(
+                            f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
+                            f"non-singleton "
+                            f"dimension {dim}"
+                        ),
+                        f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.",
+                    )
     return None
 
 
 def _checking(name: str, error: type[Exception]) -> Callable[..., None]:
     def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
         if not cond:
-            raise error(str(message()) if message else "Expected cond to be True, but got False. (Could this error message be improved? "
-                        "If so, please report an enhancement request to PyTorch.)")  # fmt: skip
+            raise error(
+                str(message())
+                if message
+                else "Expected cond to be True, but got False. (Could this error message be improved? "
+                "If so, please report an enhancement request to PyTorch.)"
+            )
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"Raise {error.__name__} with what ``message()`` says unless ``cond`` holds."

@@ -1,9 +1,9 @@
 """Compressed sparse values: matrices whose rows, or columns, are listed one after the other, perhaps in blocks.
 
-CSR and CSC store a number for each place, BSR and BSC a small dense block. Where each row (CSC, BSC: column) begins is told by one
-array of pointers, and the places in it by another. What operations make of such values is what they make of the same
-places in coordinates (:mod:`pullback.coo`), so that is what a :class:`Compressed` is: coordinates in the order of its
-layout, of every element of its blocks; pointers are made when somebody asks for them.
+CSR and CSC store a number for each place, BSR and BSC a small dense block. Where each row (CSC, BSC: column) begins is
+told by one array of pointers, and the places in it by another. What operations make of such values is what they make of
+the same places in coordinates (:mod:`pullback.coo`), so that is what a :class:`Compressed` is: coordinates in the order
+of its layout, of every element of its blocks; pointers are made when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .device import Layout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from .dtypes import OF_NUMPY, get_default_dtype
 from .printing import format_sparse
 
-TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}  # of the transpose
+# of the transpose
+TURNED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 BY_ROWS = (sparse_csr, sparse_bsr)
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
 
@@ -37,7 +38,9 @@ class Compressed(Coo):
     layout: Layout
     blocks: tuple[int, int]
 
-    def __init__(self, indices: np.ndarray, value: np.ndarray, shape: Sequence[int], layout: Layout, blocks: tuple[int, int]) -> None:
+    def __init__(
+        self, indices: np.ndarray, value: np.ndarray, shape: Sequence[int], layout: Layout, blocks: tuple[int, int]
+    ) -> None:
         super().__init__(indices, value, shape, layout is sparse_csr)
         self.layout, self.blocks = layout, blocks
 
@@ -75,13 +78,22 @@ class Compressed(Coo):
         by, across = ("crow_indices", "col_indices") if self.layout in BY_ROWS else ("ccol_indices", "row_indices")
         pointers, places = self.pointers()
         values = self.value.reshape(-1, *self.blocks) if self.layout in IN_BLOCKS else self.value
-        return format_sparse({by: pointers, across: places}, values, self.shape, dtype=OF_NUMPY[self.dtype].name,
-                             default_dtype=get_default_dtype().name, requires_grad=requires_grad, grad_fn=made_by,
-                             layout=self.layout.name)  # fmt: skip
+        return format_sparse(
+            {by: pointers, across: places},
+            values,
+            self.shape,
+            dtype=OF_NUMPY[self.dtype].name,
+            default_dtype=get_default_dtype().name,
+            requires_grad=requires_grad,
+            grad_fn=made_by,
+            layout=self.layout.name,
+        )
 
 
 def elements_of(up: np.ndarray, across: np.ndarray, blocks: tuple[int, ...]) -> np.ndarray:
-    """Row and column of every element of blocks, one block after the other, from those of the blocks: ``(2, elements)``."""
+    """Row and column of every element of blocks, one block after the other, from those of the blocks: ``(2,
+    elements)``.
+    """
     rows, columns = blocks
     inside = np.arange(rows * columns)
     at = up[:, None] * rows + inside // columns, across[:, None] * columns + inside % columns

@@ -1,9 +1,9 @@
 """Conjugates that share memory, as ``x.conj()`` does: a view whose memory mirrors that of the tensor.
 
 No NumPy array conjugates what it reads. So the conjugate of an array gets memory of its own, and since writes are noted
-anyway (:mod:`pullback.storage`), a write into either of the two is carried over to the other at that moment. Elements lie as
-far apart in a mirror as in what it shows, which is how views of a mirror, the history of tensors written into through them,
-and the conjugate of a conjugate find their places.
+anyway (:mod:`pullback.storage`), a write into either of the two is carried over to the other at that moment. Elements
+lie as far apart in a mirror as in what it shows, which is how views of a mirror, the history of tensors written into
+through them, and the conjugate of a conjugate find their places.
 
 Only writes that are noted are carried over: not NumPy's own into the array that ``x.numpy()`` gave.
 """

@@ -1,12 +1,13 @@
 """Sparse values: what a tensor holds in the place of an array when only some of its elements are stored.
 
-In coordinate form, ``values[k]`` stands at ``indices[:, k]``. The first dimensions are sparse, any others dense: each value
-is then an array itself. Places that occur several times are added up; *coalesced* means that none does, and that they
-are in order.
+In coordinate form, ``values[k]`` stands at ``indices[:, k]``. The first dimensions are sparse, any others dense: each
+value is then an array itself. Places that occur several times are added up; *coalesced* means that none does, and that
+they are in order.
 
-A :class:`Coo` is a lifted value (:mod:`pullback.lift`) of a level that is always there: operations ask the rules below, by
-name, and an operation without a rule refuses. So nothing is computed by accident on what happens to be stored. As with
-other levels, operations look for lifted values only while there are any: programs without sparse tensors pay nothing.
+A :class:`Coo` is a lifted value (:mod:`pullback.lift`) of a level that is always there: operations ask the rules below,
+by name, and an operation without a rule refuses. So nothing is computed by accident on what happens to be stored. As
+with other levels, operations look for lifted values only while there are any: programs without sparse tensors pay
+nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from .ops.matmul import added
 from .printing import format_sparse
 from .tensor import Tensor
 
-IN_COORDINATES = {"to_sparse_coo", "coalesce", "sparse_coo_tensor"}  # whose results are that, whatever the layout of their operands
-RULES: dict[str, Callable[..., Any]] = {}  # by the operation's name: rule(op, *values) gives an array or a Coo, or NotImplemented
+# whose results are that, whatever the layout of their operands
+IN_COORDINATES = {"to_sparse_coo", "coalesce", "sparse_coo_tensor"}
+# by the operation's name: rule(op, *values) gives an array or a Coo, or NotImplemented
+RULES: dict[str, Callable[..., Any]] = {}
 
 
 class Sparse(Level):
@@ -52,7 +55,9 @@ class Sparse(Level):
         return x
 
     def raised(self, array: np.ndarray) -> Any:
-        raise RuntimeError("a sparse result cannot be written into a dense tensor: write out of place, or convert it, .to_dense()")
+        raise RuntimeError(
+            "a sparse result cannot be written into a dense tensor: write out of place, or convert it, .to_dense()"
+        )
 
     def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
         return self.raised(view)
@@ -64,15 +69,20 @@ class NotThere(NotImplementedError, AttributeError):
 
 def refusal(name: str) -> NotImplementedError:
     """The error of an operation that does not know sparse tensors."""
-    return noted(NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend."),
-                 "Convert the tensor first, x.to_dense(), or compute with its values, x.coalesce().values().")  # fmt: skip
+    return noted(
+        NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend."),
+        "Convert the tensor first, x.to_dense(), or compute with its values, x.coalesce().values().",
+    )
 
 
 def across_layouts(into_sparse: bool, into: np.dtype, source: np.dtype) -> RuntimeError:
     """The error of a copy from a dense tensor into a sparse one, or the other way round."""
     a, b = (type_name(dtypes.OF_NUMPY[d]) for d in (into, source))
     a, b = (f"torch.sparse.{a}", f"torch.{b}") if into_sparse else (f"torch.{a}", f"torch.sparse.{b}")
-    return RuntimeError(f"copy_() between dense and sparse Tensors is not implemented! Found self type = {a}Tensor and src type = {b}Tensor")
+    return RuntimeError(
+        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {a}Tensor and src type = "
+        f"{b}Tensor"
+    )
 
 
 class Coo(Lifted):
@@ -134,7 +144,9 @@ class Coo(Lifted):
         if self.coalesced:
             return self
         keys, first, inverse = np.unique(self.keys(), return_index=True, return_inverse=True)
-        return Coo(self.indices[:, first], sum_at(self.value, [inverse], (len(keys), *self.value.shape[1:])), self.shape, True)
+        return Coo(
+            self.indices[:, first], sum_at(self.value, [inverse], (len(keys), *self.value.shape[1:])), self.shape, True
+        )
 
     def dense(self) -> np.ndarray:
         n = self.sparse_dim
@@ -170,8 +182,15 @@ class Coo(Lifted):
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        return format_sparse({"indices": self.indices}, self.value, self.shape, dtype=dtypes.OF_NUMPY[self.dtype].name,
-                             default_dtype=dtypes.get_default_dtype().name, requires_grad=requires_grad, grad_fn=made_by)  # fmt: skip
+        return format_sparse(
+            {"indices": self.indices},
+            self.value,
+            self.shape,
+            dtype=dtypes.OF_NUMPY[self.dtype].name,
+            default_dtype=dtypes.get_default_dtype().name,
+            requires_grad=requires_grad,
+            grad_fn=made_by,
+        )
 
     def __getitem__(self, index: Any) -> Any:
         raise refusal("index")
@@ -219,8 +238,30 @@ def linear(op: Any, x: Coo, *options: Any) -> Coo:
     return on_values(op, x, *options)
 
 
-@rule("abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "expm1", "floor", "log1p", "rad2deg", "relu", "sgn", "sign", "sin",
-      "sinh", "sqrt", "square", "tan", "tanh", "trunc")  # fmt: skip
+@rule(
+    "abs",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "deg2rad",
+    "erf",
+    "expm1",
+    "floor",
+    "log1p",
+    "rad2deg",
+    "relu",
+    "sgn",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+)
 def pointwise(op: Any, x: Coo) -> Coo:
     return on_values(op, x.coalesce())
 
@@ -239,14 +280,21 @@ def plus(op: Any, x: Any, y: Any) -> Any:
         if not np.ndim(x) or not np.ndim(y):
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
         if x.shape != y.shape:
-            raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size {list(x.shape)} while other has "
-                               f"size {list(y.shape)} (FYI: dense-sparse addition does not currently support broadcasting)")  # fmt: skip
+            raise RuntimeError(
+                f"add: expected 'self' and 'other' to have same size, but self has size {list(x.shape)} while other "
+                f"has "
+                f"size {list(y.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+            )
         return op.call(*[held(v.dense() if isinstance(v, Coo) else v) for v in (x, y)])._array
     if x.shape != y.shape:
-        raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(x.shape)} != {list(y.shape)}")
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(x.shape)} != {list(y.shape)}"
+        )
     if x.sparse_dim != y.sparse_dim:
-        raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but 'self' has {x.sparse_dim} sparse dimensions "
-                           f"while 'other' has {y.sparse_dim} sparse dimensions")  # fmt: skip
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same density, but 'self' has {x.sparse_dim} sparse dimensions "
+            f"while 'other' has {y.sparse_dim} sparse dimensions"
+        )
     if x.value.flags.c_contiguous and y.value.flags.c_contiguous and np.array_equal(x.indices, y.indices):
         return x.holding(op.call(held(x.value), held(y.value))._array)
     d = dtypes.result_type_of([x.value, y.value]).numpy
@@ -263,10 +311,15 @@ def times(op: Any, x: Any, y: Any) -> Any:
         return on_values(op, x, y)
     if not isinstance(y, Coo):
         if np.broadcast_shapes(x.shape, y.shape) != x.shape:
-            raise RuntimeError(f"mul: a sparse tensor of size {list(x.shape)} does not broadcast to a dense one of size {list(y.shape)}")
+            raise RuntimeError(
+                f"mul: a sparse tensor of size {list(x.shape)} does not broadcast to a dense one of size "
+                f"{list(y.shape)}"
+            )
         return on_values(op, x, held(np.broadcast_to(y, x.shape)[tuple(x.indices)]))
     if x.shape != y.shape or x.sparse_dim != y.sparse_dim:
-        raise RuntimeError(f"mul operands have incompatible sizes: {list(x.shape)} and {list(y.shape)}, or sparse dimensions")
+        raise RuntimeError(
+            f"mul operands have incompatible sizes: {list(x.shape)} and {list(y.shape)}, or sparse dimensions"
+        )
     x, y = x.coalesce(), y.coalesce()
     _, i, j = np.intersect1d(x.keys(), y.keys(), assume_unique=True, return_indices=True)
     return Coo(x.indices[:, i], op.call(held(x.value[i]), held(y.value[j]))._array, x.shape, True)
@@ -281,7 +334,8 @@ def over(op: Any, x: Any, y: Any) -> Any:
 
 @rule("transpose", "t", "permute")
 def permuted(op: Any, x: Coo, *dims: Any) -> Coo:
-    n, order = x.sparse_dim, op.impl(np.empty(range(x.ndim)), *dims).shape  # of dimensions whose sizes are their numbers
+    # of dimensions whose sizes are their numbers
+    n, order = x.sparse_dim, op.impl(np.empty(range(x.ndim)), *dims).shape
     if any(d >= n for d in order[:n]):
         raise RuntimeError("transpose: sparse and dense dimensions of a sparse tensor cannot change places")
     value = x.value.transpose(0, *[1 + d - n for d in order[n:]])

@@ -67,7 +67,9 @@ def lifting(pull: Callable) -> Callable:
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
-            values = [v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)]
+            values = [
+                v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)
+            ]
             batch = topmost([w for v in values for w in batches_in(v)])
             level = topmost(values) if batch is None else batch
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself

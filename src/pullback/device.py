@@ -1,4 +1,6 @@
-"""Devices and layouts: tensors are on the CPU, in strided memory, or without values on ``meta``; anything else is refused by name."""
+"""Devices and layouts: tensors are on the CPU, in strided memory, or without values on ``meta``; anything else is
+refused by name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,10 @@ from typing import Any
 
 from .complaint import noted
 
-WAY_OUT = ("Pullback computes on the CPU.", "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.")
+WAY_OUT = (
+    "Pullback computes on the CPU.",
+    "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.",
+)
 
 
 class device:
@@ -20,7 +25,21 @@ class device:
     """
 
     __slots__ = ("type", "index")
-    KINDS = ("cpu", "cuda", "meta", "mps", "xpu", "hip", "xla", "ipu", "hpu", "mtia", "privateuseone", "vulkan", "opengl")
+    KINDS = (
+        "cpu",
+        "cuda",
+        "meta",
+        "mps",
+        "xpu",
+        "hip",
+        "xla",
+        "ipu",
+        "hpu",
+        "mtia",
+        "privateuseone",
+        "vulkan",
+        "opengl",
+    )
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         given: Any = type
@@ -30,8 +49,10 @@ class device:
             given, index = "cuda", given
         kind, _, number = str(given).partition(":")
         if kind not in self.KINDS:
-            raise RuntimeError(f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {given}\n"
-                               "  Pullback has the device 'cpu'.")  # fmt: skip
+            raise RuntimeError(
+                f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {given}\n"
+                "  Pullback has the device 'cpu'."
+            )
         if number:
             if not number.isdigit():
                 raise RuntimeError(f"Invalid device string: '{given}'")
@@ -39,7 +60,9 @@ class device:
         self.type, self.index = kind, index
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

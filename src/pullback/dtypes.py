@@ -60,7 +60,9 @@ class dtype:
 
 
 class Unsupported(dtype):
-    """The name of a type that tensors cannot have, for programs that look others up in a table with it or compare with it."""
+    """The name of a type that tensors cannot have, for programs that look others up in a table with it or compare with
+    it.
+    """
 
     __slots__ = ()
 
@@ -85,14 +87,37 @@ float64 = dtype("float64", np.float64, FLOATING)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
 complex128 = dtype("complex128", np.complex128, COMPLEX)
 
-ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-       float16, bfloat16, float32, float64, complex64, complex128)  # fmt: skip
+ALL = (
+    bool_,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
 NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
-    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
-}  # fmt: skip
-UNSUPPORTED = [Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}"), FLOATING)
-               for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]  # fmt: skip
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
+UNSUPPORTED = [
+    Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}"), FLOATING)
+    for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+]
 UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
 UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
@@ -121,10 +146,17 @@ def of_numpy(d: np.dtype) -> dtype:
     if native in OF_NUMPY and d.isnative:
         return OF_NUMPY[native]
     if native in OF_NUMPY:
-        raise noted(ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-                               "currently not supported."), 'array.astype(array.dtype.newbyteorder("=")) converts it')  # fmt: skip
+        raise noted(
+            ValueError(
+                "given numpy array has byte order different from the native byte order. Conversion between byte "
+                "orders is "
+                "currently not supported."
+            ),
+            'array.astype(array.dtype.newbyteorder("=")) converts it',
+        )
     raise TypeError(
-        f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: float64, float32, float16, complex64, "
+        f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: float64, float32, "
+        f"float16, complex64, "
         "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
     )
 
@@ -151,7 +183,10 @@ def as_dtype(d: Any) -> dtype:
     if isinstance(d, np.dtype) or (isinstance(d, type) and issubclass(d, np.generic)):
         return of_numpy(np.dtype(d))
     if isinstance(d, Unsupported):
-        raise TypeError(f"{d} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the smallest")
+        raise TypeError(
+            f"{d} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
+            f"smallest"
+        )
     raise TypeError(f"dtype must be a torch.dtype (such as torch.float32), not {type(d).__name__}")
 
 
@@ -203,8 +238,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         return a if a.itemsize >= b.itemsize else b
     signed, unsigned = (a, b) if a.is_signed else (b, a)
     if unsigned is not uint8:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                           f"{a.name} and {b.name}")  # fmt: skip
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
+        )
     return int16 if signed is int8 else signed
 
 
@@ -265,7 +301,9 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         d = type if isinstance(type, Unsupported) else (_default if type is None else as_dtype(type)).to_real()
         if not d.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'"
+            )
         if d is bfloat16 or d is type and d.itemsize == 1:
             info: Any = ml_dtypes.finfo(d.numpy)
         else:
@@ -276,8 +314,10 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")  # fmt: skip
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
 class iinfo:
@@ -299,14 +339,40 @@ class iinfo:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
-TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-              "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
-              "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-              "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}  # fmt: skip
-CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-             "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-             "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}  # fmt: skip
+TYPE_NAMES = {
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+}
+CPP_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "bool": "bool",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+}
 
 
 def type_name(d: dtype) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from .tensor import Tensor
 
 _UNARY = """
-    abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid sign sin
-    sinh sqrt tan tanh trunc
+    abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
+    rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
 """.split()
 _BINARY = "add sub mul div clamp_max clamp_min pow lerp addcdiv addcmul".split()
 
@@ -21,7 +21,9 @@ def _foreach(name: str) -> Callable[..., Any]:
         method = getattr(Tensor, name)
         columns = [other if isinstance(other, list | tuple) else [other] * len(self) for other in others]
         if any(len(column) != len(self) for column in columns):
-            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {max(map(len, columns))}")
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(self)} and {max(map(len, columns))}"
+            )
         results = [method(x, *row, **options) for x, *row in zip(self, *columns)]
         return None if inplace else results
 
@@ -35,7 +37,13 @@ def _valued(name: str) -> Callable[..., Any]:
     inplace, plain = name.endswith("_"), _foreach(name)
 
     def call(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-        values = value if isinstance(value, list | tuple) else value.tolist() if isinstance(value, Tensor) else [value] * len(self)
+        values = (
+            value
+            if isinstance(value, list | tuple)
+            else value.tolist()
+            if isinstance(value, Tensor)
+            else [value] * len(self)
+        )
         results = [plain([x], [a], [b], value=v) for x, a, b, v in zip(self, tensor1, tensor2, values)]
         return None if inplace else [r[0] for r in results]
 

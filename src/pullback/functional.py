@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-NAMES = frozenset("""
-    atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum lu meshgrid norm
-    split stft tensordot unique unique_consecutive
-""".split())
+NAMES = frozenset(
+    """
+    atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul
+    einsum lu meshgrid norm split stft tensordot unique unique_consecutive
+""".split()
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,12 +9,36 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from .func import functional_call, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from .func import (
+    functional_call,
+    functionalize,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stack_module_state,
+    vjp,
+    vmap,
+)
 from .nn.modules.module import Module
 from .tensor import Tensor
 
-__all__ = ["combine_state_for_ensemble", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "make_functional", "make_functional_with_buffers", "vjp", "vmap"]  # fmt: skip
+__all__ = [
+    "combine_state_for_ensemble",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "make_functional",
+    "make_functional_with_buffers",
+    "vjp",
+    "vmap",
+]
 
 Tensors = tuple[Tensor, ...]
 
@@ -24,7 +48,10 @@ class Functional:
 
     def __init__(self, model: Module, buffers: bool) -> None:
         self.stateless_model = copy.deepcopy(model)
-        self._names = [[name for name, _ in model.named_parameters()], [name for name, _ in model.named_buffers()] if buffers else []]
+        self._names = [
+            [name for name, _ in model.named_parameters()],
+            [name for name, _ in model.named_buffers()] if buffers else [],
+        ]
         self._groups = 2 if buffers else 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -35,7 +62,12 @@ class Functional:
 
 
 def _parameters(model: Module, disable_autograd_tracking: bool) -> Tensors:
-    return tuple([p.detach() if disable_autograd_tracking else p.detach().clone().requires_grad_(p.requires_grad) for p in model.parameters()])
+    return tuple(
+        [
+            p.detach() if disable_autograd_tracking else p.detach().clone().requires_grad_(p.requires_grad)
+            for p in model.parameters()
+        ]
+    )
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[Functional, Tensors]:
@@ -55,11 +87,15 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
     7.0
     """
     if any(True for _ in model.buffers()):
-        raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
+        raise RuntimeError(
+            "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
+        )
     return Functional(model, False), _parameters(model, disable_autograd_tracking)
 
 
-def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool = False) -> tuple[Functional, Tensors, Tensors]:
+def make_functional_with_buffers(
+    model: Module, disable_autograd_tracking: bool = False
+) -> tuple[Functional, Tensors, Tensors]:
     """A function ``f(parameters, buffers, *inputs)`` that does what the module does, and both to begin with.
 
     >>> import pullback as torch
@@ -68,11 +104,16 @@ def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool 
     >>> f(parameters, buffers, torch.zeros(1, 2)).shape
     torch.Size([1, 2])
     """
-    return Functional(model, True), _parameters(model, disable_autograd_tracking), tuple([b.detach().clone() for b in model.buffers()])
+    return (
+        Functional(model, True),
+        _parameters(model, disable_autograd_tracking),
+        tuple([b.detach().clone() for b in model.buffers()]),
+    )
 
 
 def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Functional, Tensors, Tensors]:
-    """The function of one of several modules of one class, and the parameters and buffers of all, stacked: for :func:`vmap`.
+    """The function of one of several modules of one class, and the parameters and buffers of all, stacked: for
+    :func:`vmap`.
 
     >>> import pullback as torch
     >>> from pullback.functorch import combine_state_for_ensemble

@@ -39,8 +39,17 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 # --- entry points -------------------------------------------------------------------------------------------
 
 
-def load(repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: str = "github", trust_repo: Any = None, force_reload: bool = False,
-         verbose: bool = True, skip_validation: bool = False, **kwargs: Any) -> Any:  # fmt: skip
+def load(
+    repo_or_dir: str | os.PathLike[str],
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
     """``model(*args, **kwargs)`` of a repository's ``hubconf.py``.
 
     Args:
@@ -56,15 +65,29 @@ def load(repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: st
     return _entry(_hubconf(repo_or_dir, source), model)(*args, **kwargs)
 
 
-def list(github: str | os.PathLike[str], force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
-         verbose: bool = True, *, source: str = "github") -> builtins.list[str]:  # fmt: skip
+def list(
+    github: str | os.PathLike[str],
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = None,
+    verbose: bool = True,
+    *,
+    source: str = "github",
+) -> builtins.list[str]:
     """The functions in a repository's ``hubconf.py``; see :func:`load`."""
     members = vars(_hubconf(github, source)).items()
     return [name for name, value in members if callable(value) and not name.startswith("_")]
 
 
-def help(github: str | os.PathLike[str], model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
-         *, source: str = "github") -> str | None:  # fmt: skip
+def help(
+    github: str | os.PathLike[str],
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = None,
+    *,
+    source: str = "github",
+) -> str | None:
     """The docstring of a function in a repository's ``hubconf.py``; see :func:`load`."""
     return _entry(_hubconf(github, source), model).__doc__
 
@@ -79,8 +102,10 @@ def _folder(repo: str | os.PathLike[str], source: str) -> str:
         folder = os.path.join(get_dir(), "_".join([name, branch]).replace("/", "_"))
         if os.path.isdir(folder):
             return folder
-    raise noted(RuntimeError(f"torch.hub: {os.fspath(repo)} is not on this machine, and Pullback downloads no code to run."),
-                f"git clone https://github.com/{name}, and torch.hub.load(folder, model, source='local').")  # fmt: skip
+    raise noted(
+        RuntimeError(f"torch.hub: {os.fspath(repo)} is not on this machine, and Pullback downloads no code to run."),
+        f"git clone https://github.com/{name}, and torch.hub.load(folder, model, source='local').",
+    )
 
 
 def _hubconf(repo: str | os.PathLike[str], source: str) -> ModuleType:
@@ -93,7 +118,11 @@ def _hubconf(repo: str | os.PathLike[str], source: str) -> ModuleType:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(folder)
-    missing = [name for name in getattr(module, "dependencies", None) or () if name != "torch" and importlib.util.find_spec(name) is None]
+    missing = [
+        name
+        for name in getattr(module, "dependencies", None) or ()
+        if name != "torch" and importlib.util.find_spec(name) is None
+    ]
     if missing:
         raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
     return module
@@ -132,7 +161,10 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         length = source.headers.get("Content-Length")
         part = tempfile.NamedTemporaryFile(dir=folder, delete=False)
         try:
-            shown: dict[str, Any] = {"description": os.path.basename(dst), "disable": not progress or not sys.stderr.isatty()}
+            shown: dict[str, Any] = {
+                "description": os.path.basename(dst),
+                "disable": not progress or not sys.stderr.isatty(),
+            }
             with part, wrap_file(source, int(length or 0), **shown) as stream:
                 while chunk := stream.read(1 << 17):
                     part.write(chunk)
@@ -145,8 +177,15 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             raise
 
 
-def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
-                             file_name: str | None = None, weights_only: bool = True) -> Any:  # fmt: skip
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
     """``torch.load`` of a file from the net, which is fetched the first time and kept.
 
     Args:

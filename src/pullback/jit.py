@@ -16,11 +16,43 @@ from .complaint import noted
 from .nn.modules.module import Module
 
 __all__ = [
-    "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "ScriptWarning",
-    "TracerWarning", "TracingCheckError", "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "fuser", "ignore", "interface",
-    "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution", "save", "script",
-    "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused", "wait",
-]  # fmt: skip
+    "Attribute",
+    "CompilationUnit",
+    "Error",
+    "Final",
+    "Future",
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptModule",
+    "ScriptWarning",
+    "TracerWarning",
+    "TracingCheckError",
+    "annotate",
+    "enable_onednn_fusion",
+    "export",
+    "fork",
+    "freeze",
+    "fuser",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "load",
+    "onednn_fusion_enabled",
+    "optimize_for_inference",
+    "optimized_execution",
+    "save",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
 
 T = TypeVar("T")
 
@@ -101,9 +133,13 @@ def save(m: Any, f: Any = None, _extra_files: Any = None) -> NoReturn:
     Raises:
         NotImplementedError: always; it says what can be saved.
     """
-    raise noted(NotImplementedError("torch.jit.save: Pullback runs Python code as it is and has no program of its own to save."),
-                "Save the parameters: torch.save(module.state_dict(), path); load them into a module made by the same code.",
-                "For other programs to run it: torch.onnx.export(module, args, path).")  # fmt: skip
+    raise noted(
+        NotImplementedError(
+            "torch.jit.save: Pullback runs Python code as it is and has no program of its own to save."
+        ),
+        "Save the parameters: torch.save(module.state_dict(), path); load them into a module made by the same code.",
+        "For other programs to run it: torch.onnx.export(module, args, path).",
+    )
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:
@@ -112,8 +148,11 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     Raises:
         NotImplementedError: always; it says what can be loaded.
     """
-    raise noted(NotImplementedError(f"torch.jit.load: {f!r} holds a TorchScript program, which Pullback does not run."),
-                "Where PyTorch is: torch.save(torch.jit.load(path).state_dict(), new). Here: module.load_state_dict(torch.load(new)).")  # fmt: skip
+    raise noted(
+        NotImplementedError(f"torch.jit.load: {f!r} holds a TorchScript program, which Pullback does not run."),
+        "Where PyTorch is: torch.save(torch.jit.load(path).state_dict(), new). Here: "
+        "module.load_state_dict(torch.load(new)).",
+    )
 
 
 def is_scripting() -> bool:
@@ -154,7 +193,9 @@ def annotate(the_type: Any, the_value: T) -> T:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether ``obj`` is of a type, where that may be a ``List[int]``, ``Dict[str, Tensor]``, ``Optional[...]`` or a tuple of them."""
+    """Whether ``obj`` is of a type, where that may be a ``List[int]``, ``Dict[str, Tensor]``, ``Optional[...]`` or a
+    tuple of them.
+    """
     import typing
     from types import NoneType, UnionType
 
@@ -204,7 +245,9 @@ class CompilationUnit:
 
         import pullback
 
-        self._space |= {"torch": pullback, "Tensor": pullback.Tensor} | {n: getattr(typing, n) for n in ("List", "Dict", "Tuple", "Optional")}
+        self._space |= {"torch": pullback, "Tensor": pullback.Tensor} | {
+            n: getattr(typing, n) for n in ("List", "Dict", "Tuple", "Optional")
+        }
         exec(dedent(lang), self._space)
 
     def __getattr__(self, name: str) -> Any:
@@ -256,7 +299,10 @@ def freeze(mod: Module, preserved_attrs: Any = None, optimize_numerics: bool = T
         RuntimeError: it is in training mode.
     """
     if getattr(mod, "training", False):
-        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing.")
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+            "before freezing."
+        )
     return mod
 
 

@@ -1,8 +1,8 @@
 """Layers between operations and their arithmetic: what sees each computation, below autograd.
 
-While a layer is entered in a thread, every operation there takes the slow path, which asks the innermost layer instead of
-computing. The layer may compute (:func:`below`), time it, remember it, look at it, or answer from memory; what is recorded
-for backward is the same in any case.
+While a layer is entered in a thread, every operation there takes the slow path, which asks the innermost layer instead
+of computing. The layer may compute (:func:`below`), time it, remember it, look at it, or answer from memory; what is
+recorded for backward is the same in any case.
 """
 
 from __future__ import annotations

@@ -33,7 +33,12 @@ class TensorType(type):
         return cls.dtype
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_sparse is cls.is_sparse and not cls.is_cuda
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.is_sparse is cls.is_sparse
+            and not cls.is_cuda
+        )
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         if cls.is_cuda:
@@ -67,8 +72,13 @@ def _unavailable(cls: type) -> TypeError:
 def make(name: str, module: str) -> TensorType:
     """The type of that name, such as ``LongTensor``, at ``torch``, ``torch.cuda`` or ``torch.sparse``."""
     kind = next(NAMES[n] for n, legacy in TYPE_NAMES.items() if f"{legacy}Tensor" == name)
-    members = {"__module__": module, "__doc__": f"``{kind}``, as a type of tensors.", "dtype": kind,
-               "is_cuda": module == "torch.cuda", "is_sparse": module == "torch.sparse"}  # fmt: skip
+    members = {
+        "__module__": module,
+        "__doc__": f"``{kind}``, as a type of tensors.",
+        "dtype": kind,
+        "is_cuda": module == "torch.cuda",
+        "is_sparse": module == "torch.sparse",
+    }
     return TensorType(name, (), members)
 
 

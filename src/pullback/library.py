@@ -36,11 +36,22 @@ from .storage import owner_of
 from .tensor import Tensor
 from .utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel", "register_vmap",
-           "triton_op"]  # fmt: skip
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "impl",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+    "triton_op",
+]
 
 OPERATIONS: dict[str, CustomOpDef] = {}  # by their full names
-HERE = ("cpu", "CPU", "", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "default")  # the kernels that are of use here
+# the kernels that are of use here
+HERE = ("cpu", "CPU", "", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "default")
 
 
 class CustomOpDef:
@@ -52,32 +63,41 @@ class CustomOpDef:
         self._setup: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
         self._opoverload = Overload(self)
-        self._function: Any = type(f"GeneratedBackwardFor_{name.replace('::', '_')}_default", (Recorded,), {"definition": self})
+        self._function: Any = type(
+            f"GeneratedBackwardFor_{name.replace('::', '_')}_default", (Recorded,), {"definition": self}
+        )
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
         """Say what backward does.
 
         Args:
             backward: ``backward(ctx, *grads)`` returns a gradient, or None, for each positional input.
-            setup_context: ``setup_context(ctx, inputs, output)``, with ``keyword_only_inputs`` too if there are any, saves on
-                ``ctx`` what backward needs.
+            setup_context: ``setup_context(ctx, inputs, output)``, with ``keyword_only_inputs`` too if there are any,
+                saves on ``ctx`` what backward needs.
 
         Raises:
             RuntimeError: for an operation that writes into its arguments.
         """
         if self._mutates:
-            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self}. Please create a functional operator and "
-                               "register an autograd formula for that.")  # fmt: skip
+            raise RuntimeError(
+                f"Cannot register autograd formula for non-functional operator {self}. Please create a functional "
+                f"operator and "
+                "register an autograd formula for that."
+            )
         self._backward, self._setup = backward, setup_context
 
     def register_kernel(self, device_types: Any, func: Callable[..., Any] | None = None, /) -> Any:
         """Another implementation for tensors on the CPU; those for other devices are accepted and not used."""
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
-            if device_types is None or any([d in HERE for d in ([device_types] if isinstance(device_types, str) else device_types)]):
+            if device_types is None or any(
+                [d in HERE for d in ([device_types] if isinstance(device_types, str) else device_types)]
+            ):
                 self._kernel = func
             return func
 
@@ -88,7 +108,9 @@ class CustomOpDef:
         return func
 
     def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
-        """Say what :func:`~pullback.vmap` does: ``func(info, in_dims, *args)`` returns results and where their batch dimensions are."""
+        """Say what :func:`~pullback.vmap` does: ``func(info, in_dims, *args)`` returns results and where their batch
+        dimensions are.
+        """
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
             self._vmap = func
@@ -100,8 +122,10 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._kernel is None:
-            raise noted(NotImplementedError(f"Could not run '{self._qualname}' with arguments from the 'CPU' backend."),
-                        f"Register a kernel: torch.library.impl({self._qualname!r}, 'cpu')(function).")  # fmt: skip
+            raise noted(
+                NotImplementedError(f"Could not run '{self._qualname}' with arguments from the 'CPU' backend."),
+                f"Register a kernel: torch.library.impl({self._qualname!r}, 'cpu')(function).",
+            )
         bound = inspect.signature(self._kernel).bind(*args, **kwargs)
         bound.apply_defaults()
         if self._mutates:
@@ -124,8 +148,14 @@ class CustomOpDef:
         if not modes._local.layers:
             return self.checked(kernel(*args, **keywords), args)
         as_tensors = lambda value: tree_map_only(np.ndarray, lift.held, value)  # noqa: E731
-        step = SimpleNamespace(name=self._qualname, node_name=self._qualname, kind="general", params=(), overload=self._opoverload,
-                               whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)))  # fmt: skip
+        step = SimpleNamespace(
+            name=self._qualname,
+            node_name=self._qualname,
+            kind="general",
+            params=(),
+            overload=self._opoverload,
+            whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
+        )
         result = as_tensors(layers.through(step)(*map(arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result
 
@@ -137,14 +167,21 @@ class CustomOpDef:
         """
         given = {id(owner_of(x._array)) for x in tree_leaves(args) if isinstance(x, Tensor)}
         if any([id(owner_of(r._array)) in given for r in tree_leaves(result) if isinstance(r, Tensor)]):
-            raise noted(RuntimeError(f"{self._qualname}: The output of this custom operator (1) must not also be an input to this custom "
-                                     "operator and (2) may not alias any inputs to this custom operator or other returns."),
-                        "Return a copy: x.clone().")  # fmt: skip
+            raise noted(
+                RuntimeError(
+                    f"{self._qualname}: The output of this custom operator (1) must not also be an input to this "
+                    f"custom "
+                    "operator and (2) may not alias any inputs to this custom operator or other returns."
+                ),
+                "Return a copy: x.clone().",
+            )
         return result
 
 
 class Recorded(Function):
-    """The custom Function of an operation: its arguments, flat, and last of all how they were nested and the keywords."""
+    """The custom Function of an operation: its arguments, flat, and last of all how they were nested and the
+    keywords.
+    """
 
     definition: CustomOpDef
 
@@ -159,7 +196,9 @@ class Recorded(Function):
         *leaves, (structure, keywords) = inputs
         op, args = cls.definition, tree_unflatten(leaves, structure)
         ctx.lengths = [len(a) if isinstance(a, (list, tuple)) else None for a in args]
-        ctx.least = max([i + 1 for i, a in enumerate(args) if any([isinstance(x, Tensor) for x in tree_leaves(a)])], default=0)
+        ctx.least = max(
+            [i + 1 for i, a in enumerate(args) if any([isinstance(x, Tensor) for x in tree_leaves(a)])], default=0
+        )
         if op._setup is not None:
             output = list(output) if op.gives_list else output
             op._setup(ctx, inputs=args, output=output, **({"keyword_only_inputs": keywords} if keywords else {}))
@@ -168,13 +207,18 @@ class Recorded(Function):
     def backward(cls, ctx: Any, *grads: Any) -> Any:
         op = cls.definition
         if op._backward is None:
-            raise RuntimeError(f"Trying to backward through {op._opoverload} but no autograd formula was registered. Please use "
-                               "register_autograd to add one.")  # fmt: skip
+            raise RuntimeError(
+                f"Trying to backward through {op._opoverload} but no autograd formula was registered. Please use "
+                "register_autograd to add one."
+            )
         results = op._backward(ctx, *([list(grads)] if op.gives_list else grads))
         results = results if isinstance(results, tuple) else (results,)
         if not ctx.least <= len(results) <= len(ctx.lengths):  # numbers after the last tensor may go without
-            raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {len(ctx.lengths)}, got "
-                               f"{len(results)})")  # fmt: skip
+            raise RuntimeError(
+                f"function {cls.__name__}Backward returned an incorrect number of gradients (expected "
+                f"{len(ctx.lengths)}, got "
+                f"{len(results)})"
+            )
         flat: list[Any] = []
         for r, n in zip_longest(results, ctx.lengths):
             flat += [r] if n is None else [None] * n if r is None else r
@@ -254,8 +298,16 @@ def _added(name: str, kernel: Callable[..., Any] | None, mutates_args: Iterable[
     return definition
 
 
-def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, device_types: Any = None, schema: str | None = None,
-              tags: Any = None) -> Any:  # fmt: skip
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    device_types: Any = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Any:
     """Make a function an operation: a decorator, or given the function, what the decorator gives.
 
     Args:
@@ -269,14 +321,19 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
     def make(fn: Callable[..., Any]) -> CustomOpDef:
         for parameter in inspect.signature(fn).parameters.values() if schema is None else ():
             if parameter.annotation is parameter.empty:
-                raise ValueError(f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with signature "
-                                 f"{inspect.signature(fn)})")  # fmt: skip
+                raise ValueError(
+                    f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with "
+                    f"signature "
+                    f"{inspect.signature(fn)})"
+                )
         return _added(name, fn, mutates_args)
 
     return make if fn is None else make(fn)
 
 
-def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+def triton_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None
+) -> Any:
     """:func:`custom_op`: there are no Triton kernels for it to look into here."""
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
@@ -286,11 +343,15 @@ def _operation(op: Any) -> CustomOpDef:
         return op
     name = op.name if isinstance(op, OpOverload) else str(op).removesuffix(".default")
     if name not in OPERATIONS:
-        raise AttributeError(f"'_OpNamespace' '{name.partition('::')[0]}' object has no attribute '{name.partition('::')[2]}'")
+        raise AttributeError(
+            f"'_OpNamespace' '{name.partition('::')[0]}' object has no attribute '{name.partition('::')[2]}'"
+        )
     return OPERATIONS[name]
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
+) -> None:
     """:meth:`CustomOpDef.register_autograd` of an operation, which may be given by name."""
     _operation(op).register_autograd(backward, setup_context=setup_context)
 
@@ -314,8 +375,12 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """An operation whose kernel follows, by :func:`impl`; of the schema only what it writes into counts, ``Tensor(a!) x``."""
-    written = [part.split("=")[0].split()[-1] for part in schema.partition("->")[0].strip(" ()").split(",") if "!" in part]
+    """An operation whose kernel follows, by :func:`impl`; of the schema only what it writes into counts, ``Tensor(a!)
+    x``.
+    """
+    written = [
+        part.split("=")[0].split()[-1] for part in schema.partition("->")[0].strip(" ()").split(",") if "!" in part
+    ]
     _added(qualname, None, written)
 
 

@@ -2,9 +2,9 @@
 
 A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
 (:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
-(:class:`pullback.func.batched.Batched`). To everything else it looks like an array: it has a shape and a type, nodes save it,
-the engine carries it. Only where an operation would compute, its level does, by calling the same operation on what
-is inside; there a value of the level below may be found, so levels nest in any order.
+(:class:`pullback.func.batched.Batched`). To everything else it looks like an array: it has a shape and a type, nodes
+save it, the engine carries it. Only where an operation would compute, its level does, by calling the same operation on
+what is inside; there a value of the level below may be found, so levels nest in any order.
 
 Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
 ``outer``; it leaves the level again where it reaches something made before the level began.
@@ -93,7 +93,9 @@ class Level:
         return pull(node, g, saved, edges)
 
     def pull_values(self, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any] | None:
-        """What a node's rule gives for values that nobody differentiates further, by a shorter way; None if there is none."""
+        """What a node's rule gives for values that nobody differentiates further, by a shorter way; None if there is
+        none.
+        """
         return None
 
     def raised(self, array: np.ndarray) -> Lifted:
@@ -228,8 +230,14 @@ def shown(value: Any, made_by: str | None = None, requires_grad: bool = False, e
     """The text of an array or a lifted value as a tensor."""
     if isinstance(value, Lifted):
         return value.shown(made_by, requires_grad, extra)
-    return format_tensor(value, dtype=OF_NUMPY[value.dtype].name, default_dtype=get_default_dtype().name, requires_grad=requires_grad,
-                         grad_fn=made_by, extra=extra)  # fmt: skip
+    return format_tensor(
+        value,
+        dtype=OF_NUMPY[value.dtype].name,
+        default_dtype=get_default_dtype().name,
+        requires_grad=requires_grad,
+        grad_fn=made_by,
+        extra=extra,
+    )
 
 
 def held(value: Any) -> Tensor:
@@ -298,7 +306,9 @@ def batches_in(value: Any) -> list[Lifted]:
 
 
 def derived(function: Callable, *arrays: Any) -> Any:
-    """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace records."""
+    """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace
+    records.
+    """
     trace = modes._local.trace
     return function(*arrays) if trace is None or topmost(arrays) is not trace else trace.derive(function, arrays)
 
@@ -364,7 +374,11 @@ def left(x: Tensor, seq: int) -> Tensor:
     a = x._array
     if not _has_to_leave(a, seq):
         return x
-    return left(a.level.leave(x), seq) if a.outer and seq < a.level.start else a.level.inside(x, lambda part: left(part, seq))
+    return (
+        left(a.level.leave(x), seq)
+        if a.outer and seq < a.level.start
+        else a.level.inside(x, lambda part: left(part, seq))
+    )
 
 
 def _has_to_leave(a: Any, seq: int) -> bool:
@@ -381,7 +395,10 @@ def writable(x: Tensor, value: Any) -> None:
             x._array = lifted_as(base._array, x._array)
         return
     if isinstance(x._array, Lifted):
-        raise RuntimeError("writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a copy, x.clone()")
+        raise RuntimeError(
+            "writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a "
+            "copy, x.clone()"
+        )
     level.track(x)
     if base is None or not isinstance(base._array, np.ndarray):
         x._array = level.raised(x._array)
@@ -392,8 +409,10 @@ def writable(x: Tensor, value: Any) -> None:
 
 def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
     if conjugates.turned(base._array, view):
-        raise RuntimeError("writing in place into a tensor from outside of a transform through its conjugate is not possible: "
-                           "write the conjugate into the tensor")  # fmt: skip
+        raise RuntimeError(
+            "writing in place into a tensor from outside of a transform through its conjugate is not possible: "
+            "write the conjugate into the tensor"
+        )
     return level.raised_view(base, view)
 
 
@@ -430,7 +449,9 @@ def without_tangents(x: Tensor) -> Tensor:
 
 
 def one_each(x: Tensor, result: Tensor) -> Tensor:
-    """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into nothing."""
+    """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into
+    nothing.
+    """
     levels: list[Any] = []
     value = None if modes._local.ruling else x._array
     while isinstance(value, Lifted) and value.device is CPU:
@@ -466,7 +487,8 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
             value.level.refuse_value()
         if value.device is not CPU:  # there are none
             return value.looked_at(check)  # type: ignore[attr-defined]
-        value = np.asarray(value) if value.is_sparse else value.value  # what a sparse value stores is not all: it refuses
+        # what a sparse value stores is not all: it refuses
+        value = np.asarray(value) if value.is_sparse else value.value
     return value
 
 
@@ -550,7 +572,8 @@ def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
     """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn.
 
     Args:
-        of: the names of the arguments at which it looks, if not at all: where the examples share these, one run serves all.
+        of: the names of the arguments at which it looks, if not at all: where the examples share these, one run serves
+            all.
     """
     if fn is None:
         return functools.partial(by_example, of=of)

@@ -34,9 +34,26 @@ from .ops.view import broadcast_to
 from .tensor import Tensor
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
-    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
-]  # fmt: skip
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _chosen(input: Tensor, mask: Tensor | None, otherwise: Any) -> Tensor:
@@ -70,7 +87,9 @@ def _first(dim: Any, input: Tensor) -> int:
 # --- reductions -------------------------------------------------------------------------------------------------
 
 
-def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def sum(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The sum; 0 of nothing.
 
     >>> import pullback as torch
@@ -80,7 +99,9 @@ def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = N
     return reduce.sum(_chosen(input, mask, 0), dims_of(dim, input.ndim), keepdim, dtype=_summed_in(input, dtype))
 
 
-def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def prod(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The product; 1 of nothing.
 
     >>> import pullback as torch
@@ -93,27 +114,37 @@ def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return result
 
 
-def amax(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def amax(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The maximum; of nothing the least number of the type.
 
     >>> import pullback as torch
     >>> torch.masked.amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return extreme.amax(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(dtype or input.dtype)
+    return extreme.amax(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+        dtype or input.dtype
+    )
 
 
-def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def amin(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The minimum; of nothing the largest number of the type.
 
     >>> import pullback as torch
     >>> torch.masked.amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
     tensor(2.)
     """
-    return extreme.amin(_chosen(input, mask, _bound(input, 1)), dims_of(dim, input.ndim), keepdim).to(dtype or input.dtype)
+    return extreme.amin(_chosen(input, mask, _bound(input, 1)), dims_of(dim, input.ndim), keepdim).to(
+        dtype or input.dtype
+    )
 
 
-def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def argmax(
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The index of the first maximum, in the input's type unless ``dtype`` is given.
 
     >>> import pullback as torch
@@ -123,7 +154,9 @@ def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtyp
     return extreme.argmax(_chosen(input, mask, _bound(input, -1)), dim, keepdim).to(dtype or input.dtype)
 
 
-def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def argmin(
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The index of the first minimum, in the input's type unless ``dtype`` is given.
 
     >>> import pullback as torch
@@ -133,7 +166,9 @@ def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtyp
     return extreme.argmin(_chosen(input, mask, _bound(input, 1)), dim, keepdim).to(dtype or input.dtype)
 
 
-def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def mean(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The mean; NaN of nothing.
 
     Raises:
@@ -146,7 +181,10 @@ def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     kind = input.dtype if dtype is None else as_dtype(dtype)
     if kind.category < FLOATING:
         which = "Input" if dtype is None else "Optional"
-        raise ValueError(f"mean(): Could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {kind}")
+        raise ValueError(
+            f"mean(): Could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {kind}"
+        )
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask)
 
 
@@ -156,7 +194,9 @@ def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Any:
     return reduce.counted(input.shape, dims) if mask is None else reduce.sum(_broadcast(input, mask), dims, keepdim)
 
 
-def median(input: Tensor, dim: Any = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def median(
+    input: Tensor, dim: Any = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The lower of the middle elements; NaN of nothing (which is refused for integers).
 
     >>> import pullback as torch
@@ -164,7 +204,9 @@ def median(input: Tensor, dim: Any = -1, *, keepdim: bool = False, dtype: Any = 
     tensor(1.)
     """
     floats = input.dtype.is_floating_point
-    result = statistics.nanmedian(_chosen(input if floats else input.float(), mask, nan), _first(dim, input), keepdim).values
+    result = statistics.nanmedian(
+        _chosen(input if floats else input.float(), mask, nan), _first(dim, input), keepdim
+    ).values
     if floats:
         return result
     if bool(result.isnan().any()):
@@ -172,8 +214,15 @@ def median(input: Tensor, dim: Any = -1, *, keepdim: bool = False, dtype: Any = 
     return result.to(dtype or input.dtype)
 
 
-def norm(input: Tensor, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def norm(
+    input: Tensor,
+    ord: float | None = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """:func:`torch.linalg.vector_norm`; 0 of nothing (infinite for ``ord=-inf``).
 
     >>> import pullback as torch
@@ -181,22 +230,37 @@ def norm(input: Tensor, ord: float | None = 2.0, dim: Any = None, *, keepdim: bo
     tensor(3.)
     """
     ord = 2.0 if ord is None else ord
-    return ops.norm.vector_norm(_chosen(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype)
+    return ops.norm.vector_norm(
+        _chosen(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype
+    )
 
 
-def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """``log(sum(exp(input)))``; -inf of nothing.
 
     >>> import pullback as torch
     >>> torch.masked.logsumexp(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return reduce.logsumexp(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(dtype or input.dtype)
+    return reduce.logsumexp(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+        dtype or input.dtype
+    )
 
 
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
-        dtype: Any = None, mask: Tensor | None = None) -> Tensor:  # fmt: skip
-    """The variance: squared distances from the mean, summed and divided by the count less ``correction``; NaN of nothing.
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The variance: squared distances from the mean, summed and divided by the count less ``correction``; NaN of
+    nothing.
 
     Args:
         unbiased: True (the default) for the correction 1, False for 0.
@@ -220,8 +284,16 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correct
     return (squares / divisor).to(kind if dtype is None else dtype)
 
 
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
-        dtype: Any = None, mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The standard deviation: the root of :func:`var`, whose arguments it has.
 
     >>> import pullback as torch
@@ -271,7 +343,9 @@ def log_softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | No
     >>> torch.masked.log_softmax(torch.tensor([1.0, 2.0]), 0, mask=torch.tensor([True, False]))
     tensor([0., -inf])
     """
-    return ops.softmax.log_softmax(_chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype)
+    return ops.softmax.log_softmax(
+        _chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype
+    )
 
 
 def softmin(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -284,7 +358,9 @@ def softmin(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None =
     return ops.softmax.softmax(-_chosen(input, mask, _bound(input, 1)), _first(dim, input), dtype=dtype or input.dtype)
 
 
-def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The elements divided by their norm, or by ``eps`` where that is larger; 0 where masked.
 
     >>> import pullback as torch
@@ -295,8 +371,14 @@ def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype:
     return _chosen(input, mask, 0) / maximum(length, length.new_full((), eps))
 
 
-def logaddexp(input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
-              other_mask: Tensor | None = None) -> Tensor:  # fmt: skip
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
     """``log(exp(input) + exp(other))``, each with a mask of its own; -inf where both are masked.
 
     >>> import pullback as torch

@@ -8,9 +8,10 @@ Large models are built there in no time, and get their memory when their weights
     >>> net.weight.t()[:2]
     tensor(..., device='meta', size=(2, 10000), grad_fn=<SliceBackward0>)
 
-What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.lift`) of a level that is always there. Its
-operations are computed with zeros, of which only shape, strides and type are kept: memory that nobody writes into costs
-nothing, views least of all, but a product of matrices takes the time that it takes. What depends on values refuses.
+What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.lift`) of a level that is always
+there. Its operations are computed with zeros, of which only shape, strides and type are kept: memory that nobody writes
+into costs nothing, views least of all, but a product of matrices takes the time that it takes. What depends on values
+refuses.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from .printing import format_hollow
 from .tensor import Tensor
 
 META = Device("meta")
-BY_VALUES = {"unique_values", "unique_consecutive_values", "bincount", "to_sparse", "to_sparse_coo", "to_sparse_compressed"}
+BY_VALUES = {
+    "unique_values",
+    "unique_consecutive_values",
+    "bincount",
+    "to_sparse",
+    "to_sparse_coo",
+    "to_sparse_compressed",
+}
 
 
 def on_meta(device: Any) -> bool:
@@ -40,8 +48,10 @@ def on_meta(device: Any) -> bool:
 
 def no_data() -> NotImplementedError:
     """The error of whoever asks for values."""
-    return noted(NotImplementedError("Cannot copy out of meta tensor; no data!"),
-                 "Give a module memory by module.to_empty(device='cpu') or load_state_dict(..., assign=True).")  # fmt: skip
+    return noted(
+        NotImplementedError("Cannot copy out of meta tensor; no data!"),
+        "Give a module memory by module.to_empty(device='cpu') or load_state_dict(..., assign=True).",
+    )
 
 
 class Hollow(Level):
@@ -50,15 +60,24 @@ class Hollow(Level):
     start, live = 0, True
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        masked = any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v]) and not op.listed
+        masked = (
+            any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v])
+            and not op.listed
+        )
         if masked or op.name in BY_VALUES:
-            raise noted(NotImplementedError(f"{op.name}: the shape of the result depends on values, which meta tensors have not"),
-                        "Use torch.where in the place of masks, or compute on the CPU.")  # fmt: skip
+            raise noted(
+                NotImplementedError(
+                    f"{op.name}: the shape of the result depends on values, which meta tensors have not"
+                ),
+                "Use torch.where in the place of masks, or compute on the CPU.",
+            )
         args = [[real(w) for w in v] if v.__class__ is list else real(v) for v in values]
         if op.listed:
             args[0] = [held(a) for a in args[0]]
         with modes.no_grad():
-            result = op.call(*[held(a) if i in op.tensors and isinstance(a, np.ndarray) else a for i, a in enumerate(args)])
+            result = op.call(
+                *[held(a) if i in op.tensors and isinstance(a, np.ndarray) else a for i, a in enumerate(args)]
+            )
         return [Meta.of(r._array) for r in result] if isinstance(result, (tuple, list)) else Meta.of(result._array)
 
     def track(self, x: Tensor) -> Tensor:
@@ -128,7 +147,9 @@ class Meta(Lifted):
         """Nothing is kept."""
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        raise TypeError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
 
     def item(self) -> NoReturn:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
@@ -137,8 +158,13 @@ class Meta(Lifted):
         raise no_data()
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        return format_hollow(self.shape, dtype=OF_NUMPY[self.dtype].name, default_dtype=get_default_dtype().name,
-                             requires_grad=requires_grad, grad_fn=made_by)  # fmt: skip
+        return format_hollow(
+            self.shape,
+            dtype=OF_NUMPY[self.dtype].name,
+            default_dtype=get_default_dtype().name,
+            requires_grad=requires_grad,
+            grad_fn=made_by,
+        )
 
 
 def real(value: Any) -> Any:

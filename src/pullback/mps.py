@@ -29,4 +29,6 @@ def manual_seed(seed: int) -> None:
     int(seed)
 
 
-globals().update({n: refusing(n, lambda: RuntimeError("Cannot execute this function without MPS backend.")) for n in _REFUSED})
+globals().update(
+    {n: refusing(n, lambda: RuntimeError("Cannot execute this function without MPS backend.")) for n in _REFUSED}
+)

@@ -52,10 +52,23 @@ REGISTRY: dict[str, Op] = {}  # every operation, by name
 class Op:
     """An operation; see the module. ``call`` is its public function."""
 
-    def __init__(self, impl: Callable, kind: str, *, name: str | None = None, node: Any = None, to: int = -1,
-                 holomorphic: bool = True, outputs: str = "", differentiable: str = "", method: Any = True,
-                 inplace: bool = False, by: Callable | None = None, linear: str = "",
-                 check: Callable | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        impl: Callable,
+        kind: str,
+        *,
+        name: str | None = None,
+        node: Any = None,
+        to: int = -1,
+        holomorphic: bool = True,
+        outputs: str = "",
+        differentiable: str = "",
+        method: Any = True,
+        inplace: bool = False,
+        by: Callable | None = None,
+        linear: str = "",
+        check: Callable | None = None,
+    ) -> None:
         self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
         self.kind, self.to = kind, to
         self.rules: dict[str, Callable] = {}
@@ -71,26 +84,37 @@ class Op:
         self.orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self.required = self.positional - len(given)
-        self.defaults = (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
+        self.defaults = (
+            (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
+        )
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
-        self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)  # where kernels do better; where they don't, of floats
+        # where kernels do better; where they don't, of floats
+        self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)
         self.whole = self.impl  # the forward function, whatever the size
         self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
-        if kind == "elementwise" and isinstance(by, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
+        # one loop of NumPy's is hard to beat but by several threads
+        if kind == "elementwise" and isinstance(by, np.ufunc):
             self.large = kernels.beside(self.name, [by], by)
             self.whole = self.of_its_size
         elif kind == "elementwise" or self.name == "between":
-            self.impl = self.large = self.whole = kernels.for_large(self.name, self.impl, len(self.params), self.tensors == (0,))
+            self.impl = self.large = self.whole = kernels.for_large(
+                self.name, self.impl, len(self.params), self.tensors == (0,)
+            )
             self.small = self.impl if self.name in kernels.AT_ANY_SIZE else self.small
         self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
-        self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}  # masks and index arrays
+        # masks and index arrays
+        self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}
         self.outputs = tuple(outputs.split())
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
-        self.piecewise: tuple[str, ...] = ()  # how the names of nodes begin whose gradient, recorded, depends on the input with derivative 0
-        self.node_at = self.params.index(node) if node in self.params else -1  # which argument names the node, if one does
-        self.node_name: Any = (lambda *args: args[self.node_at]) if node in self.params else node or camel(self.name) + "Backward0"
+        # how the names of nodes begin whose gradient, recorded, depends on the input with derivative 0
+        self.piecewise: tuple[str, ...] = ()
+        # which argument names the node, if one does
+        self.node_at = self.params.index(node) if node in self.params else -1
+        self.node_name: Any = (
+            (lambda *args: args[self.node_at]) if node in self.params else node or camel(self.name) + "Backward0"
+        )
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
         self.getters: tuple[Any, ...] = ()
@@ -102,7 +126,12 @@ class Op:
         self.shared: Callable | None = None
         self.perform: Any = None  # the function of all arguments without what puts them in order: for composites
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
-        call.__module__, call.__doc__, call.__name__, call.__qualname__ = impl.__module__, impl.__doc__, self.name, self.name
+        call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
+            impl.__module__,
+            impl.__doc__,
+            self.name,
+            self.name,
+        )
         call.__wrapped__, call.op, call.vjp, call.vjp_all = impl, self, self.vjp, self.vjp_all
         self.call = call
         REGISTRY[self.name] = self
@@ -124,11 +153,15 @@ class Op:
         self.rules, self.fused = rules, None
         for rule in rules.values():
             names += [n for n in _names(rule) if n not in names]
-        self._lay_out(names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names})
+        self._lay_out(
+            names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names}
+        )
         self.teach(tuple(self.pull(rules.get(self.params[p]), p) for p in self.tensors))
 
     def vjp_all(self, rule: Callable) -> Callable:
-        """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor argument."""
+        """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor
+        argument.
+        """
         asked = _names(rule)[1:]
         names = [*self.layout, *(n for n in asked if n not in self.layout)]
         self._lay_out(names, {n: set(range(len(self.tensors) or 64)) if n in asked else set() for n in names})
@@ -185,7 +218,9 @@ class Op:
     def _teach(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._pulls = self.pulls
-        cls._keeps = self.listed or any([kind != "shape" and (users > 0 or i in self.indices) for kind, i, users in self.getters])
+        cls._keeps = self.listed or any(
+            [kind != "shape" and (users > 0 or i in self.indices) for kind, i, users in self.getters]
+        )
         if self.shared is not None:
             shared, at = self.shared, self.shared_at
             cls._pulls = None
@@ -204,7 +239,9 @@ class Op:
         key = name, is_complex, is_lifted
         cls = self.nodes.get(key)
         if cls is None:
-            cls = self.nodes[key] = type(name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"})
+            cls = self.nodes[key] = type(
+                name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"}
+            )
             self._teach(cls, is_complex, is_lifted)
         return cls
 
@@ -224,21 +261,26 @@ class Op:
         return order((*args, *kwargs.values(), *self.defaults))
 
     def _order(self, n: int, keywords: tuple[str, ...]) -> Callable[[tuple], tuple]:
-        """What puts so many positional arguments, those with keywords and the defaults into the order of the signature."""
+        """What puts so many positional arguments, those with keywords and the defaults into the order of the
+        signature.
+        """
         params, total = self.params, len(self.params)
         places = [*range(n), *range(n + len(keywords) + n, n + len(keywords) + total)]
         for at, key in enumerate(keywords, n):
             if key not in params:
                 key = SPELLINGS.get(key, key)
             if key not in params:
-                raise noted(TypeError(f"{self.name}() got an unexpected keyword argument '{key}'"), f"it takes: {', '.join(params)}")
+                raise noted(
+                    TypeError(f"{self.name}() got an unexpected keyword argument '{key}'"),
+                    f"it takes: {', '.join(params)}",
+                )
             i = params.index(key)
             if i < n:
                 raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
             places[i] = at
         for i, place in enumerate(places):
             if place >= n + len(keywords) and self.defaults[i] is EMPTY:
-                raise TypeError(f"{self.name}() missing 1 required positional arguments: \"{params[i]}\"")
+                raise TypeError(f'{self.name}() missing 1 required positional arguments: "{params[i]}"')
         return itemgetter(*places) if total > 1 else lambda pool: (pool[places[0]],)
 
     def raw(self, *args: Any, **kwargs: Any) -> Any:
@@ -247,7 +289,8 @@ class Op:
         return out if out.__class__ is ndarray or self.outputs or out.__class__ in (tuple, list) else asarray(out)
 
 
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}  # NumPy's names
+# NumPy's names
+SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
 def camel(name: str) -> str:
@@ -261,8 +304,10 @@ def _names(rule: Callable | None) -> list[str]:
 
 def missing_rule(name: str, param: str) -> Callable:
     def refuse(g: Any, saved: Any) -> Any:
-        raise noted(NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
-                    f"Detach that argument, or state {name}.vjp({param}=...).")  # fmt: skip
+        raise noted(
+            NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
+            f"Detach that argument, or state {name}.vjp({param}=...).",
+        )
 
     return refuse
 

@@ -96,11 +96,20 @@ def _load() -> None:
         pulls = {name: operators.rules(REGISTRY[name]) for name in operators.RULES}
         walking, keeping = walk.walk(engine, Tensor), walk.keep(Tensor)
         summing, adding = operators.sum_rows(gradients.sum_rows), operators.add_row(kernels.add_row)
-        totalling, spreading = operators.total(reduce.total_of, reduce.Summed, *given), operators.spread(REGISTRY["sum_all"].pulls[0])
+        totalling, spreading = (
+            operators.total(reduce.total_of, reduce.Summed, *given),
+            operators.spread(REGISTRY["sum_all"].pulls[0]),
+        )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     bare, recorded = functions
-    engine.walk, engine.keep_usual, gradients.sum_rows, kernels.add_row, reduce.total_of = walking, keeping, summing, adding, totalling
+    engine.walk, engine.keep_usual, gradients.sum_rows, kernels.add_row, reduce.total_of = (
+        walking,
+        keeping,
+        summing,
+        adding,
+        totalling,
+    )
     calling.machine = machine
     for op in REGISTRY.values():
         for lay_out in op.after_layout:

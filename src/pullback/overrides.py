@@ -22,10 +22,13 @@ NOT_OVERRIDDEN = object()
 CONSTANTS = {int, float, bool, complex, str, type(None)}
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
-UNSEEN = frozenset("""broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state
-                      """.split())  # fmt: skip
+UNSEEN = frozenset(
+    """broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed
+    set_rng_state """.split()
+)
 
-# Operations that stand behind a function of the same name and the same first arguments, for which overriding classes look
+# Operations that stand behind a function of the same name and the same first arguments, for which overriding classes
+# look
 PUBLIC = frozenset("add conj div imag log_softmax matmul max min pow real softmax sub where".split())
 
 
@@ -117,7 +120,9 @@ def overriding(args: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _as_called(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _as_called(
+    fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The public function that stands for an operation which programs do not call themselves, with its arguments."""
     from . import ops
 
@@ -173,8 +178,10 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if result is not NotImplemented:
             return result
     if candidates:
-        raise TypeError(f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
-                        f"[{', '.join(t.__name__ for t in types)}]")  # fmt: skip
+        raise TypeError(
+            f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
+            f"[{', '.join(t.__name__ for t in types)}]"
+        )
     return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
 
 
@@ -193,7 +200,9 @@ def overridable(fn: Callable) -> Callable:
 
 
 def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
-    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as ``space.own_name``."""
+    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
+    ``space.own_name``.
+    """
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -217,14 +226,24 @@ def _works_on_tensors(fn: Callable) -> bool:
 
 @functools.cache
 def watch() -> None:
-    """Let all public functions be seen, once: when the first class that intervenes is declared. Others need not pay for it."""
+    """Let all public functions be seen, once: when the first class that intervenes is declared. Others need not pay for
+    it.
+    """
     found: dict[Any, Any] = {}
     spaces = [(import_module(f"{__package__}{space}"), prefix) for space, prefix in SPACES.items()]
     for space, prefix in (*spaces, (Tensor, "")):
         for name, fn in list(vars(space).items()):
             whole = prefix + name
-            public = isinstance(fn, FunctionType) and (not name.startswith("_") or name == "__setitem__") and name not in UNSEEN
-            if public and (space is Tensor or _works_on_tensors(fn)) and not (hasattr(fn, "op") and fn.__name__ == whole):
+            public = (
+                isinstance(fn, FunctionType)
+                and (not name.startswith("_") or name == "__setitem__")
+                and name not in UNSEEN
+            )
+            if (
+                public
+                and (space is Tensor or _works_on_tensors(fn))
+                and not (hasattr(fn, "op") and fn.__name__ == whole)
+            ):
                 key = fn, whole
                 if key not in found:
                     found[key] = _seen(fn, whole, space, name)
@@ -232,7 +251,8 @@ def watch() -> None:
                         fn.public = found[key]
                 setattr(space, name, found[key])
     for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:
-        for layer in [c for c in vars(module).values() if isinstance(c, type) and "function" in vars(c)]:  # they hold it themselves
+        # they hold it themselves
+        for layer in [c for c in vars(module).values() if isinstance(c, type) and "function" in vars(c)]:
             fn = vars(layer)["function"]
             if (fn, fn.__name__) in found:
                 layer.function = found[fn, fn.__name__]  # type: ignore[attr-defined]

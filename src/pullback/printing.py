@@ -166,7 +166,8 @@ def format_sparse(
     grad_fn: str | None = None,
     layout: str = "sparse_coo",
 ) -> str:
-    """The text of a sparse tensor, whose places are told by arrays of these names, with the options of :func:`format_tensor`.
+    """The text of a sparse tensor, whose places are told by arrays of these names, with the options of
+    :func:`format_tensor`.
 
     >>> import numpy as np
     >>> from pullback.printing import format_sparse
@@ -188,7 +189,9 @@ def format_sparse(
         suffixes.append(f"grad_fn={grad_fn}")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=layout == "sparse_coo") + ")"
+    return (
+        "tensor(" + _append((",\n" + " " * indent).join(parts), suffixes, indent, newline=layout == "sparse_coo") + ")"
+    )
 
 
 def format_hollow(
@@ -315,7 +318,9 @@ def _scientific(smallest: float, largest: float) -> bool:
 
 
 def _append(text: str, suffixes: list[str], indent: int, newline: bool = False) -> str:
-    """``text`` with each suffix after a comma, on a new line where the last one would grow too long (or ``newline`` says so)."""
+    """``text`` with each suffix after a comma, on a new line where the last one would grow too long (or ``newline``
+    says so).
+    """
     # PyTorch counts two columns too many on the line where the elements end, so that line breaks early.
     column = math.inf if newline else len(text) - (text.rfind("\n") + 1) + 2
     for suffix in suffixes:

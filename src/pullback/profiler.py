@@ -9,8 +9,16 @@ from typing import Any
 from .autograd.profiler import EventList, record_function
 from .autograd.profiler import profile as _profile
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
-           "tensorboard_trace_handler"]  # fmt: skip
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerActivity(enum.Enum):
@@ -40,9 +48,12 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
-             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
-    """Cycles of ``wait`` steps without, ``warmup`` steps to be ignored, ``active`` steps recorded; ``repeat`` cycles (0: endless)."""
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """Cycles of ``wait`` steps without, ``warmup`` steps to be ignored, ``active`` steps recorded; ``repeat`` cycles
+    (0: endless).
+    """
     length = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
@@ -59,7 +70,9 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     return action
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[profile], None]:
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
     """For ``on_trace_ready``: writes each trace into a directory."""
     import os
 
@@ -86,9 +99,19 @@ class profile:
     ['product', 'aten::mm']
     """
 
-    def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
-                 on_trace_ready: Callable[[profile], Any] | None = None, record_shapes: bool = False, profile_memory: bool = False,
-                 with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, **ignored: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        **ignored: Any,
+    ) -> None:
         self.schedule, self.on_trace_ready = schedule, on_trace_ready
         self.options = {"record_shapes": record_shapes, "profile_memory": profile_memory}
         self.step_num = 0

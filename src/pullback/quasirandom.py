@@ -90,7 +90,8 @@ class SobolEngine:
         if total & total - 1:
             raise ValueError(
                 "The balance properties of Sobol' points require n to be a power of 2. "
-                f"{self.num_generated} points have been previously generated, then: n={self.num_generated}+2**{m}={total}. "
+                f"{self.num_generated} points have been previously generated, then: "
+                f"n={self.num_generated}+2**{m}={total}. "
                 "If you still want to do this, please use 'SobolEngine.draw()' instead."
             )
         return self.draw(2**m, out, dtype)

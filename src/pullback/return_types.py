@@ -21,4 +21,8 @@ def named(name: str, fields: tuple[str, ...]) -> type:
 
 
 def _shown(self: Any) -> str:
-    return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self)) + ")"
+    return (
+        f"torch.return_types.{type(self).__name__}(\n"
+        + ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
+        + ")"
+    )

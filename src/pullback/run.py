@@ -25,9 +25,12 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
-SHOWN = frozenset("""
-    amp autograd cpu cuda distributed distributions func futures fx jit multiprocessing nn optim profiler return_types testing utils
-""".split())
+SHOWN = frozenset(
+    """
+    amp autograd cpu cuda distributed distributions func futures fx jit multiprocessing nn optim profiler return_types
+    testing utils
+""".split()
+)
 BOOTSTRAP = "<frozen importlib._bootstrap"  # how the file names of importlib's own frames begin
 USAGE = """\
 usage: python -m pullback run script.py [argument ...]
@@ -114,7 +117,9 @@ class _Finder(MetaPathFinder, Loader):
 
         class Named(Distribution):
             def read_text(self, filename: str) -> str | None:
-                return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n" if filename == "METADATA" else None
+                return (
+                    f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n" if filename == "METADATA" else None
+                )
 
             def locate_file(self, path: Any) -> Any:
                 return os.path.join(os.path.dirname(os.path.dirname(CHILD)), path)
@@ -149,7 +154,11 @@ class _Finder(MetaPathFinder, Loader):
                 self.watch(module, name)
             own, last = path == module.__name__, rest.rpartition(".")[2].replace("_", "").lower()
             for kind in list(vars(module).values()):
-                if isinstance(kind, type) and self.named.get(kind, kind.__module__) == module.__name__ and (own or kind.__name__.lower() == last):
+                if (
+                    isinstance(kind, type)
+                    and self.named.get(kind, kind.__module__) == module.__name__
+                    and (own or kind.__name__.lower() == last)
+                ):
                     self.call(kind, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
 
     def call(self, kind: type, module: str) -> None:
@@ -174,8 +183,10 @@ class _Finder(MetaPathFinder, Loader):
         space["__getattr__"] = partial(absent, name, module, space.get("__getattr__"))
         space.setdefault("__path__", [])  # without one, importlib would not ask for modules under it
         for child, value in list(space.items()):
-            hidden = sys.modules.get(f"{module.__name__}.{child}")  # behind a function of its own name, such as gradcheck:
-            if hidden is not None and hidden is not value:  # if importlib loaded it, it would put it in the function's place
+            # behind a function of its own name, such as gradcheck:
+            hidden = sys.modules.get(f"{module.__name__}.{child}")
+            # if importlib loaded it, it would put it in the function's place
+            if hidden is not None and hidden is not value:
                 sys.modules[f"{name}.{child}"] = hidden
                 self.watch(hidden, f"{name}.{child}")
 
@@ -265,7 +276,13 @@ class Missing:
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
         name = self.__name__
-        return (type(name.rpartition(".")[2], (), {"__new__": lambda cls, *args, **kwargs: self._used(name), "__module__": "torch"}),)
+        return (
+            type(
+                name.rpartition(".")[2],
+                (),
+                {"__new__": lambda cls, *args, **kwargs: self._used(name), "__module__": "torch"},
+            ),
+        )
 
     def __instancecheck__(self, instance: Any) -> bool:
         return False

@@ -1,8 +1,8 @@
 """``torch.save`` and ``torch.load``: PyTorch's files, read and written without PyTorch.
 
-What ``load`` does is what PyTorch calls ``weights_only=True``, always: nothing in a file is executed, and a class that is not
-known to be harmless is refused by name, until the program allows it (:func:`add_safe_globals`). ``save`` writes files that
-PyTorch's ``load`` reads in that mode. See :mod:`pullback.pt` for how.
+What ``load`` does is what PyTorch calls ``weights_only=True``, always: nothing in a file is executed, and a class that
+is not known to be harmless is refused by name, until the program allows it (:func:`add_safe_globals`). ``save`` writes
+files that PyTorch's ``load`` reads in that mode. See :mod:`pullback.pt` for how.
 """
 
 from __future__ import annotations
@@ -28,9 +28,15 @@ from .pt.memory import Memory, checked
 from .pt.pickler import Pickler
 
 __all__ = [
-    "LoadError", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals",
+    "LoadError",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "safe_globals",
     "save",
-]  # fmt: skip
+]
 
 DEFAULT_PROTOCOL = 2
 
@@ -38,16 +44,21 @@ DEFAULT_PROTOCOL = 2
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL,
-         _use_new_zipfile_serialization: bool = True) -> None:  # fmt: skip
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
     """Write an object to a file, in PyTorch's zip format.
 
-    Tensors that share memory share it in the file; all of the memory that they are windows onto is written. A file at a path
-    is replaced only when the new one is complete.
+    Tensors that share memory share it in the file; all of the memory that they are windows onto is written. A file at a
+    path is replaced only when the new one is complete.
 
     Args:
-        obj: tensors, numbers, strings, and lists, tuples and dicts of such; a ``state_dict``; a module, or anything else that
-            can be pickled, which :func:`load` will refuse unless its class is allowed.
+        obj: tensors, numbers, strings, and lists, tuples and dicts of such; a ``state_dict``; a module, or anything
+            else that can be pickled, which :func:`load` will refuse unless its class is allowed.
         f: a path, or a file open for writing.
         pickle_module, pickle_protocol, _use_new_zipfile_serialization: without effect: there is one format.
 
@@ -66,7 +77,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = DEF
     pickler.dump(obj)
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write"):
-            raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}")
+            raise AttributeError(
+                f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not "
+                f"{type(f).__name__}"
+            )
         _write(f.write, "archive", code, pickler)
         getattr(f, "flush", int)()  # by which objects that stand for files know the end
         return
@@ -119,8 +133,16 @@ def _umask() -> int:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
-         encoding: str = "utf-8", **pickle_load_args: Any) -> Any:  # fmt: skip
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    encoding: str = "utf-8",
+    **pickle_load_args: Any,
+) -> Any:
     """Read what ``torch.save`` wrote, here or in PyTorch. Nothing in the file is executed.
 
     Args:
@@ -136,7 +158,8 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     Raises:
         LoadError: if the file is damaged, cut off or no such file, or contains a class that is not allowed. It is a
             ``RuntimeError`` and a ``pickle.UnpicklingError``.
-        RuntimeError: if a storage was on a device that is not here, and ``map_location`` does not say where it should go.
+        RuntimeError: if a storage was on a device that is not here, and ``map_location`` does not say where it should
+            go.
     """
     names_ = names.Table(modules=weights_only is False)
     located = _locator(map_location)
@@ -148,21 +171,27 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     try:
         _ = f.read, f.seek(f.tell())
     except (io.UnsupportedOperation, AttributeError):
-        raise AttributeError("'f' must be a path, or a file that you can read from and seek in. Please pre-load the data into a "
-                             "buffer like io.BytesIO and try to load from it instead.") from None  # fmt: skip
+        raise AttributeError(
+            "'f' must be a path, or a file that you can read from and seek in. Please pre-load the data into a "
+            "buffer like io.BytesIO and try to load from it instead."
+        ) from None
     if isinstance(f.read(0), str):
         raise AttributeError("the file was opened as text: open it with mode 'rb'")
     return _load(f, names_, located, False, encoding, "")
 
 
-def _load(file: Any, table: names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str, where: str) -> Any:
+def _load(
+    file: Any, table: names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str, where: str
+) -> Any:
     start = file.tell()
     try:
         if file.read(4) == b"PK\3\4":
             return _load_archive(file, table, located, mapped, encoding)
         if mapped:
-            raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, "
-                               "please torch.save your checkpoint with this option in order to use mmap.")  # fmt: skip
+            raise RuntimeError(
+                "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, "
+                "please torch.save your checkpoint with this option in order to use mmap."
+            )
         file.seek(start)
         code = file.read()
         if not code:
@@ -174,12 +203,17 @@ def _load(file: Any, table: names.Table, located: Callable[[Any, Any], None], ma
 
 def _ways_out(message: str) -> list[str]:
     if "Unsupported global" in message:
-        return ["Nothing in a file is executed here, whatever weights_only says: allow the class, which is then used as it is in this "
-                "program; or save the state_dict() rather than the object."]  # fmt: skip
+        return [
+            "Nothing in a file is executed here, whatever weights_only says: allow the class, which is then used as "
+            "it is in this "
+            "program; or save the state_dict() rather than the object."
+        ]
     return []
 
 
-def _load_archive(file: Any, table: names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str) -> Any:
+def _load_archive(
+    file: Any, table: names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str
+) -> Any:
     archive = Reader(file, mapped)
     if "constants.pkl" in archive:
         raise LoadError("the file is a TorchScript archive, which holds code: torch.jit programs cannot be loaded")
@@ -202,7 +236,9 @@ def _load_archive(file: Any, table: names.Table, located: Callable[[Any, Any], N
 
 
 def _locator(map_location: Any) -> Callable[[Any, Any], None]:
-    """A function of a storage and its device's name that refuses storages which would end up on a device that is not here."""
+    """A function of a storage and its device's name that refuses storages which would end up on a device that is not
+    here.
+    """
 
     def located(memory: Memory, location: Any) -> None:
         place = location
@@ -217,13 +253,18 @@ def _locator(map_location: Any) -> Callable[[Any, Any], None]:
         memory.hollow = where.type == "meta"
         if where.type != "cpu" and place is location:
             kind = where.type.upper()
-            raise RuntimeError(f"Attempting to deserialize object on a {kind} device but torch.{where.type}.is_available() is False. If you "
-                               "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
-                               "your storages to the CPU.")  # fmt: skip
+            raise RuntimeError(
+                f"Attempting to deserialize object on a {kind} device but torch.{where.type}.is_available() is False. "
+                f"If you "
+                "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
+                "your storages to the CPU."
+            )
         try:
             check_device(where)
         except AssertionError as error:
-            raise RuntimeError(f"Attempting to deserialize object on {where}, which is not available: {error}") from None
+            raise RuntimeError(
+                f"Attempting to deserialize object on {where}, which is not available: {error}"
+            ) from None
 
     return located
 
@@ -288,8 +329,10 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
             return get_unsafe_globals_in_checkpoint(file)
     start = f.tell()
     if f.read(4) != b"PK\3\4":
-        raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint or a file of "
-                         "the format before PyTorch 1.6")  # fmt: skip
+        raise ValueError(
+            "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint or a file of "
+            "the format before PyTorch 1.6"
+        )
     code = Reader(f).read("data.pkl").tobytes()
     f.seek(start)
     table, strings = names.Table(), [""]

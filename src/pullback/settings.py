@@ -18,14 +18,28 @@ from .device import device as Device
 from .kernels import get_num_threads, set_num_threads
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_default_device",
-    "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision", "get_num_interop_threads",
-    "get_num_threads", "init_num_threads", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-    "set_default_device", "set_default_tensor_type", "set_deterministic", "set_deterministic_debug_mode",
-    "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_num_threads",
+    "are_deterministic_algorithms_enabled",
+    "compiled_with_cxx11_abi",
+    "get_default_device",
+    "get_deterministic_debug_mode",
+    "get_device_module",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "get_num_threads",
+    "init_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_default_device",
+    "set_default_tensor_type",
+    "set_deterministic",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "set_num_threads",
     "set_warn_always",
     "use_deterministic_algorithms",
-]  # fmt: skip
+]
 
 has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = False  # what PyTorch is built with
 has_lapack = has_spectral = True
@@ -58,7 +72,9 @@ def get_device_module(device: Any = None) -> ModuleType:
     try:
         return import_module(f".{kind}", __package__)
     except ModuleNotFoundError:
-        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.") from None
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
+        ) from None
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -125,8 +141,9 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     modes = ("default", "warn", "error")
     if isinstance(debug_mode, str):
         if debug_mode not in modes:
-            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, "
-                               f"but got {debug_mode}")  # fmt: skip
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
         debug_mode = modes.index(debug_mode)
     if not 0 <= debug_mode <= 2:
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
@@ -142,8 +159,11 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Accepted, and remembered: products of float32 are of float32, which is ``"highest"``."""
     global _precision
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision "
-                      "call has no effect.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision "
+            "call has no effect.",
+            stacklevel=2,
+        )
         return
     _precision = precision
 

@@ -75,7 +75,12 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     for i in op.tensors if value is None else ():
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
-    if out is not None and not half and not (recording and modes.is_grad_enabled()) and computed_into(out, op, values, compute):
+    if (
+        out is not None
+        and not half
+        and not (recording and modes.is_grad_enabled())
+        and computed_into(out, op, values, compute)
+    ):
         return out
     if modes.special and modes._local.packing and recording and not half and d.category >= FLOATING:
         pack_inputs(op, args, edges, values)
@@ -92,7 +97,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     result = wrap(value)
     if recording and modes.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
         scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
-        kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]  # numbers stay numbers
+        # numbers stay numbers
+        kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]
         record(op, scalar, tuple(edges), kept, (value,), result, 2)
         if modes.inferred:
             storage.refuse_inference(args, result._fn)
@@ -106,7 +112,9 @@ WHOLE = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRA
 
 
 def of_whole_numbers(args: tuple, to: int) -> list[Any] | None:
-    """The arrays of tensors that share a type of integers, or bool, which is the result's, too; None if they are others."""
+    """The arrays of tensors that share a type of integers, or bool, which is the result's, too; None if they are
+    others.
+    """
     values, d = [], None
     for a in args:
         c = a.__class__
@@ -145,7 +153,9 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
         from .overrides import dispatch
 
         return dispatch(op.call, args, {} if out is None else {"out": out})
-    raise TypeError(f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}")
+    raise TypeError(
+        f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}"
+    )
 
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
@@ -165,7 +175,10 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     found = False
     if op.listed:
         if not isinstance(args[0], (tuple, list)):
-            raise TypeError(f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not {type(args[0]).__name__}")
+            raise TypeError(
+                f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not "
+                f"{type(args[0]).__name__}"
+            )
         values[0] = items = []
         for i, t in enumerate(args[0]):
             if not isinstance(t, (Tensor, ndarray)):
@@ -249,16 +262,27 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
         args = (input._array, *args[1:])
     if recording:
         taking_part = [results[i] for i in op.differentiable] if op.outputs else results
-        taking_part = [r for r in taking_part if r._array.dtype is FLOAT32 or OF_NUMPY[r._array.dtype].category >= FLOATING]
+        taking_part = [
+            r for r in taking_part if r._array.dtype is FLOAT32 or OF_NUMPY[r._array.dtype].category >= FLOATING
+        ]
         if taking_part:
             name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
-            record(op, name, tuple(edges), args if not isinstance(args[0], Tensor) else (args[0]._array, *args[1:]),
-                   [r._array for r in results], taking_part, depth + 1)  # fmt: skip
+            record(
+                op,
+                name,
+                tuple(edges),
+                args if not isinstance(args[0], Tensor) else (args[0]._array, *args[1:]),
+                [r._array for r in results],
+                taking_part,
+                depth + 1,
+            )
     return op.result(*results) if op.result is not None else tuple(results)
 
 
 def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
-    """All results of an operation that names them: around these values, of which ``result``, the first that takes part, is recorded."""
+    """All results of an operation that names them: around these values, of which ``result``, the first that takes part,
+    is recorded.
+    """
     results, node = [], result._fn
     shapes: list[Any] = []
     kinds: list[Any] = []
@@ -294,7 +318,9 @@ def kept(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tup
     return tuple(saved)
 
 
-def record(op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int) -> None:
+def record(
+    op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int
+) -> None:
     """Make the node that goes with a result (or a list of results) and hang it on."""
     one = results.__class__ is not list
     first = results if one else results[0]

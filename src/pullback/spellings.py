@@ -1,8 +1,8 @@
 """NumPy's names of arguments, ``axis`` and ``keepdims``, for functions that are made of operations.
 
-Operations accept them themselves (:data:`pullback.op.SPELLINGS`). For the others the functions of ``torch``, ``torch.linalg``,
-``torch.fft`` and ``torch.special`` and the methods of tensors are wrapped; those of ``torch.nn.functional`` are not, where PyTorch
-accepts no other names either.
+Operations accept them themselves (:data:`pullback.op.SPELLINGS`). For the others the functions of ``torch``,
+``torch.linalg``, ``torch.fft`` and ``torch.special`` and the methods of tensors are wrapped; those of
+``torch.nn.functional`` are not, where PyTorch accepts no other names either.
 """
 
 from __future__ import annotations
@@ -48,4 +48,5 @@ def _has_dim(fn: Any) -> bool:
     if fn.__class__ is not FunctionType or hasattr(fn, "op"):
         return False
     code = fn.__code__
-    return not code.co_flags & 8 and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # 8: has **kwargs
+    # 8: has **kwargs
+    return not code.co_flags & 8 and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

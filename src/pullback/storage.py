@@ -31,8 +31,8 @@ ORDINARY, NO_GRAD, IN_INFERENCE, ONE_OF_SEVERAL, FROM_FUNCTION, INFERENCE = rang
 # ``_view`` of a tensor made in inference mode: it is no view, but must not pass for an ordinary tensor.
 INFERENCE_TENSOR = (None, inf, INFERENCE)
 modes.inference_mark = INFERENCE_TENSOR
-# ``_hooks`` of a tensor that a custom Function's forward computed from something that wants gradients: as nothing is recorded
-# there, its derivative is not known.
+# ``_hooks`` of a tensor that a custom Function's forward computed from something that wants gradients: as nothing is
+# recorded there, its derivative is not known.
 INSIDE: Any = ("inside",)
 
 before_write: list[Any] = []  # called with an array that is about to be written into
@@ -96,7 +96,9 @@ def written(*arrays: np.ndarray | Write) -> None:
 
 
 def carry_over(write: Write) -> list[Write]:
-    """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what changed."""
+    """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what
+    changed.
+    """
     from . import conjugates
 
     return conjugates.carry_over(write)
@@ -105,7 +107,9 @@ def carry_over(write: Write) -> list[Write]:
 def wrote(x: Any) -> None:
     """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
     noted = x.__dict__
-    if not ("_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__):
+    if not (
+        "_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__
+    ):
         written(x._array)
         if "_counter" in noted:
             noted["_counter"].count += 1
@@ -194,17 +198,26 @@ def refuse_inference(args: Any, node: Any) -> None:
         RuntimeError: with the way out.
     """
     for x in args:
-        if getattr(x, "_view", None) is INFERENCE_TENSOR and any([s is x._array for s in getattr(node, "node", node)._saved]):
-            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-                               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
-                               "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.")  # fmt: skip
+        if getattr(x, "_view", None) is INFERENCE_TENSOR and any(
+            [s is x._array for s in getattr(node, "node", node)._saved]
+        ):
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+                "in "
+                "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
+                "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
 
 
 def mark(result: Any, e: Any, *args: Any) -> None:
-    """Mark a tensor that was just made from ``args`` where nothing is recorded, if it could have a gradient; ``e`` is an edge of one, or None."""
+    """Mark a tensor that was just made from ``args`` where nothing is recorded, if it could have a gradient; ``e`` is
+    an edge of one, or None.
+    """
     if modes._local.inference:
         result._view = INFERENCE_TENSOR
-    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args])) and OF_NUMPY[result._array.dtype].category >= FLOATING:
+    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args])) and OF_NUMPY[
+        result._array.dtype
+    ].category >= FLOATING:
         result._hooks = INSIDE
 
 
@@ -272,16 +285,18 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
         source: where gradients of what will be written go, None if it wants none.
 
     Raises:
-        RuntimeError: for a leaf that requires grad, a view of one, views that share a node with others or were made where
-            nothing is recorded, and tensors of inference mode.
+        RuntimeError: for a leaf that requires grad, a view of one, views that share a node with others or were made
+            where nothing is recorded, and tensors of inference mode.
     """
     for callback in before_write:
         callback(x._array)
     kind = ORDINARY if x._view is None else x._view[2]
     if kind == INFERENCE and not modes._local.inference:
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed."
-                           "You can make a clone to get a normal tensor before doing inplace update."
-                           "See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+            "See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     if not modes.is_grad_enabled():
         return
     if modes._local.arguments:
@@ -299,11 +314,16 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
         if kind != ORDINARY and (wants or source is not None):
             raise forbidden(x, "is being")
         if wants and (base._fn is LEAF or edge_of(base) is None):
-            raise noted(RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
-                        "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().")
+            raise noted(
+                RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
+                "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().",
+            )
     if x._fn is LEAF:
-        raise noted(RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
-                    "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: x.clone().")
+        raise noted(
+            RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
+            "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: "
+            "x.clone().",
+        )
 
 
 def forbidden(x: Any, happened: str) -> RuntimeError:
@@ -318,17 +338,28 @@ def forbidden(x: Any, happened: str) -> RuntimeError:
         start = f"{output} of a view which was created in" if made else "A view was created in"
         start = f"{start} {block} mode and {happened} modified inplace {normal}."
     if kind == ONE_OF_SEVERAL:
-        why = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-               "modified inplace. You should replace the inplace operation by an out-of-place one.")  # fmt: skip
+        why = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the "
+            "output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
     elif kind == FROM_FUNCTION:
-        why = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-               "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. "
-               "This behavior is forbidden. You can fix this by cloning the output of the custom Function.")  # fmt: skip
+        why = (
+            "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+            "logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, leading to "
+            "incorrect gradients. "
+            "This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        )
     else:
         block = "inference_mode" if block == "inference" else block
-        why = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-               f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside "
-               "(if you want the inplace to be tracked).")  # fmt: skip
+        why = (
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+            "moving both the view "
+            f"and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or "
+            f"both outside "
+            "(if you want the inplace to be tracked)."
+        )
     return RuntimeError(f"{start} {why}")
 
 
@@ -344,8 +375,10 @@ def refuse_repeats(array: np.ndarray) -> None:
         RuntimeError: naming the way out.
     """
     if 0 in array.strides and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                           "Please clone() the tensor before performing the operation.")  # fmt: skip
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
 
 
 def adopt(x: Any, result: Any) -> Any:
@@ -388,7 +421,9 @@ def move_on(x: Any, e: Any) -> None:
 
 
 def move_it_on(x: Any, e: Any, left: Any = ()) -> None:
-    """Move ``x``, its base, and what lies outside of transforms that it is an argument of; ``e`` came out of the batches ``left``."""
+    """Move ``x``, its base, and what lies outside of transforms that it is an argument of; ``e`` came out of the
+    batches ``left``.
+    """
     if isinstance(e, Node):
         if x._view is not None and isinstance(x._fn, Node) and (x._fn._hooks is not None or x._fn._op is None):
             past_old_node(x, e)
@@ -423,7 +458,11 @@ def keep_retaining(x: Any, e: Any) -> None:
     """``retain_grad`` follows the newest version of a tensor, which edge ``e`` is about to lead to."""
     old, index = (x._fn.node, x._fn.index) if x._fn.__class__ is Output else (x._fn, 0)
     hooks = getattr(old, "_hooks", None)
-    ref = hooks.retain.pop(index, None) if hooks is not None and index in hooks.retain and hooks.retain[index]() is x else None
+    ref = (
+        hooks.retain.pop(index, None)
+        if hooks is not None and index in hooks.retain and hooks.retain[index]() is x
+        else None
+    )
     if ref is not None and e is not None:
         node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
         node._own_hooks().retain[index] = ref

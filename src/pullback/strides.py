@@ -1,5 +1,6 @@
-"""How results lie in memory. PyTorch says so for each operation, and programs notice: by ``stride()``, by a ``view`` that
-is possible or not, by random numbers, which fill memory in its order. NumPy often keeps an operand's order instead.
+"""How results lie in memory. PyTorch says so for each operation, and programs notice: by ``stride()``, by a ``view``
+that is possible or not, by random numbers, which fill memory in its order. NumPy often keeps an operand's order
+instead.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ NARROW = 32  # columns whose rows stay in the first cache while they are copied 
 
 
 def row_major(x: Array) -> Array:
-    """The array itself if the last dimension is the innermost, and so on, without gaps; else a copy of which that is true."""
+    """The array itself if the last dimension is the innermost, and so on, without gaps; else a copy of which that is
+    true.
+    """
     return x if x.flags.c_contiguous else row_major_copy(x)
 
 
 def row_major_copy(x: Array) -> Array:
     """A copy in which the last dimension is the innermost, and so on.
 
-    A large transposed matrix is copied a few columns at a time: otherwise each element brings a whole cache line that is
-    gone before the next row wants it. That takes a tenth of the time for 1024 by 1024 numbers, and never more. Of a short row that
-    is repeated what is there is copied again: NumPy copies short pieces one by one.
+    A large transposed matrix is copied a few columns at a time: otherwise each element brings a whole cache line that
+    is gone before the next row wants it. That takes a tenth of the time for 1024 by 1024 numbers, and never more. Of a
+    short row that is repeated what is there is copied again: NumPy copies short pieces one by one.
     """
     if x.size < 1 << 14:
         return x.copy()
@@ -78,14 +81,18 @@ def channels_innermost(images: Array) -> Array:
 
 
 def side_by_side(shape: Sequence[int], dtype: Any) -> Array:
-    """Room for (..., heads, length, width); in batches of these, the heads of one place lie side by side, as what is next wants them."""
+    """Room for (..., heads, length, width); in batches of these, the heads of one place lie side by side, as what is
+    next wants them.
+    """
     if len(shape) != 4:
         return np.empty(shape, dtype)
     return np.empty((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
 
 
 def own_order(x: Array) -> Any:
-    """The ``order`` to give NumPy for a copy: the array's own where it has neither gaps nor repetitions, else row-major."""
+    """The ``order`` to give NumPy for a copy: the array's own where it has neither gaps nor repetitions, else
+    row-major.
+    """
     if x.flags.forc:
         return "K"
     last = sum([(n - 1) * abs(stride) for n, stride in zip(x.shape, x.strides)])
@@ -93,7 +100,9 @@ def own_order(x: Array) -> Any:
 
 
 def laid_like(x: Array, values: Array) -> Array:
-    """Values of `x`'s shape, given in the order of memory, laid out as `x` is (if that is without gaps or repetitions)."""
+    """Values of `x`'s shape, given in the order of memory, laid out as `x` is (if that is without gaps or
+    repetitions).
+    """
     if x.flags.c_contiguous or own_order(x) == "C":
         return values
     laid = np.empty_like(x, values.dtype)
@@ -121,8 +130,12 @@ def laid_by(operands: Sequence[Any], value: Array) -> Array:
 
 @lru_cache(1024)
 def order_by(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[list[int], list[int]]:
-    """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and strides."""
-    strides = [[0] * (len(shape) - len(own)) + [0 if n == 1 else s for n, s in zip(own, steps)] for own, steps in operands]
+    """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and
+    strides.
+    """
+    strides = [
+        [0] * (len(shape) - len(own)) + [0 if n == 1 else s for n, s in zip(own, steps)] for own, steps in operands
+    ]
     order = list(range(len(shape) - 1, -1, -1))  # from the inner to the outer, by insertion
     for i in range(1, len(shape)):
         at = i

@@ -24,7 +24,8 @@ from .shape import new as shape_of
 new = object.__new__
 PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
 cutting: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
-BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")  # what our own modules keep in a tensor's __dict__, and copies do without
+# what our own modules keep in a tensor's __dict__, and copies do without
+BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")
 
 
 class Tensor:
@@ -97,8 +98,10 @@ class Tensor:
     def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
         check_device(device)
         if device is not None and str(device) == "meta":
-            raise noted(RuntimeError("legacy constructor expects device type: cpu but device type: meta was passed"),
-                        "Say torch.empty(..., device=...).")  # fmt: skip
+            raise noted(
+                RuntimeError("legacy constructor expects device type: cpu but device type: meta was passed"),
+                "Say torch.empty(..., device=...).",
+            )
         self = new(cls)
         default = dtypes.get_default_dtype().numpy
         if len(args) == 1 and isinstance(args[0], Tensor):
@@ -125,7 +128,9 @@ class Tensor:
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What an operation does when handed this subclass: compute, and return the subclass (override it to intervene)."""
+        """What an operation does when handed this subclass: compute, and return the subclass (override it to
+        intervene).
+        """
         from .overrides import default_torch_function
 
         return default_torch_function(cls, func, types, args, kwargs or {})
@@ -139,10 +144,23 @@ class Tensor:
         return self
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
-                               dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                               requires_grad: bool = False, *ignored: Any, **more: Any) -> Any:  # fmt: skip
-        """A tensor of that class, of that shape and type, without memory of its own: the class has to override what uses it."""
+    def _make_wrapper_subclass(
+        cls: type,
+        size: Any,
+        strides: Any = None,
+        storage_offset: Any = None,
+        memory_format: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        *ignored: Any,
+        **more: Any,
+    ) -> Any:
+        """A tensor of that class, of that shape and type, without memory of its own: the class has to override what
+        uses it.
+        """
         self: Any = new(cls)
         kind = (dtype or dtypes.get_default_dtype()).numpy
         self._array, self._fn = np.broadcast_to(np.zeros((), kind), tuple(size)), LEAF if requires_grad else None
@@ -224,7 +242,9 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
-            raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}")
+            raise noted(
+                RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}"
+            )
         if value and self.is_inference() and not modes._local.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         e = storage.edge_of(self)
@@ -233,8 +253,10 @@ class Tensor:
             if self._hooks is storage.INSIDE:
                 self._hooks = None
         elif not value:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")  # fmt: skip
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -243,10 +265,13 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set :attr:`requires_grad`, and return this tensor."""
         if requires_grad and modes._local.transforms:
-            raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
-                               "a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
-                               "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
-                               "function being transformed instead.")  # fmt: skip
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) inside of "
+                "a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
+                "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
+                "function being transformed instead."
+            )
         self.requires_grad = requires_grad
         return self
 
@@ -305,10 +330,16 @@ class Tensor:
         if self._grad is None and self._fn is not None and not self.is_leaf and not self.retains_grad:
             import warnings
 
-            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                          "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
-                          "sure you access the leaf Tensor instead.", UserWarning, stacklevel=2)  # fmt: skip
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+                "non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+                "sure you access the leaf Tensor instead.",
+                UserWarning,
+                stacklevel=2,
+            )
         if self._grad is None and modes._local.trace is not None:
             modes._local.trace.looked_at(self)
         return self._grad
@@ -317,7 +348,9 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             wanted = self.__dict__.get("_grad_dtype", self.dtype)
@@ -325,14 +358,22 @@ class Tensor:
                 from .ops.convert import C_NAMES
 
                 given = C_NAMES.get(value.dtype.name, value.dtype.name)
-                raise RuntimeError(f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
-                                   f"'{dtypes.type_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-                                   "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
-                                   "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
-                                   "systems that assume they match.")  # fmt: skip
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
+                    f"'{dtypes.type_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the "
+                    f"tensor's "
+                    "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow "
+                    "any dtype. "
+                    "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                    "downstream "
+                    "systems that assume they match."
+                )
             if value._array.shape != self._array.shape:
-                raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
-                                   "Please ensure that the gradient and the tensor are the same size")  # fmt: skip
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                    f"'{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
+                )
         elif modes._local.trace is not None:
             modes._local.trace.clear(self)
         self._grad = value
@@ -355,10 +396,14 @@ class Tensor:
         if value is not None and self._grad is not None and self._grad.dtype is not value:
             from .dtypes import type_name
 
-            raise RuntimeError(f"Cannot set grad_dtype to '{type_name(value)}' because there is already a gradient with dtype "
-                               f"'{self._grad.dtype.name.replace('float32', 'float').replace('float64', 'double')}'. Please clear the gradient "
-                               "(.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the existing gradient's "
-                               "dtype.")  # fmt: skip
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{type_name(value)}' because there is already a gradient with dtype "
+                f"'{self._grad.dtype.name.replace('float32', 'float').replace('float64', 'double')}'. Please clear "
+                f"the gradient "
+                "(.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+                "gradient's "
+                "dtype."
+            )
         graph.grad_dtypes = True
         self.__dict__["_grad_dtype"] = value
 
@@ -438,7 +483,10 @@ class Tensor:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.layout is not value.layout:
-            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
+            )
         if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         storage.look_at(self, value._array)
@@ -464,9 +512,11 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Forget the history of this tensor, in place."""
         if self._is_view():
-            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                               "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-                               "detach_() cannot be called on these gradients.")  # fmt: skip
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients."
+            )
         for tell in cutting:
             tell(self, ".detach_()")
         self._fn = self._hooks = None
@@ -504,7 +554,10 @@ class Tensor:
         """
         a = self._array
         if a.size != 1:
-            raise noted(RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar"), f"its shape is {list(a.shape)}")
+            raise noted(
+                RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar"),
+                f"its shape is {list(a.shape)}",
+            )
         value = a.item()
         return float(value) if a.dtype.kind == "V" or self.dtype is dtypes.bfloat16 else value
 
@@ -522,7 +575,10 @@ class Tensor:
         if not force and modes.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
-            raise noted(TypeError("Got unsupported ScalarType BFloat16"), "NumPy has no bfloat16; convert first: tensor.float().numpy()")
+            raise noted(
+                TypeError("Got unsupported ScalarType BFloat16"),
+                "NumPy has no bfloat16; convert first: tensor.float().numpy()",
+            )
         if not isinstance(self._array, np.ndarray):
             return self._array.numpy()
         if force and conjugates.mirror_of(self._array) is not None:
@@ -534,7 +590,9 @@ class Tensor:
         """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
         if conjugates.mirror_of(self._array) is not None:
             bit, name = ("conjugate", "conj") if self._array.dtype.kind == "c" else ("negative", "neg")
-            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead.")
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if modes.is_grad_enabled() and self.requires_grad:
@@ -562,8 +620,10 @@ class Tensor:
             return self._array.truth()
         if self._array.size != 1:
             what = "no value" if self._array.size == 0 else "more than one value"
-            raise noted(RuntimeError(f"Boolean value of Tensor with {what} is ambiguous"),
-                        f"its shape is {list(self._array.shape)}; say .any() or .all()")  # fmt: skip
+            raise noted(
+                RuntimeError(f"Boolean value of Tensor with {what} is ambiguous"),
+                f"its shape is {list(self._array.shape)}; say .any() or .all()",
+            )
         return bool(self._array.item())
 
     def __int__(self) -> int:
@@ -582,7 +642,10 @@ class Tensor:
 
     def _one(self, kind: str) -> Any:
         if self._array.size != 1:
-            raise noted(ValueError("only one element tensors can be converted to Python scalars"), f"its shape is {list(self._array.shape)}")
+            raise noted(
+                ValueError("only one element tensors can be converted to Python scalars"),
+                f"its shape is {list(self._array.shape)}",
+            )
         return self._array.item()
 
     def __len__(self) -> int:
@@ -618,8 +681,13 @@ class Tensor:
             shown = getattr(self._array, "shown", None)
             if shown is not None:
                 return shown(made_by, made_by is None and self.requires_grad)
-        return format_tensor(self._array, dtype=self.dtype.name, default_dtype=dtypes.get_default_dtype().name,
-                             requires_grad=made_by is None and self.requires_grad, grad_fn=made_by)  # fmt: skip
+        return format_tensor(
+            self._array,
+            dtype=self.dtype.name,
+            default_dtype=dtypes.get_default_dtype().name,
+            requires_grad=made_by is None and self.requires_grad,
+            grad_fn=made_by,
+        )
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0 and self.__class__ in (Tensor,):
@@ -632,9 +700,11 @@ class Tensor:
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                               "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
-                               "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")  # fmt: skip
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
+                "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+            )
         from copy import deepcopy
 
         copy = new(self.__class__)
@@ -683,5 +753,3 @@ def _rebuild(cls: type, array: np.ndarray, requires_grad: bool, state: dict[str,
     self._view = self._grad = self._hooks = None
     self.__dict__.update(state)
     return self
-
-

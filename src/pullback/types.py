@@ -25,7 +25,9 @@ _size = Size | list[int] | tuple[int, ...]
 
 class _Symbol:
     def __init__(self) -> None:
-        raise NotImplementedError(f"torch.{type(self).__name__}: there are no symbolic numbers, sizes are known when an operation runs")
+        raise NotImplementedError(
+            f"torch.{type(self).__name__}: there are no symbolic numbers, sizes are known when an operation runs"
+        )
 
 
 class SymInt(_Symbol):

@@ -10,7 +10,9 @@ from typing import Any
 
 __all__ = ["TorchVersion", "__version__", "cuda", "debug", "git_version", "hip", "pullback", "rocm", "xpu"]
 
-_PARTS = re.compile(r"v?(\d+(?:\.\d+)*)[._-]?(a|b|rc|alpha|beta)?[._-]?(\d*)(?:\.?dev(\d+))?(?:\+([a-z0-9._-]+))?", re.IGNORECASE)
+_PARTS = re.compile(
+    r"v?(\d+(?:\.\d+)*)[._-]?(a|b|rc|alpha|beta)?[._-]?(\d*)(?:\.?dev(\d+))?(?:\+([a-z0-9._-]+))?", re.IGNORECASE
+)
 
 
 def _key(version: Any) -> tuple[Any, ...] | None:

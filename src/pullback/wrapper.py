@@ -19,8 +19,8 @@
     >>> type(y).__name__, y.grad_fn.name()
     ('Noted', 'MulBackward0')
 
-What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.lift`) of a level that is always there:
-autograd records as ever, and where an operation would compute, the class is asked.
+What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.lift`) of a level that is always
+there: autograd records as ever, and where an operation would compute, the class is asked.
 """
 
 from __future__ import annotations
@@ -79,8 +79,10 @@ class Wrapper(Lifted):
     def __init__(self, tensor: Tensor, shape: Sequence[int], dtype: np.dtype, strides: Sequence[int] | None) -> None:
         modes.special_case(1)
         if type(tensor).__basicsize__ != Tensor.__basicsize__:
-            raise noted(TypeError(f"{type(tensor).__name__} has __slots__, so results cannot become tensors of this class."),
-                        "Leave out __slots__ in classes with __torch_dispatch__.")  # fmt: skip
+            raise noted(
+                TypeError(f"{type(tensor).__name__} has __slots__, so results cannot become tensors of this class."),
+                "Leave out __slots__ in classes with __torch_dispatch__.",
+            )
         self.cls, self.attributes, self.shape, self.dtype = type(tensor), tensor.__dict__, tuple(shape), dtype
         steps = np.cumprod([1, *self.shape[:0:-1]], dtype=np.int64)[::-1] if strides is None else strides
         self.strides = tuple([int(s) * dtype.itemsize for s in steps[: len(self.shape)]])
@@ -104,14 +106,18 @@ class Wrapper(Lifted):
         seen: list[Tensor] = []
         ask(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [held(self)])  # type: ignore[func-returns-value]
         if not seen:
-            raise TypeError(f"{self.cls.__name__} has no memory of its own, and its __torch_dispatch__ did not call aten.detach on any.")
+            raise TypeError(
+                f"{self.cls.__name__} has no memory of its own, and its __torch_dispatch__ did not call aten.detach "
+                f"on any."
+            )
         return seen[0]._array
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return np.asarray(self.value, *args, **kwargs)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        def write(into: Tensor, source: Tensor) -> Tensor:  # which the wrapper's own version counts, whose memory this is
+        # which the wrapper's own version counts, whose memory this is
+        def write(into: Tensor, source: Tensor) -> Tensor:
             into._array[...] = source._array
             return into
 
@@ -139,8 +145,10 @@ def ask(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
             result = t.__torch_dispatch__(func, tuple(types), tuple(args), {})  # type: ignore[attr-defined]
             if result is not NotImplemented:
                 return result
-    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
-                    + "\n".join([f"  - tensor subclass {t}" for t in types]))  # fmt: skip
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        + "\n".join([f"  - tensor subclass {t}" for t in types])
+    )
 
 
 def _wrappers(args: Any) -> Iterator[Tensor]:

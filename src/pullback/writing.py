@@ -20,17 +20,25 @@ if TYPE_CHECKING:
     from .op import Op
 
 UNLIKE = "Expected out tensor to have dtype {}, but got {} instead"
-# Operations that write into tensors of just their result's type, and how each result refuses others: {}, the type wanted, and that given.
+# Operations that write into tensors of just their result's type, and how each result refuses others: {}, the type
+# wanted, and that given.
 EXACT = {
     **dict.fromkeys(("aminmax", "max", "min", "msort", "sort", "topk"), (UNLIKE, UNLIKE)),
     **dict.fromkeys(("cummax", "cummin"), ("expected scalar_type {} but found {}",) * 2),
-    **dict.fromkeys(("median", "nanmedian"), (
-        "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
-        "Expected tensor for argument #1 'indices' to have scalar type {}")),
+    **dict.fromkeys(
+        ("median", "nanmedian"),
+        (
+            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
+            "Expected tensor for argument #1 'indices' to have scalar type {}",
+        ),
+    ),
     "complex": ("Expected object of scalar type {} but got scalar type {} for argument 'out'",),
     "kthvalue": ("output values must be of same type as input", "output indices must be of scalar type {}"),
-    "mode": ("expected scalar type '{}' but got '{}' for values output", "expected scalar type '{}' but got '{}' for indices output"),
-}  # fmt: skip
+    "mode": (
+        "expected scalar type '{}' but got '{}' for values output",
+        "expected scalar type '{}' but got '{}' for indices output",
+    ),
+}
 LARGE = 1 << 14  # elements, from which on a copy costs more than to find out that none is needed
 
 
@@ -54,7 +62,8 @@ def inplace_call(op: Op) -> Callable:
 
 
 def fits(x: Any, operands: Sequence[Any]) -> bool:
-    """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape stay.
+    """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape
+    stay.
 
     Args:
         operands: what else the function is given.
@@ -65,7 +74,12 @@ def fits(x: Any, operands: Sequence[Any]) -> bool:
     for t in (x, *operands):
         kind = t.__class__
         if kind in PLAIN:
-            if modes.is_grad_enabled() and storage.edge_of(t) is not None or t._array.dtype != a.dtype or t._array.__class__ is not np.ndarray:
+            if (
+                modes.is_grad_enabled()
+                and storage.edge_of(t) is not None
+                or t._array.dtype != a.dtype
+                or t._array.__class__ is not np.ndarray
+            ):
                 return False
             if t._array.shape != a.shape and broadcast(t._array.shape, a.shape) != a.shape:
                 return False
@@ -83,7 +97,8 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
-    """Let NumPy compute a function of floats right into ``out``, if that is large and is to hold just the result; whether it did.
+    """Let NumPy compute a function of floats right into ``out``, if that is large and is to hold just the result;
+    whether it did.
 
     Args:
         values: the operands, of type ``d``; nothing is recorded.
@@ -92,7 +107,13 @@ def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
     if op.impl.__class__ is not np.ufunc or kind not in PLAIN or modes.special or d not in (FLOAT32, FLOAT64):
         return False
     a = out._array
-    if a.__class__ is not np.ndarray or a.size < LARGE or a.dtype != d or out._fn is not None and modes.is_grad_enabled():
+    if (
+        a.__class__ is not np.ndarray
+        or a.size < LARGE
+        or a.dtype != d
+        or out._fn is not None
+        and modes.is_grad_enabled()
+    ):
         return False
     if modes._local.made is not None or broadcast(*[v.shape for v in values]) != a.shape:
         return False
@@ -107,11 +128,18 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     """Write an operation's result into ``x``, if autograd and the types allow it."""
     storage.check_writable(x, source=result._fn)
     if result._array.shape != x._array.shape:
-        raise noted(RuntimeError(f"output with shape {list(x._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}"),
-                    f"{name} writes into the tensor that it is called on, whose shape can't change.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                f"output with shape {list(x._array.shape)} doesn't match the broadcast shape "
+                f"{list(result._array.shape)}"
+            ),
+            f"{name} writes into the tensor that it is called on, whose shape can't change.",
+        )
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[x._array.dtype]
     if source is not target and not dtypes.can_cast(source, target):
-        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+        raise RuntimeError(
+            f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
+        )
     return storage.adopt(x, result)
 
 
@@ -131,11 +159,20 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if result._fn is not None or out._fn is not None and modes.is_grad_enabled():
-        raise noted(RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                                 "arguments requires grad."), "Leave out= away, or detach the arguments.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad."
+            ),
+            "Leave out= away, or detach the arguments.",
+        )
     if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
-        raise noted(NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"),
-                    "Leave out= away.")  # fmt: skip
+        raise noted(
+            NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+            ),
+            "Leave out= away.",
+        )
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
     if source is not target and name in EXACT:
         complaint, names = EXACT[name][place], CPP_NAMES if EXACT[name][place] is UNLIKE else TYPE_NAMES
@@ -143,7 +180,9 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
     if not dtypes.can_cast(source, target):
         if name in ("cat", "stack"):
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_name(target)}")
-        raise RuntimeError(f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}")
+        raise RuntimeError(
+            f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
+        )
     storage.check_writable(out)
     if out._array.shape != result._array.shape:
         out._array = result._array.astype(out._array.dtype)
@@ -152,12 +191,17 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
 
 
 def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
-    """:func:`write_out` of a function that looks elements up: ``out`` has the type of the result, and is apart from what was given."""
+    """:func:`write_out` of a function that looks elements up: ``out`` has the type of the result, and is apart from
+    what was given.
+    """
     if isinstance(out, Tensor):
         if out.dtype is not result.dtype:
             raise RuntimeError(UNLIKE.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
         for array in [t._array for t in given]:
             if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
-                raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                                   "location. Please clone() the tensor before performing the operation.")  # fmt: skip
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                    "single memory "
+                    "location. Please clone() the tensor before performing the operation."
+                )
     return write_out(out, result, sys._getframe(1).f_code.co_name)

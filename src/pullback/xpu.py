@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from .absent import dummy, refusing
-from .cuda import device_count, empty_cache, is_available, is_bf16_supported, is_initialized, manual_seed, manual_seed_all, seed, seed_all
+from .cuda import (
+    device_count,
+    empty_cache,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+)
 
 _REFUSED = """
     current_device current_stream get_device_capability get_device_name get_device_properties get_rng_state init
     set_device set_rng_state synchronize
 """.split()
-__all__ = ["Event", "Stream", "device_count", "empty_cache", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
-           "manual_seed_all", "seed", "seed_all"]
+__all__ = [
+    "Event",
+    "Stream",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+]
 __all__ += _REFUSED
 
 Event, Stream = (dummy(name, "torch.xpu") for name in ("Event", "Stream"))

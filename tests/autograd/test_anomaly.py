@@ -43,9 +43,15 @@ def test_nan_is_found_and_the_line_named(torch: Any) -> None:
     out = Maker.apply(x, x, True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values in its 0th output."), torch.autograd.detect_anomaly():
+        with (
+            pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values in its 0th output."),
+            torch.autograd.detect_anomaly(),
+        ):
             out.sum().backward()
-        with pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values in its 1th output."), torch.autograd.detect_anomaly():
+        with (
+            pytest.raises(RuntimeError, match="Function 'MakerBackward' returned nan values in its 1th output."),
+            torch.autograd.detect_anomaly(),
+        ):
             out = Maker.apply(x, x, False)
             out.sum().backward()
     said = messages(caught)
@@ -98,7 +104,11 @@ def test_a_second_backward_names_the_lines_behind_it(torch: Any) -> None:
                 g.sum().backward()
     said = messages(caught)[-2:]
     assert said[0].startswith("Error detected in MakerBackward.")
-    assert said[1].lstrip().startswith("Previous calculation was induced by OuterBackward. Traceback of forward call that induced")
+    assert (
+        said[1]
+        .lstrip()
+        .startswith("Previous calculation was induced by OuterBackward. Traceback of forward call that induced")
+    )
     assert "torch.autograd.grad(Outer.apply(x).sum()" in said[1]
     if torch is pullback:
         assert any("in the backward of OuterBackward, made at" in note for note in error.value.__notes__)
@@ -110,7 +120,10 @@ def test_without_looking_for_nan(torch: Any) -> None:
     with torch.autograd.detect_anomaly(check_nan=False):
         out = nan_maker(torch).apply(x, x, True).sum()
         out.backward(retain_graph=True)
-        with torch.autograd.detect_anomaly(check_nan=True), pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+        with (
+            torch.autograd.detect_anomaly(check_nan=True),
+            pytest.raises(RuntimeError, match="returned nan values in its 0th output"),
+        ):
             out.backward(retain_graph=True)
         out.backward()
     with torch.autograd.set_detect_anomaly(True):
@@ -157,9 +170,15 @@ def test_first_nan_of_forward_and_backward() -> None:
     notes = "\n".join(caught.value.__notes__)
     assert "(x * 2).log()" in notes and "input is of shape [2]: 2.0, -2.0" in notes
     zero = leaf(torch, 0.0)
-    with torch.autograd.detect_nan(), pytest.raises(FloatingPointError, match="inf appeared in the backward of SqrtBackward0"):
+    with (
+        torch.autograd.detect_nan(),
+        pytest.raises(FloatingPointError, match="inf appeared in the backward of SqrtBackward0"),
+    ):
         zero.sqrt().sum().backward()
-    with torch.autograd.detect_nan(), pytest.raises(FloatingPointError, match="NaN appeared in the backward of SqrtBackward0"):
+    with (
+        torch.autograd.detect_nan(),
+        pytest.raises(FloatingPointError, match="NaN appeared in the backward of SqrtBackward0"),
+    ):
         (zero.sqrt() * 0).sum().backward()
     with torch.autograd.detect_nan(inf=False):
         zero.sqrt().sum().backward()

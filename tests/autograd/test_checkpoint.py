@@ -29,7 +29,9 @@ def gradients(torch: Any, f: Any, *inputs: Any) -> list[Any]:
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_same_gradients(torch: Any, cp: Any, reentrant: bool) -> None:
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2), torch.nn.Sigmoid())
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2), torch.nn.Sigmoid()
+    )
     x = torch.randn(5, 3, requires_grad=True)
 
     def run(call: Any) -> list[Any]:
@@ -40,8 +42,11 @@ def test_same_gradients(torch: Any, cp: Any, reentrant: bool) -> None:
         return [p.grad.clone() for p in (*net.parameters(), x)]
 
     plain = run(lambda: net(x))
-    for call in (lambda: cp.checkpoint(net, x, use_reentrant=reentrant), lambda: cp.checkpoint_sequential(net, 2, x, use_reentrant=reentrant),
-                 lambda: cp.checkpoint_sequential(net, 4, x, use_reentrant=reentrant)):  # fmt: skip
+    for call in (
+        lambda: cp.checkpoint(net, x, use_reentrant=reentrant),
+        lambda: cp.checkpoint_sequential(net, 2, x, use_reentrant=reentrant),
+        lambda: cp.checkpoint_sequential(net, 4, x, use_reentrant=reentrant),
+    ):
         assert all(torch.equal(a, b) for a, b in zip(plain, run(call)))
 
 
@@ -63,8 +68,12 @@ def test_any_structure_of_inputs_and_outputs(torch: Any, cp: Any) -> None:
 
 def test_grad_and_inputs_work_unless_reentrant(torch: Any, cp: Any) -> None:
     a = leaf(torch, 1.0, 2.0)
-    assert gradients(torch, lambda a: cp.checkpoint(torch.exp, a, use_reentrant=False), a) == gradients(torch, torch.exp, a)
-    with pytest.raises(RuntimeError, match="When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad"):
+    assert gradients(torch, lambda a: cp.checkpoint(torch.exp, a, use_reentrant=False), a) == gradients(
+        torch, torch.exp, a
+    )
+    with pytest.raises(
+        RuntimeError, match="When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad"
+    ):
         torch.autograd.grad(cp.checkpoint(torch.exp, a, use_reentrant=True).sum(), a)
     cp.checkpoint(torch.exp, a, use_reentrant=True).sum().backward()
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True. Gradients will be None"):
@@ -125,6 +134,7 @@ def test_runs_again_once_for_each_backward(torch: Any, cp: Any) -> None:
 
 def test_groups_of_backwards_share(torch: Any, cp: Any) -> None:
     for grouped in (True, False):
+
         def f(x: Any) -> Any:
             y = x.sin().cos()
             return y, y.sin().cos()
@@ -154,8 +164,18 @@ def test_early_stop(torch: Any, cp: Any) -> None:
         out.sum().backward()
         return count[0]
 
-    assert [run(), run(early_stop=False), run(early_stop=True), run(outer=[False]), run(outer=[True])] == [1, 2, 1, 2, 1]
-    assert [run(outer=[False, True], early_stop=False), run(outer=[False], early_stop=True), run(outer=[True], early_stop=False)] == [1, 2, 1]
+    assert [run(), run(early_stop=False), run(early_stop=True), run(outer=[False]), run(outer=[True])] == [
+        1,
+        2,
+        1,
+        2,
+        1,
+    ]
+    assert [
+        run(outer=[False, True], early_stop=False),
+        run(outer=[False], early_stop=True),
+        run(outer=[True], early_stop=False),
+    ] == [1, 2, 1]
 
 
 def test_early_stop_spares_the_last_operation(torch: Any, cp: Any) -> None:
@@ -199,7 +219,11 @@ def test_differences_are_noticed(torch: Any, cp: Any) -> None:
         run(two, three, early_stop=False)
     run(two, three)
     for how in ({}, {"debug": True}):
-        words = "You are seeing this error because you passed `debug=True`" if how else "Recomputed values for the following tensors"
+        words = (
+            "You are seeing this error because you passed `debug=True`"
+            if how
+            else "Recomputed values for the following tensors"
+        )
         with pytest.raises(cp.CheckpointError, match=words):
             run(two, other, **how)
     with pytest.raises(RuntimeError, match="You are seeing this error because"), cp.set_checkpoint_debug_enabled(True):
@@ -221,7 +245,9 @@ def test_saved_tensors_are_given_once(torch: Any, cp: Any) -> None:
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
             x, y, _ = ctx.saved_tensors
-            with pytest.raises(RuntimeError, match="Unpack is being triggered for a tensor that was already unpacked once"):
+            with pytest.raises(
+                RuntimeError, match="Unpack is being triggered for a tensor that was already unpacked once"
+            ):
                 ctx.saved_tensors  # noqa: B018
             return 2 * g * y, 2 * g * x
 
@@ -292,8 +318,12 @@ def test_nested_with_derivatives_inside(torch: Any, cp: Any, early_stop: bool) -
     x = torch.tensor(0.7, requires_grad=True)
     with cp.set_checkpoint_early_stop(early_stop):
         for h in (f, g):
-            for plain, wrapped in ((h, (c(h), c(c(h)))), (d(h), (d(c(h)), d(c(c(h))))), (d(d(h)), (d(c(d(h))), c(d(d(c(h)))), d(c(d(c(h)))))),
-                                   (d(d(d(h))), (d(c(d(d(c(h))))), d(c(d(c(d(c(h))))))))):  # fmt: skip
+            for plain, wrapped in (
+                (h, (c(h), c(c(h)))),
+                (d(h), (d(c(h)), d(c(c(h))))),
+                (d(d(h)), (d(c(d(h))), c(d(d(c(h)))), d(c(d(c(h)))))),
+                (d(d(d(h))), (d(c(d(d(c(h))))), d(c(d(c(d(c(h)))))))),
+            ):
                 for k in wrapped:
                     assert k(x).item() == pytest.approx(plain(x).item(), abs=1e-6)
 
@@ -371,7 +401,9 @@ def test_policies(torch: Any, cp: Any) -> None:
         return torch.mm(x.cos(), x).sin() * torch.var_mean(x)[0]
 
     expected = torch.autograd.grad(f(x).sum(), x)[0]
-    always = [lambda ctx, op, *a, p=p, **k: p for p in (cp.CheckpointPolicy.PREFER_RECOMPUTE, cp.CheckpointPolicy.MUST_SAVE)]
+    always = [
+        lambda ctx, op, *a, p=p, **k: p for p in (cp.CheckpointPolicy.PREFER_RECOMPUTE, cp.CheckpointPolicy.MUST_SAVE)
+    ]
     kept = [aten.cos.default, aten.var_mean.correction]
     for policy in ([aten.mm.default], lambda ctx, op, *a, **k: op == aten.mm.default, kept, *always):
         out = selective(torch, cp, f, x, policy)
@@ -392,9 +424,11 @@ def test_kept_results_are_given_once(torch: Any, cp: Any) -> None:
 
 
 def test_policies_are_checked(torch: Any, cp: Any) -> None:
-    for bad, error, words in (([2], ValueError, "Expected op in `op_list` to be an OpOverload"),
-                              ([torch.ops.aten.sin], ValueError, "update the OpOverloadPacket to a specific OpOverload"),
-                              (2, TypeError, "either a function or a list of ops.")):  # fmt: skip
+    for bad, error, words in (
+        ([2], ValueError, "Expected op in `op_list` to be an OpOverload"),
+        ([torch.ops.aten.sin], ValueError, "update the OpOverloadPacket to a specific OpOverload"),
+        (2, TypeError, "either a function or a list of ops."),
+    ):
         with pytest.raises(error, match=words):
             cp.create_selective_checkpoint_contexts(bad)
 

@@ -15,13 +15,24 @@ def matrix(torch: Any) -> Any:
 
 
 WRITES: dict[str, Callable[[Any, Any], None]] = {
-    "whole": lambda x, c: c.mul_(2j), "row": lambda x, c: c[0].fill_(1j), "transposed": lambda x, c: c.T[1].add_(1j),
-    "imaginary part": lambda x, c: c.imag.mul_(3), "real part": lambda x, c: c.real.add_(1), "back": lambda x, c: c.conj().add_(1j),
-    "item": lambda x, c: c.__setitem__((0, 1), 5j), "mask": lambda x, c: c.masked_fill_(c.imag > 0, 1j), "tensor": lambda x, c: x.mul_(1j),
-    "itself": lambda x, c: x.copy_(c), "strides": lambda x, c: c.as_strided((2,), (1,), 2).mul_(1j), "data": lambda x, c: c.data.mul_(1j),
-    "tensor's data": lambda x, c: x.data.mul_(1j), "detached": lambda x, c: c.detach().zero_(), "another": lambda x, c: x.conj().mul_(1j),
-    "random": lambda x, c: c.normal_(), "adjoint": lambda x, c: x.mH.mul_(1j),
-}  # fmt: skip
+    "whole": lambda x, c: c.mul_(2j),
+    "row": lambda x, c: c[0].fill_(1j),
+    "transposed": lambda x, c: c.T[1].add_(1j),
+    "imaginary part": lambda x, c: c.imag.mul_(3),
+    "real part": lambda x, c: c.real.add_(1),
+    "back": lambda x, c: c.conj().add_(1j),
+    "item": lambda x, c: c.__setitem__((0, 1), 5j),
+    "mask": lambda x, c: c.masked_fill_(c.imag > 0, 1j),
+    "tensor": lambda x, c: x.mul_(1j),
+    "itself": lambda x, c: x.copy_(c),
+    "strides": lambda x, c: c.as_strided((2,), (1,), 2).mul_(1j),
+    "data": lambda x, c: c.data.mul_(1j),
+    "tensor's data": lambda x, c: x.data.mul_(1j),
+    "detached": lambda x, c: c.detach().zero_(),
+    "another": lambda x, c: x.conj().mul_(1j),
+    "random": lambda x, c: c.normal_(),
+    "adjoint": lambda x, c: x.mH.mul_(1j),
+}
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -38,10 +49,26 @@ def test_values_stay_conjugates(torch: Any, write: str) -> None:
 def test_what_it_is(torch: Any) -> None:
     x = matrix(torch)
     c = x.conj()
-    assert c._base is x and c.is_conj() and c.data_ptr() == x.data_ptr() and c.T.stride() == (1, 2) and c[1].storage_offset() == 2
+    assert (
+        c._base is x
+        and c.is_conj()
+        and c.data_ptr() == x.data_ptr()
+        and c.T.stride() == (1, 2)
+        and c[1].storage_offset() == 2
+    )
     for conjugate in (c[0], c.mT, x.mH, x.adjoint(), x.H, c.detach(), c.reshape(-1), c.expand(2, 2, 2), c.contiguous()):
         assert conjugate.is_conj()
-    for other in (c.conj(), c.mH, c.clone(), c * 1, c[[0]], c.resolve_conj(), c.conj_physical(), torch.empty_like(c), x.real.conj()):
+    for other in (
+        c.conj(),
+        c.mH,
+        c.clone(),
+        c * 1,
+        c[[0]],
+        c.resolve_conj(),
+        c.conj_physical(),
+        torch.empty_like(c),
+        x.real.conj(),
+    ):
         assert not other.is_conj() and other.resolve_conj() is other
     assert c.imag.is_neg() and not c.real.is_neg() and not c.imag.resolve_neg().is_neg() and not x.imag.is_neg()
     assert c.imag.clone().is_neg() is False and c.real.numpy()[0, 0] == 1
@@ -114,7 +141,9 @@ def test_history_under_transforms() -> None:
 
     x, t = matrix(torch), matrix(torch) * 1j
     out, tangent = torch.func.jvp(f, (x,), (t,))
-    assert torch.allclose(out, x * x[:, :1].conj()) and torch.allclose(tangent, t * x[:, :1].conj() + x * t[:, :1].conj())
+    assert torch.allclose(out, x * x[:, :1].conj()) and torch.allclose(
+        tangent, t * x[:, :1].conj() + x * t[:, :1].conj()
+    )
     assert torch.allclose(torch.vmap(f)(x), out)
     _, pull = torch.func.vjp(f, x)
     assert torch.allclose((pull(t)[0].conj() * t).real.sum(), (t.conj() * tangent).real.sum())
@@ -156,8 +185,16 @@ def test_mirrors_go_with_their_views() -> None:
     assert x[0, 0] == 2 + 4j
 
 
-@pytest.mark.parametrize("write", [lambda y, x: y.conj().mul_(x), lambda y, x: y.conj()[0].mul_(x[1]), lambda y, x: y.imag.mul_(x.real),
-                                   lambda y, x: y.conj().imag.mul_(x.real), lambda y, x: y.mul_(x)])  # fmt: skip
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y, x: y.conj().mul_(x),
+        lambda y, x: y.conj()[0].mul_(x[1]),
+        lambda y, x: y.imag.mul_(x.real),
+        lambda y, x: y.conj().imag.mul_(x.real),
+        lambda y, x: y.mul_(x),
+    ],
+)
 def test_compiled(write: Callable[[Any, Any], Any]) -> None:
     """Also of writes into parts of complex numbers."""
 

@@ -31,7 +31,10 @@ def test_operations_without_a_derivative(torch: Any) -> None:
         torch.igamma(x, x).sum().backward()
     with fwad.dual_level():
         dual = fwad.make_dual(x.detach(), torch.ones(2))
-        with pytest.raises(NotImplementedError, match="Trying to use forward AD with igamma that does not support it because it has not been"):
+        with pytest.raises(
+            NotImplementedError,
+            match="Trying to use forward AD with igamma that does not support it because it has not been",
+        ):
             torch.igamma(dual, dual)
         tangent = fwad.unpack_dual(torch.clamp(dual, max=torch.ones(2))).tangent  # what has a tangent has a derivative
         assert tangent.tolist() == [1, 0]
@@ -109,7 +112,9 @@ def test_saved_under_pytorchs_names(torch: Any) -> None:
 
 def made(torch: Any, forward: Any, backward: Any) -> Any:
     """A custom Function."""
-    return type("Custom", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    return type(
+        "Custom", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
 
 
 def custom(torch: Any, backward: Any) -> Any:
@@ -136,7 +141,10 @@ def test_gradcheck_tries_undefined_gradients(torch: Any) -> None:
     x = torch.ones(2, requires_grad=True, dtype=torch.float64)
     check = torch.autograd.gradcheck
     assert check(custom(torch, careful).apply, (x,))
-    with pytest.raises(RuntimeError, match="Expected all input grads to be undefined or zero when all output grads are undefined or zero"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected all input grads to be undefined or zero when all output grads are undefined or zero",
+    ):
         check(custom(torch, invents).apply, (x,))
     assert check(custom(torch, invents).apply, (x,), check_undefined_grad=False)
     one = lambda x: custom(torch, refuses).apply(x)[0] + custom(torch, refuses).apply(x)[1]
@@ -167,7 +175,9 @@ def test_operations_intercepted_under_their_public_names(torch: Any) -> None:
 
 
 def test_functions_are_intercepted_whole(torch: Any) -> None:
-    """Public functions made of others show themselves, not their parts: to modes and to classes, also out of modules."""
+    """Public functions made of others show themselves, not their parts: to modes and to classes, also out of
+    modules.
+    """
     seen, mode = watching(torch)
 
     class Named(torch.Tensor):
@@ -176,17 +186,54 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
             seen.append(func.__name__)
             return super().__torch_function__(func, types, args, kwargs or {})
 
-    F, layer, loss, pool = torch.nn.functional, torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss(), torch.nn.AvgPool2d((1, 2))
+    F, layer, loss, pool = (
+        torch.nn.functional,
+        torch.nn.Linear(3, 2),
+        torch.nn.CrossEntropyLoss(),
+        torch.nn.AvgPool2d((1, 2)),
+    )
     x, target = torch.arange(6.0).view(2, 3), torch.tensor([0, 2])
 
     def program(x: Any) -> Any:
-        results = [F.cross_entropy(x, target), F.layer_norm(x, (3,)), torch.cov(x), x.reshape(3, 2), torch.where(x > 1, x, 0.0)]
-        results += [torch.outer(x[0], x[0]), torch.linalg.norm(x), torch.special.entr(x), torch.fft.rfft(x), layer(x), loss(x, target)]
+        results = [
+            F.cross_entropy(x, target),
+            F.layer_norm(x, (3,)),
+            torch.cov(x),
+            x.reshape(3, 2),
+            torch.where(x > 1, x, 0.0),
+        ]
+        results += [
+            torch.outer(x[0], x[0]),
+            torch.linalg.norm(x),
+            torch.special.entr(x),
+            torch.fft.rfft(x),
+            layer(x),
+            loss(x, target),
+        ]
         results += [x.chunk(2)[0], torch.atleast_1d(x), pool(x.view(1, 2, 3))]
         return [r.tolist() for r in (*results, x.sum())], results
 
-    names = ["cross_entropy", "layer_norm", "cov", "reshape", "gt", "where", "__getitem__", "__getitem__", "outer", "linalg_norm", "special_entr",
-             "fft_rfft", "linear", "cross_entropy", "chunk", "atleast_1d", "view", "avg_pool2d", "sum"]  # fmt: skip
+    names = [
+        "cross_entropy",
+        "layer_norm",
+        "cov",
+        "reshape",
+        "gt",
+        "where",
+        "__getitem__",
+        "__getitem__",
+        "outer",
+        "linalg_norm",
+        "special_entr",
+        "fft_rfft",
+        "linear",
+        "cross_entropy",
+        "chunk",
+        "atleast_1d",
+        "view",
+        "avg_pool2d",
+        "sum",
+    ]
     expected = program(x)[0]
     with mode:
         values = program(x)[0]
@@ -203,14 +250,39 @@ def test_functions_are_intercepted_whole(torch: Any) -> None:
         y.detach()[0] = 3
         torch.autograd.grad(y.exp(), y, torch.ones(2))
         torch.autograd.backward(y.exp(), torch.ones(2))
-    assert seen == ["ones", "zeros_like", "cat", "mul", "sum", "backward", "detach", "__setitem__", "exp", "ones", "grad", "exp", "ones", "backward"]
+    assert seen == [
+        "ones",
+        "zeros_like",
+        "cat",
+        "mul",
+        "sum",
+        "backward",
+        "detach",
+        "__setitem__",
+        "exp",
+        "ones",
+        "grad",
+        "exp",
+        "ones",
+        "backward",
+    ]
 
 
 def test_what_grad_returns_can_be_written_into() -> None:
-    """Its tensors do not share memory with each other, nor an element with another; a view of the seed is no copy, as in PyTorch."""
+    """Its tensors do not share memory with each other, nor an element with another; a view of the seed is no copy, as
+    in PyTorch.
+    """
     x = pullback.arange(6.0).reshape(2, 3).requires_grad_()
     y = pullback.ones(3, requires_grad=True)
-    functions = (lambda: x.t(), lambda: x.view(6), lambda: x.sum(), lambda: x.expand(2, 2, 3), lambda: x.t() * 2, lambda: x + y, lambda: x.sum(0))
+    functions = (
+        lambda: x.t(),
+        lambda: x.view(6),
+        lambda: x.sum(),
+        lambda: x.expand(2, 2, 3),
+        lambda: x.t() * 2,
+        lambda: x + y,
+        lambda: x.sum(0),
+    )
     for f in functions:
         out = f()
         seed = pullback.ones_like(out)
@@ -229,8 +301,12 @@ def test_what_grad_returns_can_be_written_into() -> None:
 
 
 @pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
-@pytest.mark.parametrize("values", [[1.0, 3.0, 3.0, 2.0], [2.0] * 5, [1.0, math.nan, 3.0, math.nan], [3.0, 1.0, 1.0, 1.0, 5.0]])
-def test_what_ties_for_the_result_of_a_full_reduction_shares_its_gradient(torch: Any, name: str, values: list[float]) -> None:
+@pytest.mark.parametrize(
+    "values", [[1.0, 3.0, 3.0, 2.0], [2.0] * 5, [1.0, math.nan, 3.0, math.nan], [3.0, 1.0, 1.0, 1.0, 5.0]]
+)
+def test_what_ties_for_the_result_of_a_full_reduction_shares_its_gradient(
+    torch: Any, name: str, values: list[float]
+) -> None:
     """NaN included: all that are NaN share it where NaN is the result."""
     x = torch.tensor(values, requires_grad=True)
     y = getattr(x, name)()

@@ -56,24 +56,36 @@ def test_what_lies_around_the_primal_has_tangent_zero() -> None:
     assert tangent.tolist() == [10, 20, 30]
 
 
-@pytest.mark.parametrize("call", [
-    lambda dual, plain: torch.add(dual, plain, out=plain),
-    lambda dual, plain: torch.add(plain, plain, out=dual),
-    lambda dual, plain: torch.max(dual, 0, out=(torch.empty(()), torch.empty((), dtype=torch.int64))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda dual, plain: torch.add(dual, plain, out=plain),
+        lambda dual, plain: torch.add(plain, plain, out=dual),
+        lambda dual, plain: torch.max(dual, 0, out=(torch.empty(()), torch.empty((), dtype=torch.int64))),
+    ],
+)
 def test_out_has_no_tangents(call: Any) -> None:
     with fwAD.dual_level():
         dual = fwAD.make_dual(torch.ones(2), torch.ones(2))
-        with pytest.raises(NotImplementedError, match="Trying to use forward AD with .*_out that does not support it because it is an out="):
+        with pytest.raises(
+            NotImplementedError,
+            match="Trying to use forward AD with .*_out that does not support it because it is an out=",
+        ):
             call(dual, torch.zeros(2))
 
 
 def test_out_names_the_operation_that_wants_a_gradient() -> None:
     x = torch.ones(2, requires_grad=True)
     places = torch.empty(2, dtype=torch.int64)
-    calls = {"add": lambda: torch.add(x, 1, out=torch.empty(2)), "sort": lambda: torch.sort(x, out=(torch.empty(2), places))}
+    calls = {
+        "add": lambda: torch.add(x, 1, out=torch.empty(2)),
+        "sort": lambda: torch.sort(x, out=(torch.empty(2), places)),
+    }
     for name, call in calls.items():
-        with pytest.raises(RuntimeError, match=rf"^{name}\(\): functions with out=... arguments don't support automatic differentiation"):
+        with pytest.raises(
+            RuntimeError,
+            match=rf"^{name}\(\): functions with out=... arguments don't support automatic differentiation",
+        ):
             call()
 
 
@@ -91,7 +103,13 @@ def test_tangents_of_a_thread_can_be_switched_off() -> None:
 def test_typed_storage() -> None:
     x = torch.arange(6.0)
     memory = x[2:4].storage()
-    assert (len(memory), memory.size(), memory.element_size(), memory.nbytes(), memory.dtype) == (6, 6, 4, 24, torch.float32)
+    assert (len(memory), memory.size(), memory.element_size(), memory.nbytes(), memory.dtype) == (
+        6,
+        6,
+        4,
+        24,
+        torch.float32,
+    )
     assert memory.data_ptr() == x.data_ptr() and memory.tolist() == [0, 1, 2, 3, 4, 5] and memory[3] == 3.0
     memory[0] = 7
     assert x[0] == 7 and x._version == 1 and len(memory.untyped()) == 24

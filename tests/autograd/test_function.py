@@ -14,7 +14,9 @@ def function(torch: Any, forward: Any, backward: Any = None, **more: Any) -> Any
     """A Function class of these static methods."""
     named = {"forward": forward, "backward": backward or (lambda ctx, *g: g[0]), **more}
     bases = (torch.autograd.Function,)
-    return type(torch.autograd.Function)("Mine", bases, {k: staticmethod(v) if callable(v) else v for k, v in named.items()})
+    return type(torch.autograd.Function)(
+        "Mine", bases, {k: staticmethod(v) if callable(v) else v for k, v in named.items()}
+    )
 
 
 def leaf(torch: Any, *values: float) -> Any:
@@ -53,7 +55,9 @@ def test_once_differentiable(torch: Any) -> None:
     seed = torch.ones((), requires_grad=True)
     gx, gy = torch.autograd.grad(z.sum(), (x, y), seed, create_graph=True)
     assert seen == [False] and type(gx.grad_fn).__name__ == "Error"
-    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+    with pytest.raises(
+        RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"
+    ):
         gx.sum().backward()
 
 
@@ -101,6 +105,7 @@ def test_values_that_are_no_tensors(torch: Any) -> None:
 def test_missing_gradients_become_zeros_unless_refused(torch: Any) -> None:
     seen: list[Any] = []
     for materialize in (True, False):
+
         def forward(ctx: Any, x: Any) -> Any:
             ctx.set_materialize_grads(materialize)  # noqa: B023
             return x * 2, x * 3
@@ -113,6 +118,7 @@ def test_missing_gradients_become_zeros_unless_refused(torch: Any) -> None:
 def test_non_differentiable_outputs(torch: Any) -> None:
     seen: list[Any] = []
     for quiet in (False, True):
+
         def forward(ctx: Any, x: Any) -> Any:
             a, b = x + 1, x + 2
             ctx.mark_non_differentiable(a)
@@ -156,13 +162,23 @@ def test_needs_input_grad_follows_the_call() -> None:
     import pullback as torch
 
     seen: list[Any] = []
-    f = function(torch, lambda ctx, x, c, y: seen.append(ctx.needs_input_grad) or x * y * c,
-                 lambda ctx, g: seen.append(ctx.needs_input_grad) or (g, None, g))  # fmt: skip
+    f = function(
+        torch,
+        lambda ctx, x, c, y: seen.append(ctx.needs_input_grad) or x * y * c,
+        lambda ctx, g: seen.append(ctx.needs_input_grad) or (g, None, g),
+    )
     x, y = leaf(torch, 1.0), leaf(torch, 1.0)
     f.apply(x, 2, y.detach()).sum().backward()
     torch.autograd.grad(f.apply(x, 2, y).sum(), y)
     f.apply(x, 2, y).sum().backward(inputs=[x])
-    assert seen == [(True, False, False), (True, False, False), (True, False, True), (False, False, True), (True, False, True), (True, False, False)]
+    assert seen == [
+        (True, False, False),
+        (True, False, False),
+        (True, False, True),
+        (False, False, True),
+        (True, False, True),
+        (True, False, False),
+    ]
 
 
 def test_setup_context(torch: Any) -> None:
@@ -170,7 +186,12 @@ def test_setup_context(torch: Any) -> None:
         x, ctx.y = inputs
         ctx.save_for_backward(x)
 
-    f = function(torch, lambda x, y=3: x**y, lambda ctx, g: (g * ctx.y * ctx.saved_tensors[0] ** (ctx.y - 1), None), setup_context=setup)
+    f = function(
+        torch,
+        lambda x, y=3: x**y,
+        lambda ctx, g: (g * ctx.y * ctx.saved_tensors[0] ** (ctx.y - 1), None),
+        setup_context=setup,
+    )
     x = leaf(torch, 2.0)
     for args, expected in (((x,), 12), ((x, 2), 4)):
         x.grad = None
@@ -206,12 +227,16 @@ def test_vjp_is_backward(torch: Any) -> None:
 def test_what_is_not_implemented(torch: Any) -> None:
     F = torch.autograd.Function
     x = leaf(torch, 1.0)
-    with pytest.raises(NotImplementedError, match="You must implement the forward function for custom autograd.Function"):
+    with pytest.raises(
+        NotImplementedError, match="You must implement the forward function for custom autograd.Function"
+    ):
         type(F)("A", (F,), {}).apply(x)
     clone = staticmethod(lambda ctx, x: x.clone())
     with pytest.raises(NotImplementedError, match="You must implement either the backward or vjp method"):
         type(F)("A", (F,), {"forward": clone}).apply(x).sum().backward()
-    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"):
+    with pytest.raises(
+        RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"
+    ):
         type(F)("A", (F,), {"forward": clone, "backward": clone, "vjp": clone}).apply(x).sum().backward()
     with pytest.warns(DeprecationWarning, match="should not be instantiated"):
         f = function(torch, lambda ctx, x: x)()
@@ -222,7 +247,10 @@ def test_what_is_not_implemented(torch: Any) -> None:
 REFUSED = [
     (lambda ctx, g: (g, g), "returned an incorrect number of gradients (expected 1, got 2)"),
     (lambda ctx, g: 3, "expected Variable or None (got int)"),
-    (lambda ctx, g: g.new_ones(10), "returned an invalid gradient at index 0 - got [10] but expected shape compatible with [2]"),
+    (
+        lambda ctx, g: g.new_ones(10),
+        "returned an invalid gradient at index 0 - got [10] but expected shape compatible with [2]",
+    ),
 ]
 
 
@@ -236,10 +264,14 @@ def test_what_backward_may_not_return(torch: Any, backward: Any, words: str) -> 
 
 def test_more_about_what_backward_returns(torch: Any) -> None:
     x = leaf(torch, 1.0)
-    function(torch, lambda ctx, x: x, lambda ctx, g: (g, None, None)).apply(x).sum().backward()  # more, if they are None
+    # more, if they are None
+    function(torch, lambda ctx, x: x, lambda ctx, g: (g, None, None)).apply(x).sum().backward()
     assert x.grad.item() == 1
     f = function(torch, lambda ctx, x, n: x * 2, lambda ctx, g: (g, g))
-    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2, but the corresponding forward input was not"):
+    with pytest.raises(
+        RuntimeError,
+        match="returned a gradient different than None at position 2, but the corresponding forward input was not",
+    ):
         f.apply(x, 3).sum().backward()
     with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 0 is of type int"):
         function(torch, lambda ctx, x: ctx.save_for_backward(3)).apply(x)
@@ -248,8 +280,12 @@ def test_more_about_what_backward_returns(torch: Any) -> None:
 def test_wrong_shape_is_refused_where_pytorch_sums() -> None:
     import pullback as torch
 
-    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[5, 2\] but expected shape compatible with \[2\]"):
-        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2)).apply(leaf(torch, 1.0, 2.0)).sum().backward()
+    with pytest.raises(
+        RuntimeError, match=r"invalid gradient at index 0 - got \[5, 2\] but expected shape compatible with \[2\]"
+    ):
+        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2)).apply(
+            leaf(torch, 1.0, 2.0)
+        ).sum().backward()
 
 
 def test_unmodified_programs_have_a_gradient_of_the_broadcast_shape_summed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +296,12 @@ def test_unmodified_programs_have_a_gradient_of_the_broadcast_shape_summed(monke
     y = function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2) * g).apply(x).sum()
     for create_graph in (False, True):
         assert torch.autograd.grad(y, x, retain_graph=True, create_graph=create_graph)[0].tolist() == [5, 5]
-    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[3\] but expected shape compatible with \[2\]"):
-        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(3)).apply(leaf(torch, 1.0, 2.0)).sum().backward()
+    with pytest.raises(
+        RuntimeError, match=r"invalid gradient at index 0 - got \[3\] but expected shape compatible with \[2\]"
+    ):
+        function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(3)).apply(
+            leaf(torch, 1.0, 2.0)
+        ).sum().backward()
 
 
 def test_nodes_name_their_module(torch: Any) -> None:
@@ -334,8 +374,12 @@ def test_saved_tensors_read_once(torch: Any) -> None:
         assert ref() is None
         return g
 
-    function(torch, forward, backward, clear_saved_tensors_on_access=True).apply(leaf(torch, 1.0).clone()).sum().backward()
-    twice = function(torch, forward, lambda ctx, g: (ctx.saved_tensors, ctx.saved_tensors) and g, clear_saved_tensors_on_access=True)
+    function(torch, forward, backward, clear_saved_tensors_on_access=True).apply(
+        leaf(torch, 1.0).clone()
+    ).sum().backward()
+    twice = function(
+        torch, forward, lambda ctx, g: (ctx.saved_tensors, ctx.saved_tensors) and g, clear_saved_tensors_on_access=True
+    )
     with pytest.raises(RuntimeError, match="saved_tensors can only be accessed once"):
         twice.apply(leaf(torch, 1.0)).sum().backward()
 
@@ -442,9 +486,17 @@ def test_cycles_are_collected(torch: Any) -> None:
 def test_attributes_of_an_instance_and_of_ctx(torch: Any) -> None:
     Node = torch.autograd.graph.Node
     seen: list[bool] = []
-    f = function(torch, lambda ctx, x: seen.append(isinstance(ctx, Node)) or x, lambda ctx, g: seen.append(isinstance(ctx, Node)) or g)
+    f = function(
+        torch,
+        lambda ctx, x: seen.append(isinstance(ctx, Node)) or x,
+        lambda ctx, g: seen.append(isinstance(ctx, Node)) or g,
+    )
     y = f.apply(leaf(torch, 1.0))
-    assert isinstance(y.grad_fn, Node) and y.grad_fn.name() == "MineBackward" and issubclass(torch.autograd.function.BackwardCFunction, Node)
+    assert (
+        isinstance(y.grad_fn, Node)
+        and y.grad_fn.name() == "MineBackward"
+        and issubclass(torch.autograd.function.BackwardCFunction, Node)
+    )
     y.sum().backward()
     assert seen == [True, True]
 
@@ -460,7 +512,11 @@ def test_exceptions_keep_type_and_traceback(torch: Any) -> None:
 
 def test_grad_mode_inside(torch: Any) -> None:
     seen: list[bool] = []
-    f = function(torch, lambda ctx, x: seen.append(torch.is_grad_enabled()) or x.clone(), lambda ctx, g: seen.append(torch.is_grad_enabled()) or g)
+    f = function(
+        torch,
+        lambda ctx, x: seen.append(torch.is_grad_enabled()) or x.clone(),
+        lambda ctx, g: seen.append(torch.is_grad_enabled()) or g,
+    )
     x = leaf(torch, 1.0)
     f.apply(x).sum().backward()
     torch.autograd.grad(f.apply(x).sum(), x, create_graph=True)
@@ -507,7 +563,9 @@ def test_the_tangent_of_a_view_is_a_view_of_the_tangent(torch: Any) -> None:
         assert pushed(torch, part, lambda ctx, t, _: t[:2], through_a_view=through_a_view) == [[1, 2]]
         with pytest.raises(RuntimeError, match=f"but the jvp is not returning a view of {of_what} grad input"):
             pushed(torch, part, lambda ctx, t, _: t.clone()[:2], through_a_view=through_a_view)
-        with pytest.raises(RuntimeError, match=r"is returning a view \(or an input as-is\) but the jvp is not returning a view\."):
+        with pytest.raises(
+            RuntimeError, match=r"is returning a view \(or an input as-is\) but the jvp is not returning a view\."
+        ):
             pushed(torch, part, lambda ctx, t, _: t[:2] * 2, through_a_view=through_a_view)
     as_it_is = lambda ctx, x, y: (x + y, x)  # noqa: E731
     assert pushed(torch, as_it_is, lambda ctx, t, u: (t + u, t.view_as(t))) == [[1, 2, 3]] * 2
@@ -524,6 +582,7 @@ def test_the_tangent_of_an_input_without_one_may_be_anything(torch: Any) -> None
 
 def test_hooks_of_ctx_in_backward(torch: Any) -> None:
     """What a repeated double backward computes does not depend on how often it ran."""
+
     def forward(ctx: Any, x: Any) -> Any:
         y = x.prod()
         ctx.save_for_backward(x, y)

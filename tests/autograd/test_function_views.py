@@ -57,9 +57,11 @@ def test_dirty_input_without_a_gradient(torch: Any) -> None:
 def test_what_may_not_be_dirty(torch: Any) -> None:
     a, b = leaf(torch, 1.0, 1.0), leaf(torch, 2.0, 2.0)
     f = function(torch, dirty, lambda ctx, g: (g, g))
-    for x, words in ((a, "a leaf Variable that requires grad has been used in an in-place operation"),
-                     (a.view_as(a), "a view of a leaf Variable that requires grad is being used in an in-place operation"),
-                     (a.clone().split_with_sizes([1, 1])[0], "This view is the output of a function that returns multiple views")):  # fmt: skip
+    for x, words in (
+        (a, "a leaf Variable that requires grad has been used in an in-place operation"),
+        (a.view_as(a), "a view of a leaf Variable that requires grad is being used in an in-place operation"),
+        (a.clone().split_with_sizes([1, 1])[0], "This view is the output of a function that returns multiple views"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             f.apply(x, b[:1] if x.numel() == 1 else b)
 
@@ -70,13 +72,18 @@ def test_what_may_not_be_dirty(torch: Any) -> None:
     g = function(torch, two, lambda ctx, g, h: (g + h, g + h))
     c, d = g.apply(a.clone(), b)
     (c * d).sum().backward()
-    with pytest.raises(RuntimeError, match="If your Function modifies inplace an input that is a view of another Tensor, your Function cannot"):
+    with pytest.raises(
+        RuntimeError,
+        match="If your Function modifies inplace an input that is a view of another Tensor, your Function cannot",
+    ):
         g.apply(a.clone().view_as(a), b)
 
     def copies(ctx: Any, a: Any, b: Any) -> Any:
         return dirty(ctx, a, b).clone()
 
-    with pytest.raises(RuntimeError, match="Some elements marked as dirty during the forward method were not returned as output"):
+    with pytest.raises(
+        RuntimeError, match="Some elements marked as dirty during the forward method were not returned as output"
+    ):
         function(torch, copies).apply(a.clone(), b)
 
     def not_input(ctx: Any, a: Any, view: bool) -> Any:
@@ -110,11 +117,16 @@ def test_saving_a_dirty_view_makes_no_cycle(torch: Any) -> None:
 
 def test_views_that_a_function_returns(torch: Any) -> None:
     part = function(torch, lambda ctx, a: a.narrow(0, 0, 2), lambda ctx, g: torch.cat([g, g.new_zeros(1)]))
-    pair = function(torch, lambda ctx, a: (a.narrow(0, 0, 2), a[:2] * 2), lambda ctx, g, h: torch.cat([g + 2 * h, g.new_zeros(1)]))
+    pair = function(
+        torch, lambda ctx, a: (a.narrow(0, 0, 2), a[:2] * 2), lambda ctx, g, h: torch.cat([g + 2 * h, g.new_zeros(1)])
+    )
     temporary = function(torch, lambda ctx, a: a.clone()[:2], lambda ctx, g: torch.cat([g, g.new_zeros(1)]))
     a = leaf(torch, 1.0, 1.0, 1.0)
-    for f, words in ((part, "This view was created inside a custom Function"), (temporary, "This view was created inside a custom Function"),
-                     (pair, "This view is the output of a function that returns multiple views")):  # fmt: skip
+    for f, words in (
+        (part, "This view was created inside a custom Function"),
+        (temporary, "This view was created inside a custom Function"),
+        (pair, "This view is the output of a function that returns multiple views"),
+    ):
         a.grad = None
         out = f.apply(a.clone())
         out = out[0] if isinstance(out, tuple) else out
@@ -122,9 +134,12 @@ def test_views_that_a_function_returns(torch: Any) -> None:
         assert a.grad.tolist() == [1, 1, 0]
         out = f.apply(a.clone())
         out = out[0] if isinstance(out, tuple) else out
-        with pytest.raises(RuntimeError, match=f"Output 0 of Mine(Backward)? is a view and is being modified inplace. {words}"):
+        with pytest.raises(
+            RuntimeError, match=f"Output 0 of Mine(Backward)? is a view and is being modified inplace. {words}"
+        ):
             out += 3
-    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):  # also without a gradient of its own
+    # also without a gradient of its own
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
         part.apply(torch.ones(3)).copy_(leaf(torch, 1.0))
 
 
@@ -159,5 +174,7 @@ def test_pure_views(torch: Any) -> None:
         ctx._is_pure_view = True
         return a[:2], a[2:]
 
-    with pytest.raises(RuntimeError, match="Pure view custom Function can only have one input Tensor and one output Tensor"):
+    with pytest.raises(
+        RuntimeError, match="Pure view custom Function can only have one input Tensor and one output Tensor"
+    ):
         function(torch, two).apply(a.clone())

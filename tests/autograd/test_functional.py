@@ -21,7 +21,10 @@ def seed(torch: Any, name: str, x: Any) -> Any:
 def test_values(torch: Any, name: str) -> None:
     x = torch.tensor([1.0, 2.0, 3.0])
     out, result = getattr(torch.autograd.functional, name)(cube, x, seed(torch, name, x))
-    assert out.item() == 36 and result.tolist() == {"vjp": [3, 12, 27], "jvp": 42, "vhp": [6, 12, 18], "hvp": [6, 12, 18]}[name]
+    assert (
+        out.item() == 36
+        and result.tolist() == {"vjp": [3, 12, 27], "jvp": 42, "vhp": [6, 12, 18], "hvp": [6, 12, 18]}[name]
+    )
     assert not out.requires_grad and not result.requires_grad
     f = lambda x, y: (x * x * y).sum()  # noqa: E731
     _, results = getattr(torch.autograd.functional, name)(f, (x, x), torch.tensor(1.0) if name == "vjp" else (x, x))
@@ -37,18 +40,26 @@ def test_arguments(torch: Any, name: str) -> None:
     x = torch.ones(3)
     v = seed(torch, name, x)
     either = f"given to {name} must be either a Tensor or a tuple of Tensors but the"
-    for args, error, words in (((cube, (x, 2), v), TypeError, f"The inputs {either} value at index 1"),
-                               ((cube, 2, v), TypeError, f"The inputs {either} given inputs"),
-                               ((lambda x: (x, "bar"), x, v), TypeError, f"The outputs of the user-provided function given to {name} must be either"),
-                               ((cube, x, 3), TypeError, f"The v given to {name} must be either a Tensor or a tuple of Tensors"),
-                               ((cube, x, (v, v)), RuntimeError, "The given v should contain a single Tensor"),
-                               ((cube, x, torch.ones(2, 2)), RuntimeError, "v has invalid size: should be torch.Size")):  # fmt: skip
+    for args, error, words in (
+        ((cube, (x, 2), v), TypeError, f"The inputs {either} value at index 1"),
+        ((cube, 2, v), TypeError, f"The inputs {either} given inputs"),
+        (
+            (lambda x: (x, "bar"), x, v),
+            TypeError,
+            f"The outputs of the user-provided function given to {name} must be either",
+        ),
+        ((cube, x, 3), TypeError, f"The v given to {name} must be either a Tensor or a tuple of Tensors"),
+        ((cube, x, (v, v)), RuntimeError, "The given v should contain a single Tensor"),
+        ((cube, x, torch.ones(2, 2)), RuntimeError, "v has invalid size: should be torch.Size"),
+    ):
         with pytest.raises(error, match=words):
             call(*args)
     with pytest.raises(RuntimeError, match="The vector v can only be None if"):
         call(lambda x: x * 2, x)
     if name in ("vhp", "hvp"):
-        with pytest.raises(RuntimeError, match=f"The Tensor returned by the function given to {name} should contain a single element"):
+        with pytest.raises(
+            RuntimeError, match=f"The Tensor returned by the function given to {name} should contain a single element"
+        ):
             call(lambda x: x * 2, x, v)
         with pytest.raises(RuntimeError, match=f"The function given to {name} should return a single Tensor"):
             call(lambda x: (x.sum(), x.sum()), x, v)
@@ -61,8 +72,10 @@ def test_strict(torch: Any, name: str, create: bool) -> None:
     x = torch.tensor([1.0, 2.0])
     v = seed(torch, name, x)
     constant = torch.zeros(3, requires_grad=True)
-    for f, words in ((lambda x: x.detach().sum(), "Output 0 of the user-provided function does not require gradients"),
-                     (lambda x: constant.sum(), "The output of the user-provided function is independent of input 0")):  # fmt: skip
+    for f, words in (
+        (lambda x: x.detach().sum(), "Output 0 of the user-provided function does not require gradients"),
+        (lambda x: constant.sum(), "The output of the user-provided function is independent of input 0"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             call(f, x, v, strict=True, create_graph=create)
         _, result = call(f, x, v, create_graph=create)
@@ -71,7 +84,10 @@ def test_strict(torch: Any, name: str, create: bool) -> None:
         call(lambda a, b: cube(a), (x, x), v if name == "vjp" else (v, v), strict=True, create_graph=create)
     linear = lambda x: (x * 2).sum()  # noqa: E731
     if name in ("vhp", "hvp"):
-        with pytest.raises(RuntimeError, match="jacobian of the user-provided function with respect to input 0 is independent of the input"):
+        with pytest.raises(
+            RuntimeError,
+            match="jacobian of the user-provided function with respect to input 0 is independent of the input",
+        ):
             call(linear, x, v, strict=True, create_graph=create)
     elif create:
         with pytest.raises(RuntimeError, match="jacobian of the user-provided function is independent of input 0"):
@@ -109,10 +125,15 @@ def test_matrices_strict(torch: Any) -> None:
             call(cube, x, strict=True, vectorize=True)
         with pytest.raises(AssertionError, match="Expected strategy to be either"):
             call(cube, x, **{"strategy" if call is F.jacobian else "outer_jacobian_strategy": "foo"})
-    with pytest.raises(RuntimeError, match="jacobian of the user-provided function with respect to input 0 is independent of the input"):
+    with pytest.raises(
+        RuntimeError, match="jacobian of the user-provided function with respect to input 0 is independent of the input"
+    ):
         F.hessian(lambda x: x.sum(), x, strict=True)
     with pytest.raises(RuntimeError, match="jacobian of the user-provided function is independent of input 0"):
         F.jacobian(lambda x: x * 2, x, strict=True, create_graph=True)
-    for f, words in ((lambda x: x * 2, "should contain a single element"), (lambda x: (x.sum(), x.sum()), "should return a single Tensor")):
+    for f, words in (
+        (lambda x: x * 2, "should contain a single element"),
+        (lambda x: (x.sum(), x.sum()), "should return a single Tensor"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             F.hessian(f, x)

@@ -26,9 +26,16 @@ def shifted(x: Any) -> Any:
 def test_right_derivatives_pass(torch: Any, fast_mode: bool) -> None:
     x, y = double(torch, 3), double(torch, 3)
     z = torch.rand(2, dtype=torch.complex128, requires_grad=True)
-    for f, inputs in ((lambda x: x.mul(5), x), (lambda x, y: x * x, (x, y)), (lambda x: (), (x,)), (lambda x: x.argmax(), (x,)),
-                      (lambda x, y: (torch.complex(x, y), x + 1), (x, y)), (lambda z: (z, torch.real(z)), z),
-                      (lambda z: (z * z).sin(), z), (lambda x, n: x**n, (x, 2))):  # fmt: skip
+    for f, inputs in (
+        (lambda x: x.mul(5), x),
+        (lambda x, y: x * x, (x, y)),
+        (lambda x: (), (x,)),
+        (lambda x: x.argmax(), (x,)),
+        (lambda x, y: (torch.complex(x, y), x + 1), (x, y)),
+        (lambda z: (z, torch.real(z)), z),
+        (lambda z: (z * z).sin(), z),
+        (lambda x, n: x**n, (x, 2)),
+    ):
         assert torch.autograd.gradcheck(f, inputs, fast_mode=fast_mode)
     assert torch.autograd.gradgradcheck(lambda x, y: x**2 * y, (x, y), fast_mode=fast_mode)
     assert torch.autograd.gradgradcheck(lambda z: z**3, (z,), fast_mode=fast_mode)
@@ -40,10 +47,16 @@ def test_right_derivatives_pass(torch: Any, fast_mode: bool) -> None:
 def test_wrong_derivatives(torch: Any, fast_mode: bool) -> None:
     check = torch.autograd.gradcheck
     real, other = double(torch, 2, 2), torch.ones(2, 2, dtype=torch.complex128, requires_grad=True)
-    for f, x, words in ((shifted, real, "^Jacobian mismatch for output 0 with respect to input 0"),
-                        (shifted, other, "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0"),
-                        (lambda x: (x * 2, shifted(x)), real, "Jacobian mismatch for output 1 with respect to input 0"),
-                        (lambda z: shifted(torch.real(z)), other, "Jacobian mismatch for output 0 with respect to input 0")):  # fmt: skip
+    for f, x, words in (
+        (shifted, real, "^Jacobian mismatch for output 0 with respect to input 0"),
+        (
+            shifted,
+            other,
+            "While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0",
+        ),
+        (lambda x: (x * 2, shifted(x)), real, "Jacobian mismatch for output 1 with respect to input 0"),
+        (lambda z: shifted(torch.real(z)), other, "Jacobian mismatch for output 0 with respect to input 0"),
+    ):
         with pytest.raises(torch.autograd.gradcheck.__globals__["GradcheckError"], match=words):
             check(f, (x,), fast_mode=fast_mode)
         assert not check(f, (x,), fast_mode=fast_mode, raise_exception=False)
@@ -61,7 +74,12 @@ def test_inputs_are_looked_at(torch: Any, fast_mode: bool) -> None:
     with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
         check(lambda x: x, (double(torch, 1).expand(2, 2),), raise_exception=False, fast_mode=fast_mode)
     with pytest.raises(RuntimeError, match="mine"):  # errors of the function's own are not swallowed
-        check(lambda x: (_ for _ in ()).throw(RuntimeError("mine")), (double(torch, 1),), raise_exception=False, fast_mode=fast_mode)
+        check(
+            lambda x: (_ for _ in ()).throw(RuntimeError("mine")),
+            (double(torch, 1),),
+            raise_exception=False,
+            fast_mode=fast_mode,
+        )
 
 
 @fast
@@ -105,7 +123,14 @@ def test_modes_exclude_each_other(torch: Any) -> None:
     with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or check_backward_ad"):
         check(lambda x: x, (x,), check_backward_ad=False)
     with pytest.raises(AssertionError, match="Setting check_batched_grad=True requires check_backward_ad to be True"):
-        check(lambda x: x, (x,), check_backward_ad=False, check_forward_ad=True, check_batched_grad=True, check_undefined_grad=False)
+        check(
+            lambda x: x,
+            (x,),
+            check_backward_ad=False,
+            check_forward_ad=True,
+            check_batched_grad=True,
+            check_undefined_grad=False,
+        )
 
     class F(torch.autograd.Function):
         @staticmethod
@@ -140,7 +165,9 @@ def test_forward_mode_is_compared(torch: Any, fast_mode: bool) -> None:
 
     for inputs in ((double(torch, 2), double(torch, 2)), (double(torch, 2, dtype=torch.complex128), double(torch, 2))):
         assert torch.autograd.gradcheck(lambda x, y: (x + y, y), inputs, check_forward_ad=True, fast_mode=fast_mode)
-        with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 1 with respect to input 1"):
+        with pytest.raises(
+            RuntimeError, match="Jacobian computed with forward mode mismatch for output 1 with respect to input 1"
+        ):
             torch.autograd.gradcheck(bad, inputs, check_forward_ad=True, fast_mode=fast_mode)
 
 
@@ -159,7 +186,9 @@ def test_in_forward_mode_every_input_has_a_tangent(torch: Any, fast_mode: bool) 
     x, y = double(torch, 2), double(torch, 2)
     options = {"check_forward_ad": True, "check_undefined_grad": False, "fast_mode": fast_mode}
     assert torch.autograd.gradcheck(must_be_there, (x, y), **options)
-    with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"):
+    with pytest.raises(
+        RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"
+    ):
         torch.autograd.gradcheck(doubled, (x, y), **options)
 
 
@@ -198,7 +227,12 @@ def test_batches_of_tangents_pass_through_functions_without_a_rule_for_them(torc
         def jvp(ctx: Any, t: Any, _: Any) -> Any:
             return t * 3 + (0 * torch.rand_like(t) if ctx.noisy else 0)
 
-    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False, "check_batched_forward_grad": True}
+    options = {
+        "check_forward_ad": True,
+        "check_backward_ad": False,
+        "check_undefined_grad": False,
+        "check_batched_forward_grad": True,
+    }
     assert torch.autograd.gradcheck(Triple.apply, (double(torch, 2), False), **options)
     with pytest.raises(RuntimeError, match="vmap: We do not yet support calling random operations inside of vmap"):
         torch.autograd.gradcheck(Triple.apply, (double(torch, 2), True), **options)
@@ -231,7 +265,9 @@ def test_inputs_are_moved_in_place(torch: Any) -> None:
     """A function may know its inputs by other ways than its arguments."""
     x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     before, kept = x.detach().clone(), x * x
-    assert torch.autograd.gradcheck(lambda _: x.sin(), x) and torch.autograd.gradcheck(lambda _: x.sin(), x, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda _: x.sin(), x) and torch.autograd.gradcheck(
+        lambda _: x.sin(), x, fast_mode=True
+    )
     assert torch.autograd.gradcheck(lambda x, y: x * y, (x, x))
     assert torch.equal(x, before) and x._version == 0
     kept.sum().backward()
@@ -247,7 +283,8 @@ def test_sparse_inputs_stay_sparse_and_may_be_masked(torch: Any, fast_mode: bool
     assert check(lambda y, x: y * x.coalesce().to_dense(), y, x, masked=True)
     assert check(lambda x: x.to_dense(masked_grad=False), x, masked=False)
     if not fast_mode or torch.__name__ == "pullback":  # PyTorch's projection moves only what is stored
-        assert not check(lambda x: x.to_dense(), x, masked=False, raise_exception=False)  # elements that are not stored count, too
+        # elements that are not stored count, too
+        assert not check(lambda x: x.to_dense(), x, masked=False, raise_exception=False)
         assert not check(lambda x: x.to_dense(masked_grad=False), x, masked=True, raise_exception=False)
     with pytest.raises(ValueError, match="Sparse output is not supported at gradcheck yet"):
         check(lambda x: x, x, masked=True)

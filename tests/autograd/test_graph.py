@@ -30,9 +30,16 @@ def test_next_functions(torch: Any) -> None:
     assert a.grad_fn.next_functions[0][0].variable is x and a.grad_fn is a.grad_fn
     b = a + 5
     assert b.grad_fn.next_functions[0][0] is a.grad_fn and b.grad_fn.next_functions[1][0] is None
-    assert [x.unbind()[0].grad_fn.name(), a.grad_fn.next_functions[0][0].name()] == ["UnbindBackward0", "torch::autograd::AccumulateGrad"]
+    assert [x.unbind()[0].grad_fn.name(), a.grad_fn.next_functions[0][0].name()] == [
+        "UnbindBackward0",
+        "torch::autograd::AccumulateGrad",
+    ]
     Node = torch.autograd.graph.Node
-    assert isinstance(a.grad_fn, Node) and isinstance(a.grad_fn.next_functions[0][0], Node) and issubclass(type(a.grad_fn), Node)
+    assert (
+        isinstance(a.grad_fn, Node)
+        and isinstance(a.grad_fn.next_functions[0][0], Node)
+        and issubclass(type(a.grad_fn), Node)
+    )
     assert not isinstance(None, Node) and not isinstance(1, Node) and not isinstance(Node, Node)
     a.grad_fn.metadata["note"] = 1
     assert a.grad_fn.metadata == {"note": 1}
@@ -50,7 +57,10 @@ def test_edges_as_inputs(torch: Any) -> None:
     edge = torch.autograd.graph.get_gradient_edge
 
     def check(out: Any, x: Any) -> None:
-        assert torch.autograd.grad(out.sum(), edge(x), retain_graph=True)[0].tolist() == torch.autograd.grad(out.sum(), x)[0].tolist()
+        assert (
+            torch.autograd.grad(out.sum(), edge(x), retain_graph=True)[0].tolist()
+            == torch.autograd.grad(out.sum(), x)[0].tolist()
+        )
 
     x = torch.rand(2, requires_grad=True)
     check(x.clone(), x)
@@ -365,9 +375,18 @@ def test_leaves_given_another_shape_before_backward(torch: Any) -> None:
 
 def test_index_arrays_and_masks_are_let_go(torch: Any) -> None:
     x, at = leaf(torch, 1.0, 2.0, 3.0), torch.tensor([1, 1])
-    for f in (lambda x: x[[1, 1]], lambda x: x[x > 1], lambda x: x.gather(0, at), lambda x: x.index_select(0, at),
-              lambda x: x.index_add(0, at, x[:2]), lambda x: x.index_put((at[:1],), x[0]), lambda x: x.masked_fill(x > 1, 0.0),
-              lambda x: torch.where(x > 1, x, 0.0), lambda x: x.take(at), lambda x: x.masked_select(x > 1)):  # fmt: skip
+    for f in (
+        lambda x: x[[1, 1]],
+        lambda x: x[x > 1],
+        lambda x: x.gather(0, at),
+        lambda x: x.index_select(0, at),
+        lambda x: x.index_add(0, at, x[:2]),
+        lambda x: x.index_put((at[:1],), x[0]),
+        lambda x: x.masked_fill(x > 1, 0.0),
+        lambda x: torch.where(x > 1, x, 0.0),
+        lambda x: x.take(at),
+        lambda x: x.masked_select(x > 1),
+    ):
         y = f(x).sum()
         y.backward(retain_graph=True)
         y.backward()
@@ -398,17 +417,27 @@ def test_questions_to_the_engine(torch: Any) -> None:
     asked: list[Any] = []
 
     def hook(g: Any) -> None:
-        asked.append((C._will_engine_execute_node(c.grad_fn), C._will_engine_execute_node(d.grad_fn), C._current_graph_task_id() >= 0))
+        asked.append(
+            (
+                C._will_engine_execute_node(c.grad_fn),
+                C._will_engine_execute_node(d.grad_fn),
+                C._current_graph_task_id() >= 0,
+            )
+        )
 
     handle = c.register_hook(hook)
     out.backward(retain_graph=True)
     out.backward(inputs=(a,), retain_graph=True)
     torch.autograd.grad(out, a, retain_graph=True)
-    assert asked == [(True, False, True)] * 3 and C._current_graph_task_id() == -1 and C._current_autograd_node() is None
+    assert (
+        asked == [(True, False, True)] * 3 and C._current_graph_task_id() == -1 and C._current_autograd_node() is None
+    )
     handle.remove()
-    for call, words in ((C._current_graph_task_execution_order, "should only be called during the backward pass"),
-                        (lambda: C._will_engine_execute_node(c.grad_fn), "during the backward pass"),
-                        (lambda: C._will_engine_execute_node(c), "expects an grad_fn")):  # fmt: skip
+    for call, words in (
+        (C._current_graph_task_execution_order, "should only be called during the backward pass"),
+        (lambda: C._will_engine_execute_node(c.grad_fn), "during the backward pass"),
+        (lambda: C._will_engine_execute_node(c), "expects an grad_fn"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             call()
     y = a.clone().sin().exp()
@@ -419,7 +448,9 @@ def test_questions_to_the_engine(torch: Any) -> None:
     z = C._functions.DelayedError("Boom!", 1)(a)
     with pytest.raises(RuntimeError, match="Boom!"):
         z.sum().backward()
-    assert C._functions.UndefinedGrad()(b * 2).requires_grad and isinstance(c.grad_fn.next_functions[0][0], C._functions.AccumulateGrad)
+    assert C._functions.UndefinedGrad()(b * 2).requires_grad and isinstance(
+        c.grad_fn.next_functions[0][0], C._functions.AccumulateGrad
+    )
     ref = C._WeakTensorRef(y)
     assert not ref.expired()
     del y

@@ -198,8 +198,11 @@ def test_several_outputs(torch: Any) -> None:
 
 
 def test_results_of_hooks_are_checked(torch: Any) -> None:
-    for bad, error, words in ((lambda g: 1, TypeError, "expected"), (lambda g: g.sum(), RuntimeError, "has changed the size of value"),
-                              (lambda g: g.double(), RuntimeError, "has changed the type of value")):  # fmt: skip
+    for bad, error, words in (
+        (lambda g: 1, TypeError, "expected"),
+        (lambda g: g.sum(), RuntimeError, "has changed the size of value"),
+        (lambda g: g.double(), RuntimeError, "has changed the type of value"),
+    ):
         y = leaf(torch, 1.0, 2.0) * 2
         y.register_hook(bad)
         with pytest.raises(error, match=words):
@@ -441,7 +444,9 @@ def test_first_gradient_of_any(torch: Any) -> None:
         z = lin(x)
         out = z.sin(), z.cos()
         z.register_hook(lambda g: order.append(name))
-        return out, torch.autograd.graph.register_multi_grad_hook(out, lambda g: order.append(f"any of {name}"), mode="any")
+        return out, torch.autograd.graph.register_multi_grad_hook(
+            out, lambda g: order.append(f"any of {name}"), mode="any"
+        )
 
     (a, b), first = module(x, "1")
     (c, d), second = module(a + b, "2")

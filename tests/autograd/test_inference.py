@@ -32,8 +32,12 @@ def test_decorates(torch: Any, form: str, wanted: bool) -> None:
         return x * x
 
     mode = torch.inference_mode
-    f = {"call": lambda: mode()(double), "keyword": lambda: mode(mode=True)(double), "bare": lambda: mode(double),
-         "false": lambda: mode(False)(double)}[form]()  # fmt: skip
+    f = {
+        "call": lambda: mode()(double),
+        "keyword": lambda: mode(mode=True)(double),
+        "bare": lambda: mode(double),
+        "false": lambda: mode(False)(double),
+    }[form]()
     y = f(torch.ones(2, requires_grad=wanted))
     assert torch.is_inference(y) == (form != "false")
     assert y.requires_grad == (wanted and form == "false")
@@ -43,8 +47,23 @@ def test_decorates(torch: Any, form: str, wanted: bool) -> None:
 def test_what_is_made_inside(torch: Any, wanted: bool) -> None:
     with torch.inference_mode():
         x = torch.ones(2, 3, requires_grad=wanted)
-        made = [torch.ones(2), torch.tensor([1.0]), torch.rand(2), x * x, x.sum(), x.view(-1), x[0], x.detach(), x.clone(), x @ x.t(),
-                torch.cat([x, x]), *x.unbind(), x.max(0).values, x.to(torch.float64), torch.Tensor([1.0])]  # fmt: skip
+        made = [
+            torch.ones(2),
+            torch.tensor([1.0]),
+            torch.rand(2),
+            x * x,
+            x.sum(),
+            x.view(-1),
+            x[0],
+            x.detach(),
+            x.clone(),
+            x @ x.t(),
+            torch.cat([x, x]),
+            *x.unbind(),
+            x.max(0).values,
+            x.to(torch.float64),
+            torch.Tensor([1.0]),
+        ]
     assert x.requires_grad == wanted and torch.is_inference(x)
     for y in made:
         assert y.is_inference() and not y.requires_grad and not y._is_view() and y.is_leaf
@@ -66,7 +85,12 @@ def test_not_written_outside(torch: Any, write: Any) -> None:
     with torch.inference_mode():
         x = torch.ones(2, 2)
     for mode in (torch.no_grad, torch.enable_grad):
-        with mode(), pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        with (
+            mode(),
+            pytest.raises(
+                RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"
+            ),
+        ):
             write(x)
     with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside"):
         x.requires_grad_()
@@ -79,8 +103,16 @@ def test_not_saved_for_backward(torch: Any) -> None:
         m = torch.ones(2, 2)
     s = torch.ones(2, requires_grad=True)
     assert (s + c).requires_grad and not (c * c).requires_grad
-    for use in (lambda: c * s, lambda: s / c, lambda: s.clone().mul_(c), lambda: torch.nn.functional.linear(s, m), lambda: torch.dot(s, c)):
-        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward. Please do not use Tensors created in"):
+    for use in (
+        lambda: c * s,
+        lambda: s / c,
+        lambda: s.clone().mul_(c),
+        lambda: torch.nn.functional.linear(s, m),
+        lambda: torch.dot(s, c),
+    ):
+        with pytest.raises(
+            RuntimeError, match="Inference tensors cannot be saved for backward. Please do not use Tensors created in"
+        ):
             use()
     with pytest.raises(RuntimeError, match="out=... arguments don't support automatic differentiation"):
         torch.mul(s, s, out=c)
@@ -133,7 +165,9 @@ def test_views_of_normal_tensors(torch: Any, wanted: bool) -> None:
         v = v.view(-1)
     assert (v * v).requires_grad == wanted
     if wanted:
-        with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+        with pytest.raises(
+            RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"
+        ):
             v.add_(1)
     else:
         v.add_(1)
@@ -146,7 +180,9 @@ def test_base_moves_on_without_the_view(torch: Any, wanted: bool) -> None:
         v = a.view(-1)
     a.add_(1)
     if wanted:
-        with pytest.raises(RuntimeError, match="A view was created in inference mode and its base or another view of its base has"):
+        with pytest.raises(
+            RuntimeError, match="A view was created in inference mode and its base or another view of its base has"
+        ):
             v.grad_fn  # noqa: B018
         assert "grad_fn=<Invalid>" in repr(v)
     else:
@@ -159,7 +195,9 @@ def test_view_of_such_a_view(torch: Any) -> None:
         with mode():
             y = x.view(2)
         z = y.requires_grad_().view(2)
-        with pytest.raises(RuntimeError, match=f"is a view of a view which was created in {words} and is being modified inplace"):
+        with pytest.raises(
+            RuntimeError, match=f"is a view of a view which was created in {words} and is being modified inplace"
+        ):
             z /= 2
 
 

@@ -23,7 +23,9 @@ def test_calls(torch: Any) -> None:
     packet = torch.ops.pullback_tests.called
     for call in (cube, packet, packet.default):
         assert call(x).item() == 8 and call(x, 2.0).item() == 16 and call(x, shift=1).item() == 9
-    assert repr(cube) == "<CustomOpDef(pullback_tests::called)>" and str(packet.default) == "pullback_tests.called.default"
+    assert (
+        repr(cube) == "<CustomOpDef(pullback_tests::called)>" and str(packet.default) == "pullback_tests.called.default"
+    )
     with pytest.raises(AttributeError, match="has no attribute 'nowhere'"):
         torch.ops.pullback_tests.nowhere  # noqa: B018
 
@@ -33,7 +35,10 @@ def test_gradients(torch: Any) -> None:
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     y = cube(x)
     assert y.requires_grad
-    with pytest.raises(RuntimeError, match="Trying to backward through pullback_tests.pulled.default but no autograd formula was registered"):
+    with pytest.raises(
+        RuntimeError,
+        match="Trying to backward through pullback_tests.pulled.default but no autograd formula was registered",
+    ):
         y.sum().backward()
 
     def keep(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -175,7 +180,9 @@ def test_scopes_and_names_that_are_taken() -> None:
     import pullback as torch
 
     with torch.library._scoped_library("pullback_tests_scoped", "FRAGMENT"):
-        torch.library.custom_op("pullback_tests_scoped::f", mutates_args=(), schema="(Tensor x) -> Tensor")(lambda x: x + 1)
+        torch.library.custom_op("pullback_tests_scoped::f", mutates_args=(), schema="(Tensor x) -> Tensor")(
+            lambda x: x + 1
+        )
         assert torch.ops.pullback_tests_scoped.f(torch.ones(1)).item() == 2
     with pytest.raises(AttributeError):
         torch.ops.pullback_tests_scoped.f  # noqa: B018

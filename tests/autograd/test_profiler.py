@@ -41,7 +41,9 @@ def test_ranges_nest(torch: Any) -> None:
                 y = f(y)
         y / 1  # noqa: B018
     order = iter(e.name for e in prof.function_events)
-    assert all(name in order for name in ("outer", "aten::mul", "aten::add", "inner", "decorated", "aten::sub", "aten::div"))
+    assert all(
+        name in order for name in ("outer", "aten::mul", "aten::add", "inner", "decorated", "aten::sub", "aten::div")
+    )
     outer = next(e for e in prof.function_events if e.name == "outer")
     assert outer.count == 1 and outer.self_cpu_time_total <= outer.cpu_time_total
     assert {c.name for c in outer.cpu_children} >= {"aten::mul", "aten::add", "inner"}
@@ -68,7 +70,13 @@ def test_averages(torch: Any) -> None:
     average.add(profiler.FunctionEvent(id=0, node_id=0, name="foo", thread=0, start_us=10, end_us=15))
     average.add(profiler.FunctionEvent(id=1, node_id=0, name="foo", thread=0, start_us=20, end_us=30))
     average.add(average)
-    assert (average.key, average.count, average.cpu_time_total, average.self_cpu_time_total, average.cpu_time) == ("foo", 4, 30, 30, 7.5)
+    assert (average.key, average.count, average.cpu_time_total, average.self_cpu_time_total, average.cpu_time) == (
+        "foo",
+        4,
+        30,
+        30,
+        7.5,
+    )
     assert average.device_time_total == 0
 
 
@@ -76,7 +84,9 @@ def test_children_by_time(torch: Any) -> None:
     profiler = importlib.import_module(f"{torch.__name__}.autograd.profiler_util")
     events = profiler.EventList()
     for thread, ranges in ((1, [(0, 1, 1), (1, 2, 2)]), (0, [(0, 2, 3), (1, 2, 4), (1, 3, 5)])):
-        events.extend(profiler.FunctionEvent(id=i, node_id=0, name="", thread=thread, start_us=a, end_us=b) for a, b, i in ranges)
+        events.extend(
+            profiler.FunctionEvent(id=i, node_id=0, name="", thread=thread, start_us=a, end_us=b) for a, b, i in ranges
+        )
     events._populate_cpu_children()
     assert [[c.id for c in e.cpu_children] for e in events] == [[], [], [], [], [4]]
 

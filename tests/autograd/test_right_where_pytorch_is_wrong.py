@@ -40,7 +40,9 @@ def test_determinant_of_a_singular_matrix(det: Any) -> None:
 
 def test_ctc_loss_to_log_probabilities() -> None:
     """Also where they do not come out of log_softmax."""
-    log_probs = torch.log_softmax(torch.tensor([[[0.1, 0.2, 0.3]], [[0.3, 0.1, 0.2]], [[0.5, 0.1, 0.9]]], dtype=torch.float64), -1)
+    log_probs = torch.log_softmax(
+        torch.tensor([[[0.1, 0.2, 0.3]], [[0.3, 0.1, 0.2]], [[0.5, 0.1, 0.9]]], dtype=torch.float64), -1
+    )
 
     def loss(x: Any) -> Any:
         return torch.nn.functional.ctc_loss(x, torch.tensor([[1, 2]]), torch.tensor([3]), torch.tensor([2]))
@@ -56,6 +58,7 @@ def test_layer_norm_over_one_element() -> None:
 
 def test_two_writes_to_one_slot() -> None:
     """Only the write that survived has a gradient."""
+
     def write(v: Any) -> Any:
         y = torch.zeros(2, dtype=torch.float64)
         y[[0, 0]] = v
@@ -65,7 +68,7 @@ def test_two_writes_to_one_slot() -> None:
 
 
 def test_second_derivative_of_sinc_at_zero() -> None:
-    assert second(torch.sinc, double(0.0)) == pytest.approx([-np.pi**2 / 3])
+    assert second(torch.sinc, double(0.0)) == pytest.approx([-(np.pi**2) / 3])
     assert gradgradcheck(torch.sinc, (double(0.5, -2.0),))
 
 
@@ -98,11 +101,18 @@ def test_product_of_several_zeros_in_one_place(f: Callable[..., Any], include_se
     assert h[0, 1] == h[1, 0] == (6 if include_self else 3) and h.abs().sum() == 2 * h[0, 1].item()
 
 
-@pytest.mark.parametrize("norm", [
-    lambda x: torch.nn.functional.layer_norm(x, (4,)),
-    lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
-    lambda x: torch.nn.functional.instance_norm(x[None])[0],
-], ids=["layer", "batch", "instance"])  # fmt: skip
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda x: torch.nn.functional.layer_norm(x, (4,)),
+        lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
+        lambda x: torch.nn.functional.instance_norm(x[None])[0],
+    ],
+    ids=["layer", "batch", "instance"],
+)
 def test_third_derivative_of_norms(norm: Callable[..., Any]) -> None:
-    x, seed = double(*np.random.default_rng(0).standard_normal((3, 4)).tolist()), torch.arange(12.0, dtype=torch.float64).reshape(3, 4).sin()
+    x, seed = (
+        double(*np.random.default_rng(0).standard_normal((3, 4)).tolist()),
+        torch.arange(12.0, dtype=torch.float64).reshape(3, 4).sin(),
+    )
     assert gradgradcheck(lambda x: grad(norm(x), x, seed, create_graph=True)[0], x)

@@ -15,8 +15,31 @@ from ..ops.samples import SAMPLES, Sample
 from ..ops.test_rules import as_function
 from .test_hooks import doubler
 
-HERE = {"add", "mul", "tanh", "exp", "sum", "mean", "softmax", "log_softmax", "logsumexp", "matmul", "reshape", "transpose", "permute", "flip",
-        "cumsum", "expand", "squeeze", "unsqueeze", "cat", "stack", "tril", "narrow", "where"}  # fmt: skip
+HERE = {
+    "add",
+    "mul",
+    "tanh",
+    "exp",
+    "sum",
+    "mean",
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "matmul",
+    "reshape",
+    "transpose",
+    "permute",
+    "flip",
+    "cumsum",
+    "expand",
+    "squeeze",
+    "unsqueeze",
+    "cat",
+    "stack",
+    "tril",
+    "narrow",
+    "where",
+}
 
 
 def at_once(y: Any, xs: Any, seeds: np.ndarray, create: bool) -> Any:
@@ -26,7 +49,10 @@ def at_once(y: Any, xs: Any, seeds: np.ndarray, create: bool) -> Any:
 
 
 def one_by_one(y: Any, xs: Any, seeds: np.ndarray, create: bool) -> Any:
-    found = [pullback.autograd.grad(y, xs, pullback.tensor(s), retain_graph=True, create_graph=create, allow_unused=True) for s in seeds]
+    found = [
+        pullback.autograd.grad(y, xs, pullback.tensor(s), retain_graph=True, create_graph=create, allow_unused=True)
+        for s in seeds
+    ]
     return [None if column[0] is None else pullback.stack(list(column)) for column in zip(*found)]
 
 
@@ -54,9 +80,13 @@ def test_rows_are_the_gradients_of_each_seed(sample: Sample) -> None:
                 if b is None or not b.requires_grad:
                     continue
                 weights = pullback.tensor(rng.standard_normal(tuple(b.shape)))
-                first, second = (pullback.autograd.grad(r, xs, weights, retain_graph=True, allow_unused=True) for r in (a, b))
+                first, second = (
+                    pullback.autograd.grad(r, xs, weights, retain_graph=True, allow_unused=True) for r in (a, b)
+                )
                 for p, q in zip(first, second):
-                    assert np.allclose(0 if p is None else p, 0 if q is None else q, rtol=1e-9, atol=1e-9, equal_nan=True)
+                    assert np.allclose(
+                        0 if p is None else p, 0 if q is None else q, rtol=1e-9, atol=1e-9, equal_nan=True
+                    )
     over_none = [] in [v for v in (*sample.args, sample.kwargs.get("dim")) if isinstance(v, list)]
     if sample.name in HERE and all(x.ndim and x.numel() for x in xs) and not over_none:
         assert checked
@@ -67,8 +97,18 @@ def leaf(*shape: int) -> Any:
 
 
 def test_products_of_all_ranks() -> None:
-    for a, b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)), ((3,), (4, 3, 2)),
-                 ((2, 3), (4, 3, 2)), ((4, 1, 2, 3), (5, 3, 2)), ((0, 3), (3, 2))]:  # fmt: skip
+    for a, b in [
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 3), (3, 2)),
+        ((4, 2, 3), (3, 2)),
+        ((4, 2, 3), (3,)),
+        ((3,), (4, 3, 2)),
+        ((2, 3), (4, 3, 2)),
+        ((4, 1, 2, 3), (5, 3, 2)),
+        ((0, 3), (3, 2)),
+    ]:
         xs = leaf(*a), leaf(*b)
         y = xs[0] @ xs[1]
         seeds = np.random.default_rng(2).standard_normal((3, *y.shape))

@@ -144,8 +144,15 @@ def test_each_index_is_shown_and_takes_hooks(torch: Any) -> None:
 
 def test_what_was_saved_is_listed(torch: Any) -> None:
     a = leaf(torch, 1.0, 2.0)
-    for y, names in ((a * a, {"self", "other"}), (a.exp(), {"result"}), (a.sum(), {"self_sym_sizes"}), (a[torch.tensor([0])], {"indices"}),
-                     (torch.stack([a, a], 1), {"dim"}), (torch.cat([a, a]), {"dim"}), (a[1:], {"self_sym_sizes"})):  # fmt: skip
+    for y, names in (
+        (a * a, {"self", "other"}),
+        (a.exp(), {"result"}),
+        (a.sum(), {"self_sym_sizes"}),
+        (a[torch.tensor([0])], {"indices"}),
+        (torch.stack([a, a], 1), {"dim"}),
+        (torch.cat([a, a]), {"dim"}),
+        (a[1:], {"self_sym_sizes"}),
+    ):
         listed = [name for name in dir(y.grad_fn) if name.startswith("_saved_")]
         assert names <= {name.removeprefix("_saved_") for name in listed}
         hash(tuple(getattr(y.grad_fn, name) for name in listed))  # graph drawing programs put them into sets
@@ -154,7 +161,10 @@ def test_what_was_saved_is_listed(torch: Any) -> None:
 
 def test_pack_hook_must_not_write(torch: Any) -> None:
     a = leaf(torch, 1.0)
-    with hooks(torch, lambda t: t.add_(1)), pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"):
+    with (
+        hooks(torch, lambda t: t.add_(1)),
+        pytest.raises(RuntimeError, match="A saved tensor pack hook is modifying its input in place"),
+    ):
         a.exp()
 
 
@@ -292,12 +302,19 @@ def test_unpacked_value_has_its_own_version(torch: Any) -> None:
 
 def test_mutation_is_noticed_or_allowed(torch: Any) -> None:
     allow = torch.autograd.graph.allow_mutation_on_saved_tensors
-    for write in (lambda b: b.sin_(), lambda b: b.view_as(b).sin_(), lambda b: b[:1].mul_(10), lambda b: torch.no_grad()(b.mul_)(3)):
+    for write in (
+        lambda b: b.sin_(),
+        lambda b: b.view_as(b).sin_(),
+        lambda b: b[:1].mul_(10),
+        lambda b: torch.no_grad()(b.mul_)(3),
+    ):
         a = leaf(torch, 1.0, 2.0)
         b = a.clone()
         y = (b**2).sum()
         write(b)
-        with pytest.raises(RuntimeError, match="variables needed for gradient computation has been modified by an inplace"):
+        with pytest.raises(
+            RuntimeError, match="variables needed for gradient computation has been modified by an inplace"
+        ):
             y.backward()
         with allow() as context:
             b = a.clone()
@@ -354,7 +371,9 @@ def test_mutation_context_ends(torch: Any) -> None:
         y = (leaf(torch, 1.0) ** 2).sum()
         with pytest.raises(RuntimeError, match="allow_mutation_on_saved_tensors contexts cannot be nested"), allow():
             pass
-    with pytest.raises(AssertionError, match="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"):
+    with pytest.raises(
+        AssertionError, match="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+    ):
         y.backward()
     with allow(), pytest.raises(AssertionError, match="Trying to backward outside"):
         y.backward()

@@ -238,7 +238,9 @@ def test_shared_graph_needs_to_be_retained(torch: Any) -> None:
 def test_hooks_on_several_tensors_in_several_threads(torch: Any, mode: str) -> None:
     a, b, c = (torch.rand(2, requires_grad=True) for _ in range(3))
     calls: list[Any] = []
-    torch.autograd.graph.register_multi_grad_hook((a, b, c), lambda g: calls.append([v is not None for v in g] if mode == "all" else True), mode=mode)
+    torch.autograd.graph.register_multi_grad_hook(
+        (a, b, c), lambda g: calls.append([v is not None for v in g] if mode == "all" else True), mode=mode
+    )
     y = (a * b).sum()
     in_threads(lambda: y.backward(inputs=(a, b), retain_graph=True), 5)
     assert calls == [[True, True, False] if mode == "all" else True] * 5

@@ -23,16 +23,34 @@ def test_how_views_came_to_be(torch: Any, mode: bool, wanted: bool) -> None:
         if not wanted or mode and not several:
             view.add_(1)
         else:
-            words = "Output 1 of Unbind(Backward0)? is a view and is being modified inplace" if mode else "A view was created in no_grad mode"
+            words = (
+                "Output 1 of Unbind(Backward0)? is a view and is being modified inplace"
+                if mode
+                else "A view was created in no_grad mode"
+            )
             with pytest.raises(RuntimeError, match=words):
                 view.add_(1)
 
 
-@pytest.mark.parametrize("change", ["t_", "unsqueeze_", "squeeze_", "transpose_", "swapdims_", "swapaxes_", "as_strided_"])
+@pytest.mark.parametrize(
+    "change", ["t_", "unsqueeze_", "squeeze_", "transpose_", "swapdims_", "swapaxes_", "as_strided_"]
+)
 def test_in_place_views_keep_how_they_came_to_be(torch: Any, change: str) -> None:
-    args = {"unsqueeze_": (0,), "squeeze_": (0,), "transpose_": (0, 0), "swapdims_": (0, 0), "swapaxes_": (0, 0), "as_strided_": ((1, 2), (2, 1))}
-    for several, made, changed, words in ((False, True, True, None), (False, True, False, None), (True, True, False, "multiple views"),
-                                          (True, True, True, "multiple views"), (False, False, False, "created in no_grad mode")):  # fmt: skip
+    args = {
+        "unsqueeze_": (0,),
+        "squeeze_": (0,),
+        "transpose_": (0, 0),
+        "swapdims_": (0, 0),
+        "swapaxes_": (0, 0),
+        "as_strided_": ((1, 2), (2, 1)),
+    }
+    for several, made, changed, words in (
+        (False, True, True, None),
+        (False, True, False, None),
+        (True, True, False, "multiple views"),
+        (True, True, True, "multiple views"),
+        (False, False, False, "created in no_grad mode"),
+    ):
         base = torch.ones(2, 3, requires_grad=True).clone()
         with torch.set_grad_enabled(made):
             view = base.unbind()[0] if several else base.view_as(base)
@@ -64,7 +82,13 @@ def test_written_with_something_that_wants_gradients(torch: Any) -> None:
 
 def test_views_of_views_inherit(torch: Any) -> None:
     a = torch.ones(4, requires_grad=True).clone()
-    for view in (a.unbind()[0].view_as(a[0]), a.view_as(a).unbind()[0], a.chunk(2)[0], a.split(1)[0], a.split_with_sizes([2, 2])[1]):
+    for view in (
+        a.unbind()[0].view_as(a[0]),
+        a.view_as(a).unbind()[0],
+        a.chunk(2)[0],
+        a.split(1)[0],
+        a.split_with_sizes([2, 2])[1],
+    ):
         with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
             view.mul_(2)
     for parts in (a.unsafe_split(2), a.unsafe_split_with_sizes((2, 2)), a.unsafe_chunk(2)):
@@ -84,10 +108,14 @@ def test_unsafe_pieces_made_where_nothing_is_recorded_are_no_views(torch: Any) -
 def test_leaves_are_refused_at_once(torch: Any) -> None:
     x = leaf(torch, 1.0)
     for write in (lambda: x.add_(1), lambda: x.mul_(2), lambda: x.relu_(), lambda: x.zero_()):
-        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(
+            RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"
+        ):
             write()
     for view in (x.view_as(x), x[0], x.narrow(0, 0, 1)):
-        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(
+            RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+        ):
             view.add_(1)
     a = torch.zeros(2)
     b = a[:]
@@ -210,6 +238,7 @@ def test_saved_output_of_a_write_through_a_view_makes_no_cycle(torch: Any) -> No
 
 def test_only_what_is_needed_runs_after_a_write(torch: Any) -> None:
     """The node of the view itself is not on the way any more."""
+
     def fail(*args: Any) -> None:
         raise AssertionError("not on the way")
 
@@ -238,7 +267,9 @@ def test_data_and_version_counters(torch: Any) -> None:
     assert x._version == view._version == before + 5
     with pytest.raises(TypeError, match="Variable data has to be a tensor"):
         x.data = None
-    with pytest.raises(RuntimeError, match=r"Attempted to call `variable.set_data\(tensor\)`, but .* have incompatible tensor type"):
+    with pytest.raises(
+        RuntimeError, match=r"Attempted to call `variable.set_data\(tensor\)`, but .* have incompatible tensor type"
+    ):
         x.data = torch.ones(2).to_sparse()
     a = leaf(torch, 1.0)
     with pytest.raises(RuntimeError, match="must be floating point or complex dtype"):
@@ -292,7 +323,9 @@ def test_another_shape_in_place_counts_as_a_write(torch: Any) -> None:
         with block():
             view = b.view(-1)
         b.transpose_(0, 1)
-        with pytest.raises(RuntimeError, match=f"A view was created in {words} mode and its base or another view of its base has been"):
+        with pytest.raises(
+            RuntimeError, match=f"A view was created in {words} mode and its base or another view of its base has been"
+        ):
             view.grad_fn  # noqa: B018
     b = a.clone()
     view = b.view(-1)
@@ -330,7 +363,10 @@ def test_requires_grad_by_writing(torch: Any) -> None:
 
 def test_numpy_needs_no_history(torch: Any) -> None:
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\).numpy\(\) instead",
+    ):
         x.numpy()
     with torch.no_grad():
         assert x.numpy().tolist() == [1, 1]

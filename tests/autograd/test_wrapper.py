@@ -19,7 +19,9 @@ def wrapping(torch: Any) -> Any:
 
         @staticmethod
         def __new__(cls: type, inner: Any, requires_grad: bool = False) -> Any:
-            self = torch.Tensor._make_wrapper_subclass(cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, requires_grad=requires_grad)
+            self = torch.Tensor._make_wrapper_subclass(
+                cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, requires_grad=requires_grad
+            )
             self.inner = inner
             return self
 
@@ -48,7 +50,9 @@ def test_its_answer_counts(torch: Any) -> None:
     class Doubling(torch.Tensor):
         @staticmethod
         def __new__(cls: type, inner: Any) -> Any:
-            self = torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype, requires_grad=inner.requires_grad)
+            self = torch.Tensor._make_wrapper_subclass(
+                cls, inner.size(), dtype=inner.dtype, requires_grad=inner.requires_grad
+            )
             self.inner = inner.detach()
             return self
 
@@ -65,8 +69,22 @@ def test_its_answer_counts(torch: Any) -> None:
 
 def test_results_of_every_kind(torch: Any, wrapping: Any) -> None:
     x = wrapping(torch.arange(6.0).reshape(2, 3))
-    for result in (x + torch.ones(3), torch.ones(3) + x, 2 - x, x @ torch.ones(3, 1), x[0, 1:], x.t(), x.double(), torch.cat([x, x]),
-                   torch.stack([x, x]), *x.split(1), *x.max(0), x > 1, torch.softmax(x, 1), x.detach()):  # fmt: skip
+    for result in (
+        x + torch.ones(3),
+        torch.ones(3) + x,
+        2 - x,
+        x @ torch.ones(3, 1),
+        x[0, 1:],
+        x.t(),
+        x.double(),
+        torch.cat([x, x]),
+        torch.stack([x, x]),
+        *x.split(1),
+        *x.max(0),
+        x > 1,
+        torch.softmax(x, 1),
+        x.detach(),
+    ):
         assert type(result) is wrapping and result.shape == result.inner.shape and result.dtype is result.inner.dtype
     assert (x + 1).inner.tolist() == [[1, 2, 3], [4, 5, 6]] and (x[0, 2] > 1).item() is True
     assert torch.equal(x, x.clone()) and torch.allclose(x, x + 1e-9) and not torch.equal(x, x + 1)
@@ -90,7 +108,9 @@ def test_higher_derivatives(torch: Any, wrapping: Any) -> None:
         jacobian = torch.autograd.functional.jacobian(lambda x: x**2, x.detach(), vectorize=vectorize)
         assert jacobian.shape == (2, 2) and torch.allclose(jacobian, torch.tensor([[2.0, 0], [0, 4]]))
     double = wrapping(torch.rand(3, dtype=torch.float64), requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: x.sin() * x, double) and torch.autograd.gradgradcheck(lambda x: x.sin() * x, double)
+    assert torch.autograd.gradcheck(lambda x: x.sin() * x, double) and torch.autograd.gradgradcheck(
+        lambda x: x.sin() * x, double
+    )
 
 
 def test_custom_functions(torch: Any, wrapping: Any) -> None:

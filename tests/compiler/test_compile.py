@@ -58,7 +58,9 @@ def training(make: Any) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_with_schedule(name: str) -> None:
-    """Parameters, buffers, gradients and losses of eight steps, with dropout and a learning rate that changes, compile once or twice."""
+    """Parameters, buffers, gradients and losses of eight steps, with dropout and a learning rate that changes, compile
+    once or twice.
+    """
     runs = []
     for wrap in (lambda f: f, compile):
         net, optimizer, step = training(OPTIMIZERS[name])
@@ -66,14 +68,20 @@ def test_training_with_schedule(name: str) -> None:
         schedule = pullback.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
         rng, seen = np.random.default_rng(0), []
         for _ in range(8):
-            x, y = pullback.from_numpy(rng.normal(size=(7, 6)).astype(np.float32)), pullback.from_numpy(rng.integers(0, 3, 7))
+            x, y = (
+                pullback.from_numpy(rng.normal(size=(7, 6)).astype(np.float32)),
+                pullback.from_numpy(rng.integers(0, 3, 7)),
+            )
             seen += [v.item() for v in step(x, y).values()]
             schedule.step()
-        seen += [p.detach().numpy().copy() for p in net.parameters()] + [p.grad.numpy().copy() for p in net.parameters()]
+        seen += [p.detach().numpy().copy() for p in net.parameters()] + [
+            p.grad.numpy().copy() for p in net.parameters()
+        ]
         seen += [b.numpy().copy() for b in net.buffers()]
         runs.append(seen)
         if wrap is compile:
-            several = name in ("radam", "muon")  # which goes on otherwise after a few steps, and leaves some gradients to add up
+            # which goes on otherwise after a few steps, and leaves some gradients to add up
+            several = name in ("radam", "muon")
             assert len(step.versions) == 1 + several
     tolerance = {"rtol": 1e-2, "atol": 2e-3} if name == "muon" else {"rtol": 2e-5, "atol": 2e-6}  # it rounds to 8 bits
     for a, b in zip(*runs, strict=True):
@@ -82,7 +90,9 @@ def test_training_with_schedule(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "odd"), [*[(name, False) for name in OPTIMIZERS if name != "muon"], ("adam", True)])
 def test_large_parameters_are_traced_at_once(name: str, odd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many parameters only the first one's step is recorded, unless two share memory; each becomes what it becomes without compiling."""
+    """Of many parameters only the first one's step is recorded, unless two share memory; each becomes what it becomes
+    without compiling.
+    """
     recorded: list[Any] = []
     record = Elementwise._record
     monkeypatch.setattr(Elementwise, "_record", lambda self, p, *rest: recorded.append(p) or record(self, p, *rest))
@@ -90,7 +100,10 @@ def test_large_parameters_are_traced_at_once(name: str, odd: bool, monkeypatch: 
     for wrap in (lambda f: f, compile):
         pullback.manual_seed(0)
         values = [pullback.randn(*shape, dtype=pullback.float64) for shape in ((40, 70), (70,), (), (1,), (3, 50))]
-        params = [x.detach().requires_grad_() for x in [*values, *[values[0], pullback.randn(4, 20, dtype=pullback.float64).T] * odd]]
+        params = [
+            x.detach().requires_grad_()
+            for x in [*values, *[values[0], pullback.randn(4, 20, dtype=pullback.float64).T] * odd]
+        ]
         optimizer = OPTIMIZERS[name](params)
 
         @wrap
@@ -106,7 +119,8 @@ def test_large_parameters_are_traced_at_once(name: str, odd: bool, monkeypatch: 
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
     if recorded and kernels.start() and not odd:
-        assert len(recorded) == (5 if name == "radam" else 1)  # the first steps of which are no formula of all that it keeps
+        # the first steps of which are no formula of all that it keeps
+        assert len(recorded) == (5 if name == "radam" else 1)
 
 
 def test_optimizer_state_can_be_saved_and_loaded() -> None:
@@ -181,8 +195,14 @@ def test_variables_and_modes_are_watched() -> None:
     fast = compile(net)
     x = pullback.ones(4)
     try:
-        for change in (lambda: None, net.eval, lambda: setattr(net, "factor", 5.0), lambda: globals().update(SCALE=-1.0),
-                       lambda: globals().update(BIAS=pullback.tensor([7.0])), lambda: BIAS.mul_(2)):  # fmt: skip
+        for change in (
+            lambda: None,
+            net.eval,
+            lambda: setattr(net, "factor", 5.0),
+            lambda: globals().update(SCALE=-1.0),
+            lambda: globals().update(BIAS=pullback.tensor([7.0])),
+            lambda: BIAS.mul_(2),
+        ):
             change()
             for _ in range(2):
                 pullback.manual_seed(3)
@@ -201,8 +221,17 @@ def test_variables_and_modes_are_watched() -> None:
         SCALE, BIAS = 2.0, pullback.tensor([1.0])
 
 
-@pytest.mark.parametrize("needs", [lambda x: x * x.sum().item(), lambda x: -x if x.sum() > 0 else x, lambda x: x * float(x[0]), lambda x: x.numpy(),
-                                   lambda x: x[x > 0], lambda x: x.nonzero()])  # fmt: skip
+@pytest.mark.parametrize(
+    "needs",
+    [
+        lambda x: x * x.sum().item(),
+        lambda x: -x if x.sum() > 0 else x,
+        lambda x: x * float(x[0]),
+        lambda x: x.numpy(),
+        lambda x: x[x > 0],
+        lambda x: x.nonzero(),
+    ],
+)
 def test_what_depends_on_values_is_refused(needs: Any) -> None:
     """With the user's line; or run as it is, with one warning."""
     x = pullback.tensor([1.0, -2.0, 3.0])
@@ -301,7 +330,9 @@ DRAWN: list[Any] = [
     lambda x: F.rrelu(x, training=True),
     lambda x: pullback.bernoulli(pullback.full((3,), 0.5)),
     lambda x: pullback.rand(3) + pullback.bernoulli(x.sigmoid()) + F.dropout(x) * pullback.rand(3).neg_(),
-    lambda x: pullback.func.vmap(lambda row: pullback.bernoulli(row.sigmoid()), randomness="different")(x) + pullback.rand(3),
+    lambda x: (
+        pullback.func.vmap(lambda row: pullback.bernoulli(row.sigmoid()), randomness="different")(x) + pullback.rand(3)
+    ),
     lambda x: pullback._standard_gamma(x.exp()) - pullback._standard_gamma(x.exp()) + pullback.rand(3),
     lambda x: pullback._sample_dirichlet(pullback.ones(3)) * x,
     lambda x: pullback.distributions.Categorical(logits=x, validate_args=False).sample(),
@@ -311,7 +342,9 @@ DRAWN: list[Any] = [
 
 @pytest.mark.parametrize("draw", DRAWN)
 def test_random_numbers_by_values(draw: Any) -> None:
-    """They are drawn in between, in order with all others, those that nobody wants included; their gradients are zeros."""
+    """They are drawn in between, in order with all others, those that nobody wants included; their gradients are
+    zeros.
+    """
     found = []
     for f in (draw, compile(draw)):
         pullback.manual_seed(0)
@@ -402,8 +435,13 @@ def test_in_pytorchs_place_what_depends_on_values_runs_as_it_is() -> None:
     """Programs written for PyTorch expect its compiler to give up in silence, unless they ask for the full graph."""
     clipped = lambda x: x if x.sum() > 0 else -x  # noqa: E731
     x = pullback.tensor([1.0, -2.0])
-    program = "import torch\nf = torch.compile(lambda x: x if x.sum() > 0 else -x)\nprint(f(torch.tensor([1.0, -2.0])).tolist())"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "pullback", "run", "-c", program], capture_output=True, text=True, timeout=120)
+    program = "import torch\nf = torch.compile(lambda x: x if x.sum() > 0 else -x)\nprint(f(torch.tensor([1.0, -2.0])).tolist())"  # noqa: E501
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "pullback", "run", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.stdout == "[-1.0, 2.0]\n"
     with pytest.raises(CannotCompile):
         compile(clipped)(x)
@@ -417,8 +455,12 @@ def test_attention_with_dropout_and_masks() -> None:
     mask = pullback.ones(5, 5).tril().bool()
     mask[2] = False  # looks nowhere
     attend = pullback.nn.functional.scaled_dot_product_attention
-    for f in (lambda: attend(q, k, v, dropout_p=0.3, is_causal=True), lambda: attend(q[:, :3], k, v),
-              lambda: attend(q, k, v, mask, dropout_p=0.3), lambda: attend(q, k[:, :3], v[:, :3], mask[:, :3])):  # fmt: skip
+    for f in (
+        lambda: attend(q, k, v, dropout_p=0.3, is_causal=True),
+        lambda: attend(q[:, :3], k, v),
+        lambda: attend(q, k, v, mask, dropout_p=0.3),
+        lambda: attend(q, k[:, :3], v[:, :3], mask[:, :3]),
+    ):
         pullback.manual_seed(1)
         expected = f()
         fast = compile(lambda: f())  # noqa: B023
@@ -429,7 +471,9 @@ def test_attention_with_dropout_and_masks() -> None:
 
 
 def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
-    """Values of the traced run refer to each other; were they kept until the next collection, every operation took the slow path."""
+    """Values of the traced run refer to each other; were they kept until the next collection, every operation took the
+    slow path.
+    """
     from pullback.autograd import modes
 
     before = modes.special
@@ -445,7 +489,9 @@ def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
 
 
 def test_what_looks_at_values_but_gives_one_shape_is_computed_anew() -> None:
-    """Where bags begin, where a mask is True, what is drawn: other values at later calls, and refusals of wrong ones."""
+    """Where bags begin, where a mask is True, what is drawn: other values at later calls, and refusals of wrong
+    ones.
+    """
     table = pullback.arange(12.0).reshape(6, 2)
 
     @compile
@@ -477,12 +523,17 @@ def test_what_looks_at_values_but_gives_one_shape_is_computed_anew() -> None:
     drawn = [pooled(image) for _ in range(4)]
     pullback.manual_seed(0)
     for values, indices in drawn:
-        expected_values, expected_indices = pullback.nn.functional.fractional_max_pool2d(image, 2, output_size=3, return_indices=True)
+        expected_values, expected_indices = pullback.nn.functional.fractional_max_pool2d(
+            image, 2, output_size=3, return_indices=True
+        )
         assert pullback.equal(values, expected_values) and pullback.equal(indices, expected_indices)
 
 
-@pytest.mark.parametrize("make", [lambda x: (x * 2).detach(), pullback.zeros_like, lambda x: pullback.zeros(3), lambda x: pullback.randn(3)],
-                         ids=["computed", "zeros_like", "constant", "random"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [lambda x: (x * 2).detach(), pullback.zeros_like, lambda x: pullback.zeros(3), lambda x: pullback.randn(3)],
+    ids=["computed", "zeros_like", "constant", "random"],
+)
 def test_leaves_made_by_the_function_need_no_new_version_at_each_call(make: Callable) -> None:
     w = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
 

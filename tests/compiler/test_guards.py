@@ -1,4 +1,6 @@
-"""What a compiled function found when it was traced is looked at again at each call: programs give what they give uncompiled."""
+"""What a compiled function found when it was traced is looked at again at each call: programs give what they give
+uncompiled.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +99,13 @@ def items(wrap: Any) -> list[Any]:
     options, weights, array = {"scale": 2.0, "act": pullback.relu}, [pullback.ones(3)], np.array([2.0])
     f = wrap(lambda x: options["act"](x) * options["scale"] * sum(weights) * float(array[0]))
     found = [f(x)]
-    for change in (lambda: options.update(scale=3.0), lambda: options.update(act=pullback.tanh), lambda: weights.append(x),
-                   lambda: weights.__setitem__(0, x), lambda: array.fill(4)):  # fmt: skip
+    for change in (
+        lambda: options.update(scale=3.0),
+        lambda: options.update(act=pullback.tanh),
+        lambda: weights.append(x),
+        lambda: weights.__setitem__(0, x),
+        lambda: array.fill(4),
+    ):
         change()
         found.append(f(x))
     return found
@@ -142,7 +149,10 @@ def aliases(wrap: Any) -> list[Any]:
         return a * 2
 
     f, g, a = wrap(both), wrap(outside), pullback.ones(3)
-    return [*several(f, (pullback.ones(3), a), (a, a), (pullback.ones(3), a)), *several(g, (a,), (a,), (w,), (a,), (w,))]
+    return [
+        *several(f, (pullback.ones(3), a), (a, a), (pullback.ones(3), a)),
+        *several(g, (a,), (a,), (w,), (a,), (w,)),
+    ]
 
 
 def layouts(wrap: Any) -> list[Any]:
@@ -156,7 +166,9 @@ def layouts(wrap: Any) -> list[Any]:
         return x.view(-1)
 
     f, flat = wrap(f), wrap(flat)
-    found = several(f, (pullback.ones(2, 3),), (pullback.ones(2, 3),), (pullback.ones(3, 2).T,), (pullback.ones(3, 2).T,)) + [pullback.rand(2)]
+    found = several(
+        f, (pullback.ones(2, 3),), (pullback.ones(2, 3),), (pullback.ones(3, 2).T,), (pullback.ones(3, 2).T,)
+    ) + [pullback.rand(2)]
     flat(pullback.ones(2, 3))
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         flat(pullback.ones(3, 2).T)
@@ -176,7 +188,9 @@ def gradients(wrap: Any) -> list[Any]:
         return w.grad
 
     f, g = wrap(total), wrap(outside)
-    found = [f(v).clone() for v in (pullback.ones(3, requires_grad=True), w, w, pullback.zeros(3, requires_grad=True), w)]
+    found = [
+        f(v).clone() for v in (pullback.ones(3, requires_grad=True), w, w, pullback.zeros(3, requires_grad=True), w)
+    ]
     found += [g().clone(), g().clone()]
     w.grad = pullback.full((3,), 100.0)
     return [*found, g().clone(), w.grad]
@@ -195,8 +209,13 @@ def groups(wrap: Any) -> list[Any]:
         return loss.detach() * optimizer.param_groups[0]["lr"]
 
     f, found = wrap(step), []
-    for change in (lambda: None, lambda: first.requires_grad_(False), lambda: first.requires_grad_(True),
-                   lambda: optimizer.add_param_group({"params": [third], "lr": 0.5}), lambda: optimizer.param_groups[0].update(lr=0.01)):  # fmt: skip
+    for change in (
+        lambda: None,
+        lambda: first.requires_grad_(False),
+        lambda: first.requires_grad_(True),
+        lambda: optimizer.add_param_group({"params": [third], "lr": 0.5}),
+        lambda: optimizer.param_groups[0].update(lr=0.01),
+    ):
         change()
         found += [f() for _ in range(3)]
     return [*found, first, second, third]
@@ -285,8 +304,25 @@ def copies(wrap: Any) -> list[Any]:
     return [net(row), twin(row), read(row)]
 
 
-@pytest.mark.parametrize("program", [items, arguments, zeros, aliases, layouts, gradients, groups, only_the_step, hooks, inside_another,
-                                     inside_of_a_network, mean_of_nothing, copies], ids=lambda f: f.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [
+        items,
+        arguments,
+        zeros,
+        aliases,
+        layouts,
+        gradients,
+        groups,
+        only_the_step,
+        hooks,
+        inside_another,
+        inside_of_a_network,
+        mean_of_nothing,
+        copies,
+    ],
+    ids=lambda f: f.__name__,
+)
 def test_programs(program: Callable) -> None:
     runs = []
     for wrap in (lambda f: f, compile):
@@ -395,8 +431,11 @@ def going_behind(wrap: Any) -> Any:
     return [w.grad]
 
 
-@pytest.mark.parametrize("program", [appending, counting, going_on, drawing, seeding, scheduling, looking, overlapping, writing, going_behind],
-                         ids=lambda f: f.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "program",
+    [appending, counting, going_on, drawing, seeding, scheduling, looking, overlapping, writing, going_behind],
+    ids=lambda f: f.__name__,
+)
 def test_what_a_plan_would_not_do_again_is_refused_and_put_back(program: Callable) -> None:
     """So that the program as it is gives then what it gives at all."""
     with pytest.raises(CannotCompile, match=r"test_guards.py:\d+"):

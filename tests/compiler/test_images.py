@@ -1,4 +1,6 @@
-"""Convolutions and maxima of windows in plans: their kernels, in the plan's memory, give what they give in eager mode."""
+"""Convolutions and maxima of windows in plans: their kernels, in the plan's memory, give what they give in eager
+mode.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,13 @@ CONVOLUTIONS = [
 def test_convolution(case: Any, dtype: Any) -> None:
     x, w, options = case
     f = torch.conv1d if len(x) == 3 else torch.conv2d
-    same(lambda x, w, b: f(x, w, b, **options), tensors(x, w, w[:1], dtype=dtype), "correlate", "spread", "correlate_weight")
+    same(
+        lambda x, w, b: f(x, w, b, **options),
+        tensors(x, w, w[:1], dtype=dtype),
+        "correlate",
+        "spread",
+        "correlate_weight",
+    )
     same(lambda x, w: f(x, w, **options), tensors(x, w, dtype=dtype), "correlate", "spread", "correlate_weight")
 
 
@@ -88,9 +96,17 @@ def test_max_pool(options: dict[str, Any]) -> None:
 
 
 def test_network() -> None:
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
-                              torch.nn.Conv2d(16, 32, 3, 2, 1, bias=False), torch.nn.BatchNorm2d(32), torch.nn.ReLU(), torch.nn.Flatten(),
-                              torch.nn.Linear(32 * 16, 10))  # fmt: skip
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, padding=1),
+        torch.nn.BatchNorm2d(16),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(16, 32, 3, 2, 1, bias=False),
+        torch.nn.BatchNorm2d(32),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(32 * 16, 10),
+    )
     x, target = tensors((8, 3, 16, 16))[0].detach(), torch.arange(8) % 10
     start = {k: v.clone() for k, v in net.state_dict().items()}
 

@@ -20,7 +20,9 @@ def sums(x: Any, y: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", (torch.float32, torch.float64), ids=str)
-@pytest.mark.parametrize("shape", [(100_003,), (1024, 96), (1000, 77), (16, 3000), (3, 700, 50), (2, 60_000), (20_000, 9)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(100_003,), (1024, 96), (1000, 77), (16, 3000), (3, 700, 50), (2, 60_000), (20_000, 9)], ids=str
+)
 def test_results_do_not_depend_on_threads(shape: tuple[int, ...], dtype: Any) -> None:
     torch.manual_seed(0)
     x, y = (torch.randn(*shape, dtype=dtype) for _ in range(2))
@@ -38,7 +40,9 @@ def test_results_do_not_depend_on_threads(shape: tuple[int, ...], dtype: Any) ->
         for found in results:
             np.testing.assert_array_equal(found[i], results[0][i])
         scale = max(1.0, float(expected.abs().max()))
-        np.testing.assert_allclose(results[0][i], expected.numpy(), rtol=0, atol=scale * (2e-4 if dtype is torch.float32 else 1e-12))
+        np.testing.assert_allclose(
+            results[0][i], expected.numpy(), rtol=0, atol=scale * (2e-4 if dtype is torch.float32 else 1e-12)
+        )
 
 
 def test_small_loops_are_not_shared() -> None:

@@ -21,16 +21,25 @@ def step_of(sample: Sample, dtype: Any) -> tuple[Any, list[Any]]:
     """A function of nothing that gives the results of a sample and the gradients of its leaves, and these leaves."""
     args, leaves = tensors(sample, dtype=dtype)
     function = sample.function(pullback)
-    kwargs = {k: getattr(pullback, v.name) if isinstance(v, pullback.dtype) else constant(v, pullback, dtype) for k, v in sample.kwargs.items()}
+    kwargs = {
+        k: getattr(pullback, v.name) if isinstance(v, pullback.dtype) else constant(v, pullback, dtype)
+        for k, v in sample.kwargs.items()
+    }
     rng = np.random.default_rng(0)
     with pullback.no_grad():
-        seeds = [pullback.from_numpy(random(rng, o).astype(o.numpy().dtype)) if isinstance(o, pullback.Tensor) else o
-                 for o in outputs(function(*args, **kwargs))]  # fmt: skip
+        seeds = [
+            pullback.from_numpy(random(rng, o).astype(o.numpy().dtype)) if isinstance(o, pullback.Tensor) else o
+            for o in outputs(function(*args, **kwargs))
+        ]
 
     def step() -> Any:
         outs = outputs(function(*args, **kwargs))
         live = [(o, s) for o, s in zip(outs, seeds) if isinstance(o, pullback.Tensor) and o.requires_grad]
-        grads = pullback.autograd.grad([o for o, _ in live], leaves, [s for _, s in live], allow_unused=True) if live and leaves else ()
+        grads = (
+            pullback.autograd.grad([o for o, _ in live], leaves, [s for _, s in live], allow_unused=True)
+            if live and leaves
+            else ()
+        )
         return [o.detach() if isinstance(o, pullback.Tensor) else o for o in outs], list(grads)
 
     return step, leaves

@@ -22,13 +22,18 @@ def check(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = torch.fl
     compiled = compiler.compile(f)
     expected, got = f(*given), compiled(*given)
     scale = max(1.0, float(expected.abs().max()))
-    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=0, atol=scale * (1e-4 if dtype is torch.float32 else 1e-12))
+    np.testing.assert_allclose(
+        got.numpy(), expected.numpy(), rtol=0, atol=scale * (1e-4 if dtype is torch.float32 else 1e-12)
+    )
     plan = str(compiled.plan())
     assert plan.count("product") == steps and "call" not in plan, plan
 
 
 @pytest.mark.parametrize("dtype", (torch.float32, torch.float64), ids=str)
-@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (1, 40, 1), (1, 300, 200), (300, 200, 1), (33, 65, 129), (64, 700, 200), (10, 90, 128)])
+@pytest.mark.parametrize(
+    "m, k, n",
+    [(1, 1, 1), (3, 5, 7), (1, 40, 1), (1, 300, 200), (300, 200, 1), (33, 65, 129), (64, 700, 200), (10, 90, 128)],
+)
 def test_layouts(m: int, k: int, n: int, dtype: Any) -> None:
     check(lambda a, b: a @ b, (m, k), (k, n), dtype=dtype)
     check(lambda a, b: a.T @ b, (k, m), (k, n), dtype=dtype)

@@ -14,8 +14,12 @@ from pullback.ops import recurrent
 
 from .test_whole import compare, leaf
 
-LAYERS: dict[str, Callable[..., Any]] = {"lstm": nn.LSTM, "gru": nn.GRU, "tanh": nn.RNN, "relu": lambda *args, **options: nn.RNN(
-    *args, nonlinearity="relu", **options)}  # fmt: skip
+LAYERS: dict[str, Callable[..., Any]] = {
+    "lstm": nn.LSTM,
+    "gru": nn.GRU,
+    "tanh": nn.RNN,
+    "relu": lambda *args, **options: nn.RNN(*args, nonlinearity="relu", **options),
+}
 every_kind = pytest.mark.parametrize("kind", LAYERS)
 
 
@@ -31,7 +35,9 @@ def layer_and_input(kind: str, dtype: Any = np.float32, **options: Any) -> tuple
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_layers(kind: str, options: dict[str, Any], dtype: Any) -> None:
     layer, x = layer_and_input(kind, dtype, **options)
-    fast = compare(lambda x, *_: layer(x)[0], [x, *layer.parameters()], kernels=(kind, f"{kind}_backward"), specials=False)
+    fast = compare(
+        lambda x, *_: layer(x)[0], [x, *layer.parameters()], kernels=(kind, f"{kind}_backward"), specials=False
+    )
     assert not pullback.kernels.info()["running"] or "call" not in fast.plan()
 
 
@@ -40,7 +46,10 @@ def test_all_results(kind: str) -> None:
     """The last states are differentiated, too, and first ones are not zero."""
     layer, x = layer_and_input(kind)
     rng = np.random.default_rng(2)
-    first = [pullback.from_numpy(rng.normal(size=(1, 9, 20)).astype(np.float32)).requires_grad_() for _ in range(1 + (kind == "lstm"))]
+    first = [
+        pullback.from_numpy(rng.normal(size=(1, 9, 20)).astype(np.float32)).requires_grad_()
+        for _ in range(1 + (kind == "lstm"))
+    ]
 
     def of(x: Any, *first: Any) -> Any:
         output, last = layer(x, first if kind == "lstm" else first[0])
@@ -52,14 +61,23 @@ def test_all_results(kind: str) -> None:
 @every_kind
 def test_sequences_of_several_lengths(kind: str) -> None:
     spans, gates = ((0, 9), (9, 16), (16, 18), (18, 19)), {"lstm": 4, "gru": 3}.get(kind, 1)
-    shapes = [(19, 7), *[(9, 20)] * (1 + (kind == "lstm")), (gates * 20, 7), (gates * 20, 20), (gates * 20,), (gates * 20,)]
+    shapes = [
+        (19, 7),
+        *[(9, 20)] * (1 + (kind == "lstm")),
+        (gates * 20, 7),
+        (gates * 20, 20),
+        (gates * 20,),
+        (gates * 20,),
+    ]
 
     def of(*leaves: Any) -> Any:
         if kind == "lstm":
             return recurrent.lstm(*leaves, None, spans)[0]
         return recurrent.gru(*leaves, spans)[0] if kind == "gru" else recurrent.elman(*leaves, spans, kind == "relu")
 
-    compare(of, [leaf(*shape, seed=i) for i, shape in enumerate(shapes)], kernels=(kind, f"{kind}_backward"), specials=False)
+    compare(
+        of, [leaf(*shape, seed=i) for i, shape in enumerate(shapes)], kernels=(kind, f"{kind}_backward"), specials=False
+    )
 
 
 def test_a_projection_is_left_to_the_operation() -> None:

@@ -1,4 +1,6 @@
-"""Kernels that a plan calls with its own memory, and operations that a loop does once more, against the eager operations."""
+"""Kernels that a plan calls with its own memory, and operations that a loop does once more, against the eager
+operations.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,14 @@ def leaf(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Any:
     return pullback.from_numpy(np.random.default_rng(seed).normal(size=shape).astype(dtype)).requires_grad_()
 
 
-def compare(f: Callable[..., Any], leaves: list[Any], *others: Any, kernels: tuple[str, ...] = (), specials: bool = True) -> Any:
+def compare(
+    f: Callable[..., Any], leaves: list[Any], *others: Any, kernels: tuple[str, ...] = (), specials: bool = True
+) -> Any:
     """Values and gradients of two calls, of a function and of it compiled, with NaN and infinities at the second."""
     weights = f(*leaves, *others).detach()
-    weights = pullback.from_numpy(np.cos(np.arange(weights.numel(), dtype=weights.numpy().dtype)).reshape(weights.shape))
+    weights = pullback.from_numpy(
+        np.cos(np.arange(weights.numel(), dtype=weights.numpy().dtype)).reshape(weights.shape)
+    )
 
     def step(*others: Any) -> Any:
         for x in leaves:
@@ -55,21 +61,40 @@ def compare(f: Callable[..., Any], leaves: list[Any], *others: Any, kernels: tup
 @pytest.mark.parametrize("n", [8, 13, 48, 100])
 def test_layer_norm(n: int, dtype: Any) -> None:
     names = ("normalize", "normalize_backward")
-    compare(lambda x, w, b: F.layer_norm(x * 2, (n,), w, b), [leaf(3, 5, n, dtype=dtype), leaf(n, seed=1, dtype=dtype), leaf(n, seed=2, dtype=dtype)],
-            kernels=names)  # fmt: skip
+    compare(
+        lambda x, w, b: F.layer_norm(x * 2, (n,), w, b),
+        [leaf(3, 5, n, dtype=dtype), leaf(n, seed=1, dtype=dtype), leaf(n, seed=2, dtype=dtype)],
+        kernels=names,
+    )
     compare(lambda x: F.layer_norm(x, (n,)), [leaf(70, n, dtype=dtype)], kernels=names)
-    compare(lambda x, w: F.layer_norm(x.mT, (n,), w), [leaf(n, 66, dtype=dtype), leaf(n, seed=1, dtype=dtype)], kernels=names)
-    compare(lambda x, w: F.rms_norm(x, (n,), w), [leaf(2, 9, n, dtype=dtype), leaf(n, seed=1, dtype=dtype)], kernels=names)
-    compare(lambda x, w: F.layer_norm(x, (2, n), w), [leaf(5, 2, n, dtype=dtype), leaf(2, n, seed=1, dtype=dtype)], kernels=names)
+    compare(
+        lambda x, w: F.layer_norm(x.mT, (n,), w),
+        [leaf(n, 66, dtype=dtype), leaf(n, seed=1, dtype=dtype)],
+        kernels=names,
+    )
+    compare(
+        lambda x, w: F.rms_norm(x, (n,), w), [leaf(2, 9, n, dtype=dtype), leaf(n, seed=1, dtype=dtype)], kernels=names
+    )
+    compare(
+        lambda x, w: F.layer_norm(x, (2, n), w),
+        [leaf(5, 2, n, dtype=dtype), leaf(2, n, seed=1, dtype=dtype)],
+        kernels=names,
+    )
 
 
 def test_batch_and_group_norm() -> None:
     names = ("normalize", "normalize_backward")
     mean, var = pullback.zeros(6), pullback.ones(6)
-    compare(lambda x, w, b: F.batch_norm(x, mean, var, w, b, True), [leaf(3, 6, 5, 7), leaf(6, seed=1), leaf(6, seed=2)], kernels=names,
-            specials=False)  # fmt: skip
+    compare(
+        lambda x, w, b: F.batch_norm(x, mean, var, w, b, True),
+        [leaf(3, 6, 5, 7), leaf(6, seed=1), leaf(6, seed=2)],
+        kernels=names,
+        specials=False,
+    )
     assert mean.abs().sum() > 0
-    compare(lambda x, w, b: F.group_norm(x, 3, w, b), [leaf(4, 6, 3, 5), leaf(6, seed=1), leaf(6, seed=2)], kernels=names)
+    compare(
+        lambda x, w, b: F.group_norm(x, 3, w, b), [leaf(4, 6, 3, 5), leaf(6, seed=1), leaf(6, seed=2)], kernels=names
+    )
     compare(lambda x, w: F.instance_norm(x, weight=w), [leaf(4, 6, 11), leaf(6, seed=1)], kernels=names)
 
 
@@ -95,14 +120,33 @@ def test_cross_entropy(reduction: str, dtype: Any) -> None:
     names = ("cross_entropy", "cross_entropy_backward")
     for batch, classes in ((1, 1), (9, 5), (40, 65)):
         target = pullback.from_numpy(rng.integers(0, classes, batch))
-        compare(lambda x, t: F.cross_entropy(x, t, reduction=reduction), [leaf(batch, classes, dtype=dtype)], target, kernels=names)
+        compare(
+            lambda x, t: F.cross_entropy(x, t, reduction=reduction),
+            [leaf(batch, classes, dtype=dtype)],
+            target,
+            kernels=names,
+        )
         target[::3] = -100
-        compare(lambda x, t: F.cross_entropy(x, t, reduction=reduction), [leaf(batch, classes, dtype=dtype)], target, kernels=names,
-                specials=batch > 1)  # fmt: skip
+        compare(
+            lambda x, t: F.cross_entropy(x, t, reduction=reduction),
+            [leaf(batch, classes, dtype=dtype)],
+            target,
+            kernels=names,
+            specials=batch > 1,
+        )
     weight = pullback.from_numpy(rng.uniform(1, 2, 5).astype(dtype))
     target = pullback.tensor([0, 1, 4, 2, 2])
-    compare(lambda x, t: F.cross_entropy(x, t, weight, reduction=reduction), [leaf(5, 5, dtype=dtype)], target, kernels=names)
-    compare(lambda x, t: F.cross_entropy(x, t, reduction=reduction), [leaf(2, 4, 3, dtype=dtype)], pullback.tensor([[0, 1, 3], [2, 2, 0]]))
+    compare(
+        lambda x, t: F.cross_entropy(x, t, weight, reduction=reduction),
+        [leaf(5, 5, dtype=dtype)],
+        target,
+        kernels=names,
+    )
+    compare(
+        lambda x, t: F.cross_entropy(x, t, reduction=reduction),
+        [leaf(2, 4, 3, dtype=dtype)],
+        pullback.tensor([[0, 1, 3], [2, 2, 0]]),
+    )
 
 
 def test_targets_are_looked_at_at_each_call() -> None:
@@ -131,19 +175,28 @@ def test_targets_are_looked_at_at_each_call() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 3), (9, 70), (40, 16)])
 def test_embedding(rows: int, columns: int, dtype: Any) -> None:
-    """Repeated rows, a row without gradient, indices that are constants; and a row that is not there, in a later call."""
+    """Repeated rows, a row without gradient, indices that are constants; and a row that is not there, in a later
+    call.
+    """
     rng = np.random.default_rng(0)
     at = pullback.from_numpy(rng.integers(0, rows, (7, 3)))
-    fast = compare(lambda w, t: F.embedding(t, w), [leaf(rows, columns, dtype=dtype)], at, kernels=("take_rows", "add_rows"))
+    fast = compare(
+        lambda w, t: F.embedding(t, w), [leaf(rows, columns, dtype=dtype)], at, kernels=("take_rows", "add_rows")
+    )
     for bad in (rows, -1, 1 << 40):
         wrong = at.clone()
         wrong[2, 1] = bad
         with pytest.raises(IndexError, match="out of range"):
             fast(wrong)
-    compare(lambda w: F.embedding(pullback.arange(rows), w).sum(0) * F.embedding(at, w), [leaf(rows, columns, dtype=dtype)],
-            kernels=("take_rows", "add_rows"))  # fmt: skip
+    compare(
+        lambda w: F.embedding(pullback.arange(rows), w).sum(0) * F.embedding(at, w),
+        [leaf(rows, columns, dtype=dtype)],
+        kernels=("take_rows", "add_rows"),
+    )
     compare(lambda w, t: F.embedding(t, w, padding_idx=0), [leaf(rows, columns, dtype=dtype)], at, specials=False)
-    compare(lambda w, t: F.embedding(t, w, scale_grad_by_freq=True), [leaf(rows, columns, dtype=dtype)], at, specials=False)
+    compare(
+        lambda w, t: F.embedding(t, w, scale_grad_by_freq=True), [leaf(rows, columns, dtype=dtype)], at, specials=False
+    )
     compare(lambda w, t: F.embedding(t.T, w), [leaf(rows, columns, dtype=dtype)], at)
     compare(lambda w, t: F.embedding(t.int(), w), [leaf(rows, columns, dtype=dtype)], at)
 
@@ -160,12 +213,18 @@ def test_attention(n: int, m: int, depth: int, width: int, causal: bool, dtype: 
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     for lead in ((size * size,), (size, size)):
-        given = [leaf(*lead, *shape, seed=i, dtype=dtype) for i, shape in enumerate(((n, depth), (m, depth), (m, width)))]
+        given = [
+            leaf(*lead, *shape, seed=i, dtype=dtype) for i, shape in enumerate(((n, depth), (m, depth), (m, width)))
+        ]
         compare(attend, given, kernels=names, specials=False)
     if n == m and depth == width:
         heads = leaf(size, n, 3, size, depth, dtype=dtype)
-        compare(lambda x: attend(*[t.transpose(1, 2) for t in x.unbind(2)]).transpose(1, 2).reshape(size, n, -1), [heads], kernels=names,
-                specials=False)  # fmt: skip
+        compare(
+            lambda x: attend(*[t.transpose(1, 2) for t in x.unbind(2)]).transpose(1, 2).reshape(size, n, -1),
+            [heads],
+            kernels=names,
+            specials=False,
+        )
         q = leaf(size * size, depth, n, dtype=dtype)
         compare(lambda x: attend(x.mT, x.mT * 2, x.mT), [q], kernels=names, specials=False)
 

@@ -1,4 +1,6 @@
-"""Gradients of samples: how they move with the parameters, against differences of quantiles; and gradients of densities."""
+"""Gradients of samples: how they move with the parameters, against differences of quantiles; and gradients of
+densities.
+"""
 
 import math
 
@@ -77,9 +79,11 @@ def test_gradients_of_gammas_have_no_derivative():
         g.sum().backward()
 
 
-SMOOTH = ("Normal Laplace Cauchy Gumbel LogNormal GeneralizedPareto Uniform Exponential HalfNormal HalfCauchy Pareto Weibull "
-          "Kumaraswamy ContinuousBernoulli LogisticNormal RelaxedBernoulli RelaxedOneHotCategorical MultivariateNormal "
-          "LowRankMultivariateNormal").split()  # fmt: skip
+SMOOTH = (
+    "Normal Laplace Cauchy Gumbel LogNormal GeneralizedPareto Uniform Exponential HalfNormal HalfCauchy Pareto Weibull "
+    "Kumaraswamy ContinuousBernoulli LogisticNormal RelaxedBernoulli RelaxedOneHotCategorical MultivariateNormal "
+    "LowRankMultivariateNormal"
+).split()
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -192,10 +196,14 @@ def test_gradients_of_log_probabilities(name):
         torch.manual_seed(0)
         value = make(torch, name, arguments).sample()
         given = tensors(torch, arguments, requires_grad=True)
-        free = [k for k, v in given.items() if hasattr(v, "requires_grad") and v.requires_grad and not k.endswith("matrix")]
+        free = [
+            k for k, v in given.items() if hasattr(v, "requires_grad") and v.requires_grad and not k.endswith("matrix")
+        ]
 
         def log_prob(*values, given=given, free=free, value=value):
-            return getattr(torch.distributions, name)(**{**given, **dict(zip(free, values))}, validate_args=False).log_prob(value)
+            return getattr(torch.distributions, name)(
+                **{**given, **dict(zip(free, values))}, validate_args=False
+            ).log_prob(value)
 
         if name == "GeneralizedPareto":
             free = [k for k in free if k != "concentration"] if 0.0 in np.ravel(arguments["concentration"]) else free

@@ -15,13 +15,18 @@ from .test_mathematics import bounds, each, expectation
 
 D = torch.distributions
 NUMBERS = "Beta ContinuousBernoulli Exponential Gamma Gumbel Laplace Normal Pareto Uniform Cauchy HalfNormal".split()
-PARAMETERS = {"Uniform": [{"low": 0.2, "high": 0.7}, {"low": 0.0, "high": 1.0}, {"low": -1.0, "high": 3.0}],
-              "Pareto": [{"scale": 1.5, "alpha": 3.0}, {"scale": 0.1, "alpha": 1.5}]}  # fmt: skip
+PARAMETERS = {
+    "Uniform": [{"low": 0.2, "high": 0.7}, {"low": 0.0, "high": 1.0}, {"low": -1.0, "high": 3.0}],
+    "Pareto": [{"scale": 1.5, "alpha": 3.0}, {"scale": 0.1, "alpha": 1.5}],
+}
 
 
 def registered(p, q):
-    return any(issubclass(getattr(D, p), a) and issubclass(getattr(D, q), b) for a, b in kl._REGISTRY if a is not D.ExponentialFamily
-               and a is not D.TransformedDistribution)  # fmt: skip
+    return any(
+        issubclass(getattr(D, p), a) and issubclass(getattr(D, q), b)
+        for a, b in kl._REGISTRY
+        if a is not D.ExponentialFamily and a is not D.TransformedDistribution
+    )
 
 
 @pytest.mark.parametrize("p, q", [pair for pair in itertools.product(NUMBERS, NUMBERS) if registered(*pair)])
@@ -43,8 +48,16 @@ def test_divergences_of_numbers_are_integrals(p, q):
         assert got == pytest.approx(expectation(first, log_ratio), rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("p, q", [("Bernoulli", "Bernoulli"), ("Bernoulli", "Poisson"), ("Geometric", "Geometric"), ("Poisson", "Poisson"),
-                                  ("Binomial", "Binomial")])  # fmt: skip
+@pytest.mark.parametrize(
+    "p, q",
+    [
+        ("Bernoulli", "Bernoulli"),
+        ("Bernoulli", "Poisson"),
+        ("Geometric", "Geometric"),
+        ("Poisson", "Poisson"),
+        ("Binomial", "Binomial"),
+    ],
+)
 def test_divergences_of_counts_are_sums(p, q):
     for first, second in zip(each(p, CASES[p][1]), each(q, list(CASES[q])[-2 if q != "Poisson" else 1])):
         k = torch.arange({"Bernoulli": 2.0, "Binomial": 6.0}.get(p, 600.0), dtype=torch.float64)
@@ -59,10 +72,14 @@ def test_divergences_of_categories_and_of_what_is_impossible():
     assert kl_divergence(p, q).tolist() == pytest.approx(expected, rel=1e-5)
     one_hot = kl_divergence(D.OneHotCategorical(p.probs), D.OneHotCategorical(q.probs))
     assert one_hot.tolist() == pytest.approx(expected, rel=1e-5)
-    sure = kl_divergence(D.Bernoulli(torch.tensor([0.0, 1.0, 0.5, 1.0])), D.Bernoulli(torch.tensor([0.5, 0.5, 0.0, 1.0])))
+    sure = kl_divergence(
+        D.Bernoulli(torch.tensor([0.0, 1.0, 0.5, 1.0])), D.Bernoulli(torch.tensor([0.5, 0.5, 0.0, 1.0]))
+    )
     assert sure.tolist() == pytest.approx([math.log(2), math.log(2), math.inf, 0.0], abs=1e-6)
     assert kl_divergence(D.Binomial(4, 0.5), D.Binomial(3, 0.5)) == math.inf
-    with pytest.raises(NotImplementedError, match="KL between Binomials where q.total_count > p.total_count is not implemented"):
+    with pytest.raises(
+        NotImplementedError, match="KL between Binomials where q.total_count > p.total_count is not implemented"
+    ):
         kl_divergence(D.Binomial(3, 0.5), D.Binomial(4, 0.5))
     assert kl_divergence(D.Poisson(1.0), D.Bernoulli(0.5)) == math.inf
 
@@ -70,10 +87,21 @@ def test_divergences_of_categories_and_of_what_is_impossible():
 def vectors():
     two = [make(torch, "MultivariateNormal", CASES["MultivariateNormal"][i]) for i in (2, 3)]
     low = make(torch, "LowRankMultivariateNormal", CASES["LowRankMultivariateNormal"][1])
-    dirichlet = [D.Dirichlet(torch.tensor(a, dtype=torch.float64)) for a in ([1.0, 2.0, 0.5], [[0.5, 1.6, 1.0], [3.0, 4.0, 2.0]])]
+    dirichlet = [
+        D.Dirichlet(torch.tensor(a, dtype=torch.float64)) for a in ([1.0, 2.0, 0.5], [[0.5, 1.6, 1.0], [3.0, 4.0, 2.0]])
+    ]
     wishart = [make(torch, "Wishart", CASES["Wishart"][i]) for i in (1, 2)]
-    independent = [wrapped(torch)["Independent"](), D.Independent(D.Normal(torch.zeros(3, dtype=torch.float64), 2.0), 1)]
-    return [*itertools.product([*two, low], repeat=2), tuple(dirichlet), tuple(wishart), tuple(wishart[::-1]), tuple(independent)]
+    independent = [
+        wrapped(torch)["Independent"](),
+        D.Independent(D.Normal(torch.zeros(3, dtype=torch.float64), 2.0), 1),
+    ]
+    return [
+        *itertools.product([*two, low], repeat=2),
+        tuple(dirichlet),
+        tuple(wishart),
+        tuple(wishart[::-1]),
+        tuple(independent),
+    ]
 
 
 @pytest.mark.parametrize("p, q", vectors(), ids=lambda d: type(d).__name__)
@@ -88,7 +116,10 @@ def test_divergences_of_vectors_are_means_over_samples(p, q):
     assert (error < 5 * ratio.std(0) / math.sqrt(n) + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", "Normal HalfNormal Laplace Cauchy LogNormal MultivariateNormal Bernoulli Categorical Gamma Beta Wishart".split())
+@pytest.mark.parametrize(
+    "name",
+    "Normal HalfNormal Laplace Cauchy LogNormal MultivariateNormal Bernoulli Categorical Gamma Beta Wishart".split(),
+)
 def test_no_divergence_from_itself(name):
     for arguments in CASES[name]:
         given = kl_divergence(make(torch, name, arguments), make(torch, name, arguments)).detach().numpy()
@@ -97,7 +128,12 @@ def test_no_divergence_from_itself(name):
 
 def test_gradients_go_to_both():
     m, s = (torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True) for _ in range(2))
-    pairs = [(D.Normal(m, s), D.Gumbel(s, m)), (D.Gamma(m, s), D.Normal(s, m)), (D.Beta(m, s), D.Beta(s, m)), (D.Dirichlet(m), D.Dirichlet(s))]
+    pairs = [
+        (D.Normal(m, s), D.Gumbel(s, m)),
+        (D.Gamma(m, s), D.Normal(s, m)),
+        (D.Beta(m, s), D.Beta(s, m)),
+        (D.Dirichlet(m), D.Dirichlet(s)),
+    ]
     for p, q in pairs:
         for g in torch.autograd.grad(kl_divergence(p, q).sum(), (m, s), retain_graph=True):
             assert g.isfinite().all() and g.abs().max() > 0
@@ -124,7 +160,9 @@ def test_the_nearest_formula_counts():
         register_kl(Sub, D.Normal)(lambda p, q: torch.tensor(1.0))
         assert kl_divergence(Other(0.0, 1.0), D.Normal(0.0, 1.0)) == 1
         register_kl(D.Normal, Sub)(lambda p, q: torch.tensor(2.0))
-        with pytest.warns(RuntimeWarning, match=r"Ambiguous kl_divergence\(Other, Other\). Please register_kl\(Sub, Sub\)"):
+        with pytest.warns(
+            RuntimeWarning, match=r"Ambiguous kl_divergence\(Other, Other\). Please register_kl\(Sub, Sub\)"
+        ):
             kl_divergence(Other(0.0, 1.0), Other(0.0, 1.0))
         register_kl(Sub, Sub)(lambda p, q: torch.tensor(3.0))
         with warnings.catch_warnings():
@@ -144,11 +182,15 @@ def test_refusals():
     with pytest.raises(NotImplementedError, match="cross KL-divergence between different exponential families"):
         kl_divergence(D.Normal(0.0, 1.0), D.Poisson(0.5))
     with pytest.raises(ValueError, match="different event shapes"):
-        kl_divergence(D.MultivariateNormal(torch.zeros(2), torch.eye(2)), D.MultivariateNormal(torch.zeros(3), torch.eye(3)))
+        kl_divergence(
+            D.MultivariateNormal(torch.zeros(2), torch.eye(2)), D.MultivariateNormal(torch.zeros(3), torch.eye(3))
+        )
     with pytest.raises(NotImplementedError):
         kl_divergence(D.Weibull(1.0, 1.0), D.Weibull(1.0, 2.0))
     with pytest.raises(NotImplementedError):
-        kl_divergence(D.Independent(D.Normal(torch.zeros(2, 2), 1.0), 1), D.Independent(D.Normal(torch.zeros(2, 2), 1.0), 2))
+        kl_divergence(
+            D.Independent(D.Normal(torch.zeros(2, 2), 1.0), 1), D.Independent(D.Normal(torch.zeros(2, 2), 1.0), 2)
+        )
 
 
 @pytest.mark.torch

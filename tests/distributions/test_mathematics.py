@@ -1,4 +1,6 @@
-"""What holds for any distribution: densities integrate to 1, moments and entropies are integrals, samples follow the cdf."""
+"""What holds for any distribution: densities integrate to 1, moments and entropies are integrals, samples follow the
+cdf.
+"""
 
 import math
 
@@ -10,15 +12,20 @@ import pullback as torch
 
 from .table import CASES, make, tensors
 
-REAL = ("Normal Laplace Cauchy Gumbel LogNormal StudentT GeneralizedPareto Uniform VonMises Exponential Gamma Chi2 Beta FisherSnedecor "
-        "InverseGamma HalfNormal HalfCauchy Pareto Weibull Kumaraswamy ContinuousBernoulli").split()  # fmt: skip
+REAL = (
+    "Normal Laplace Cauchy Gumbel LogNormal StudentT GeneralizedPareto Uniform VonMises Exponential Gamma Chi2 Beta "
+    "FisherSnedecor "
+    "InverseGamma HalfNormal HalfCauchy Pareto Weibull Kumaraswamy ContinuousBernoulli"
+).split()
 COUNTS = "Bernoulli Geometric Binomial NegativeBinomial Poisson".split()
 FINITE = "Bernoulli Binomial Categorical OneHotCategorical".split()
 TAILS = {"Cauchy", "HalfCauchy"}  # no mean, no variance
 
 
 def cases(names):
-    return [pytest.param(name, arguments, id=f"{name}-{i}") for name in names for i, arguments in enumerate(CASES[name])]
+    return [
+        pytest.param(name, arguments, id=f"{name}-{i}") for name in names for i, arguments in enumerate(CASES[name])
+    ]
 
 
 def each(name, arguments):
@@ -26,7 +33,11 @@ def each(name, arguments):
     given = {k: v if isinstance(v, int) else np.asarray(v) for k, v in arguments.items()}
     shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
     for at in np.ndindex(shape):
-        yield make(torch, name, {k: v if isinstance(v, int) else float(np.broadcast_to(v, shape)[at]) for k, v in given.items()})
+        yield make(
+            torch,
+            name,
+            {k: v if isinstance(v, int) else float(np.broadcast_to(v, shape)[at]) for k, v in given.items()},
+        )
 
 
 def bounds(d):
@@ -40,7 +51,9 @@ def density(d, x):
 
 
 def piece(low, high):
-    """Points between two bounds and their weights, by the double exponential rule: poles at the ends do not disturb it."""
+    """Points between two bounds and their weights, by the double exponential rule: poles at the ends do not disturb
+    it.
+    """
     t = np.linspace(-4.2, 4.2, 1200)
     step, u = t[1] - t[0], np.pi / 2 * np.sinh(t)
     slope = np.pi / 2 * np.cosh(t) * step
@@ -50,14 +63,25 @@ def piece(low, high):
     if math.isinf(high):
         return low + np.exp(u), np.exp(u) * slope
     half = (high - low) / 2
-    return np.clip(low + half * 2 / (1 + np.exp(-2 * u)), np.nextafter(low, high), np.nextafter(high, low)), half / np.cosh(u) ** 2 * slope
+    return np.clip(
+        low + half * 2 / (1 + np.exp(-2 * u)), np.nextafter(low, high), np.nextafter(high, low)
+    ), half / np.cosh(u) ** 2 * slope
 
 
 def expectation(d, f):
-    """The integral of ``f(x) * density(x)``, in two pieces, on both sides of a point where the density may have a kink."""
+    """The integral of ``f(x) * density(x)``, in two pieces, on both sides of a point where the density may have a
+    kink.
+    """
     low, high = bounds(d)
-    middle = {"Normal": d.loc, "Laplace": d.loc, "Cauchy": d.loc, "StudentT": d.loc, "Gumbel": d.loc}[type(d).__name__].item() \
-        if math.isinf(low) else low + 1 if math.isinf(high) else (low + high) / 2  # fmt: skip
+    middle = (
+        {"Normal": d.loc, "Laplace": d.loc, "Cauchy": d.loc, "StudentT": d.loc, "Gumbel": d.loc}[
+            type(d).__name__
+        ].item()
+        if math.isinf(low)
+        else low + 1
+        if math.isinf(high)
+        else (low + high) / 2
+    )
     total = 0.0
     for x, w in (piece(low, middle), piece(middle, high)):
         p = density(d, x)
@@ -100,7 +124,8 @@ def test_cdf_is_the_integral_of_the_density_and_icdf_its_inverse(name, arguments
             assert name in ("StudentT", "FisherSnedecor", "VonMises", "Beta")
             return
         (slope,) = torch.autograd.grad(p.sum(), x)
-        tolerance = 2e-3 if name == "ContinuousBernoulli" and abs(d.probs - 0.5) < 1e-3 else 1e-6  # counts as uniform there
+        # counts as uniform there
+        tolerance = 2e-3 if name == "ContinuousBernoulli" and abs(d.probs - 0.5) < 1e-3 else 1e-6
         np.testing.assert_allclose(slope.numpy(), d.log_prob(x).exp().detach().numpy(), rtol=tolerance, atol=1e-9)
         try:
             np.testing.assert_allclose(d.icdf(p.detach()).numpy(), x.detach().numpy(), rtol=1e-6, atol=1e-6)
@@ -210,7 +235,10 @@ def test_moments_and_entropy_of_vectors_and_matrices(name, arguments):
 def test_densities_of_triangles_integrate_to_one():
     """Two components that sum to 1 are one number; a 2 by 2 correlation matrix is one, too."""
     D = torch.distributions
-    for d in (D.Dirichlet(torch.tensor([1.5, 2.5], dtype=torch.float64)), D.LogisticNormal(*torch.tensor([[0.3], [0.8]], dtype=torch.float64))):
+    for d in (
+        D.Dirichlet(torch.tensor([1.5, 2.5], dtype=torch.float64)),
+        D.LogisticNormal(*torch.tensor([[0.3], [0.8]], dtype=torch.float64)),
+    ):
         f = lambda u, d=d: d.log_prob(torch.tensor([u, 1 - u], dtype=torch.float64)).exp().item()  # noqa: E731
         assert integrate.quad(f, 0, 1)[0] == pytest.approx(1, abs=1e-6)
     # LKJ's density is one of the elements below the diagonal
@@ -228,7 +256,10 @@ def test_correlations_are_distributed_as_lewandowski_and_others_say():
         assert torch.distributions.constraints.corr_cholesky.check(w).all()
         a = concentration - 1 + dim / 2
         for i in range(1, dim):
-            assert stats.kstest(correlation[:, i, 0].numpy(), lambda r, a=a: stats.beta.cdf((r + 1) / 2, a, a)).pvalue > 1e-3
+            assert (
+                stats.kstest(correlation[:, i, 0].numpy(), lambda r, a=a: stats.beta.cdf((r + 1) / 2, a, a)).pvalue
+                > 1e-3
+            )
 
 
 @pytest.mark.parametrize("arguments", CASES["MultivariateNormal"])
@@ -268,7 +299,9 @@ def test_exponential_families_know_their_entropy():
 
 
 def test_relaxed_samples_are_distributed_as_maddison_and_others_say():
-    """A relaxed coin is above 1/2 as often as the coin is 1; cold choices are corners, as often as the categories are chosen."""
+    """A relaxed coin is above 1/2 as often as the coin is 1; cold choices are corners, as often as the categories are
+    chosen.
+    """
     torch.manual_seed(0)
     t = tensors(torch, {"temperature": 0.1, "probs": [0.2, 0.3, 0.5]})
     coins = torch.distributions.RelaxedBernoulli(**t).sample((4000,))
@@ -277,5 +310,7 @@ def test_relaxed_samples_are_distributed_as_maddison_and_others_say():
     chosen = choices.argmax(-1)
     for k, p in enumerate(t["probs"].tolist()):
         assert abs((chosen == k).double().mean().item() - p) < 0.03
-    d = torch.distributions.RelaxedBernoulli(torch.tensor(0.5, dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64))
+    d = torch.distributions.RelaxedBernoulli(
+        torch.tensor(0.5, dtype=torch.float64), torch.tensor(0.3, dtype=torch.float64)
+    )
     assert expectation(d, np.ones_like) == pytest.approx(1, abs=1e-6)

@@ -15,7 +15,11 @@ from pullback.distributions import constraints
 from .table import CASES, make, wrapped
 
 D = torch.distributions
-ALL = [pytest.param(lambda n=name, a=a: make(torch, n, a), id=f"{name}-{i}") for name in CASES for i, a in enumerate(CASES[name])]
+ALL = [
+    pytest.param(lambda n=name, a=a: make(torch, n, a), id=f"{name}-{i}")
+    for name in CASES
+    for i, a in enumerate(CASES[name])
+]
 ALL += [pytest.param(lambda n=name: wrapped(torch)[n](), id=name) for name in wrapped(torch)]
 
 
@@ -48,7 +52,9 @@ def test_expanded(build):
     except NotImplementedError:
         return
     np.testing.assert_allclose(e.entropy().detach().numpy(), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(e.mean.detach().numpy(), d.mean.expand(wide + tuple(d.event_shape)).detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(
+        e.mean.detach().numpy(), d.mean.expand(wide + tuple(d.event_shape)).detach().numpy(), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("build", ALL)
@@ -75,7 +81,12 @@ def test_parameters_that_are_numbers_have_no_batch():
 
 
 def test_empty_batches():
-    for d in (D.Normal(torch.zeros(0), 1.0), D.Gamma(torch.ones(0), 1.0), D.Beta(torch.ones(0), 1.0), D.Poisson(torch.ones(0))):
+    for d in (
+        D.Normal(torch.zeros(0), 1.0),
+        D.Gamma(torch.ones(0), 1.0),
+        D.Beta(torch.ones(0), 1.0),
+        D.Poisson(torch.ones(0)),
+    ):
         assert d.sample((3,)).shape == (3, 0)
     assert D.Normal(0.0, 1.0).sample((0, 2)).shape == (0, 2)
 
@@ -96,7 +107,9 @@ def test_subclass_with_init_expands_if_it_says_how():
             self.shift = shift
             super().__init__(shift, 1.0)
 
-    with pytest.raises(NotImplementedError, match=r"Subclass Shifted of Normal that defines a custom __init__ method must also define"):
+    with pytest.raises(
+        NotImplementedError, match=r"Subclass Shifted of Normal that defines a custom __init__ method must also define"
+    ):
         Shifted(torch.zeros(2)).expand((3, 2))
 
     class Better(Shifted):
@@ -123,7 +136,9 @@ def test_distribution_of_ones_own():
             return constraints.interval(-self.width, self.width)
 
         def rsample(self, sample_shape=()):
-            return (torch.rand(self._extended_shape(sample_shape)) - torch.rand(self._extended_shape(sample_shape))) * self.width
+            return (
+                torch.rand(self._extended_shape(sample_shape)) - torch.rand(self._extended_shape(sample_shape))
+            ) * self.width
 
         def log_prob(self, value):
             if self._validate_args:
@@ -139,7 +154,10 @@ def test_distribution_of_ones_own():
     assert d.perplexity().tolist() == pytest.approx([math.exp(0.5), 2 * math.exp(0.5)])
     with pytest.raises(ValueError, match="to be within the support"):
         d.log_prob(torch.tensor(1.5))
-    with pytest.raises(ValueError, match=r"Expected parameter width \(Tensor of shape \(\)\) of distribution Triangle\(width: -1.0\) to satisfy"):
+    with pytest.raises(
+        ValueError,
+        match=r"Expected parameter width \(Tensor of shape \(\)\) of distribution Triangle\(width: -1.0\) to satisfy",
+    ):
         Triangle(torch.tensor(-1.0))
     for refused in ("mean", "variance", "mode"):
         with pytest.raises(NotImplementedError):
@@ -219,7 +237,10 @@ def test_addresses_as_in_pytorch():
     from pullback.distributions.utils import broadcast_all, probs_to_logits
 
     assert MultivariateNormal is D.MultivariateNormal
-    assert broadcast_all(1, torch.zeros(2))[0].tolist() == [1, 1] and probs_to_logits(torch.tensor(0.5), is_binary=True) == 0
+    assert (
+        broadcast_all(1, torch.zeros(2))[0].tolist() == [1, 1]
+        and probs_to_logits(torch.tensor(0.5), is_binary=True) == 0
+    )
 
 
 @pytest.mark.torch

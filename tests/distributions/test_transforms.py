@@ -24,7 +24,9 @@ NUMBERS = {
     "tanh": lambda: D.TanhTransform(),
     "affine": lambda: D.AffineTransform(1.0, -2.0),
     "affine of tensors": lambda: D.AffineTransform(t([0.0, 1.0, 2.0]), t([1.0, -1.0, 2.0])),
-    "exp, power, affine": lambda: D.ComposeTransform([D.ExpTransform(), D.PowerTransform(2.0), D.AffineTransform(1.0, 2.0)]),
+    "exp, power, affine": lambda: D.ComposeTransform(
+        [D.ExpTransform(), D.PowerTransform(2.0), D.AffineTransform(1.0, 2.0)]
+    ),
     "cdf": lambda: D.CumulativeDistributionTransform(D.Normal(t(0.5), t(2.0))),
     "inverse of exp": lambda: D.ComposeTransform([D.ExpTransform(), D.ExpTransform().inv]),
     "identity": lambda: identity_transform,
@@ -39,7 +41,9 @@ VECTORS = {
     "affine, stick": lambda: D.ComposeTransform([D.AffineTransform(0.0, 0.5), D.StickBreakingTransform()]),
     "exp in a vector": lambda: D.ComposeTransform([D.ExpTransform(), D.IndependentTransform(D.TanhTransform(), 1)]),
     "reshape": lambda: D.ReshapeTransform((3,), (3, 1)),
-    "cat of vectors": lambda: D.CatTransform([D.IndependentTransform(D.ExpTransform(), 1), D.StickBreakingTransform()], 0, [1, 1]),
+    "cat of vectors": lambda: D.CatTransform(
+        [D.IndependentTransform(D.ExpTransform(), 1), D.StickBreakingTransform()], 0, [1, 1]
+    ),
 }
 X = t([[-1.3, 0.2, 0.9], [0.4, -0.7, 1.6]])
 
@@ -91,7 +95,9 @@ def test_jacobian_of_vectors(name):
 
 
 def test_events_in_parts():
-    transform = D.CatTransform([D.IndependentTransform(D.ExpTransform(), 1), D.IndependentTransform(identity_transform, 1)], 0, [1, 1])
+    transform = D.CatTransform(
+        [D.IndependentTransform(D.ExpTransform(), 1), D.IndependentTransform(identity_transform, 1)], 0, [1, 1]
+    )
     assert transform.event_dim == 1 and transform.domain.event_dim == 1
     y = transform(X)
     assert transform.log_abs_det_jacobian(X, y).tolist() == pytest.approx([X[0].sum().item(), 0.0])
@@ -133,7 +139,10 @@ def test_equality():
 
 
 def test_representations():
-    assert repr(D.ComposeTransform([D.ExpTransform(), D.TanhTransform()])) == "ComposeTransform(\n    ExpTransform(),\n    TanhTransform()\n)"
+    assert (
+        repr(D.ComposeTransform([D.ExpTransform(), D.TanhTransform()]))
+        == "ComposeTransform(\n    ExpTransform(),\n    TanhTransform()\n)"
+    )
     assert repr(D.ExpTransform().inv) == "_InverseTransform(ExpTransform())"
     assert repr(D.IndependentTransform(D.ExpTransform(), 1)) == "IndependentTransform(ExpTransform(), 1)"
 
@@ -187,7 +196,9 @@ def test_real_numbers_become_what_satisfies_a_constraint(constraint, registry):
         np.testing.assert_allclose(transform.inv(y).numpy(), 3 * X.numpy(), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("constraint", [constraints.lower_cholesky, constraints.positive_definite, constraints.positive_semidefinite])
+@pytest.mark.parametrize(
+    "constraint", [constraints.lower_cholesky, constraints.positive_definite, constraints.positive_semidefinite]
+)
 def test_matrices_that_satisfy_a_constraint(constraint):
     x = torch.randn(4, 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     transform = transform_to(constraint)
@@ -246,7 +257,9 @@ BOUNDED = [
 ]
 
 
-@pytest.mark.parametrize("constraint, text, true", [(getattr(constraints, n), None, v) for n, v in TRUE.items()] + BOUNDED)
+@pytest.mark.parametrize(
+    "constraint, text, true", [(getattr(constraints, n), None, v) for n, v in TRUE.items()] + BOUNDED
+)
 def test_constraints_on_numbers(constraint, text, true):
     assert constraint.check(t(VALUES)).tolist() == [v in true for v in VALUES]
     assert text is None or repr(constraint) == text

@@ -1,4 +1,6 @@
-"""The programs whose pages are looked at: the seed program, an MLP, a CNN, a transformer block, an LSTM, and a very deep network."""
+"""The programs whose pages are looked at: the seed program, an MLP, a CNN, a transformer block, an LSTM, and a very
+deep network.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,16 @@ def mlp():
 
 
 def cnn():
-    net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(),
-                        nn.Linear(400, 10))  # fmt: skip
+    net = nn.Sequential(
+        nn.Conv2d(1, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(400, 10),
+    )
     return classify(net, torch.randn(4, 1, 16, 16))
 
 
@@ -69,7 +79,9 @@ def lstm():
 
 
 def deep(blocks=1000):
-    model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 8), nn.Tanh()) for _ in range(blocks)])
+    model = nn.Sequential(
+        *[nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 8), nn.Tanh()) for _ in range(blocks)]
+    )
     with torch.explain() as e:
         model(torch.randn(2, 8)).sum().backward()
     return e

@@ -155,8 +155,12 @@ def test_modules_calls_and_names():
     with torch.explain() as e:
         model(torch.randn(2, 3)).sum().backward()
     assert [(s.title, s.module, s.call) for s in e.steps] == [
-        ("Sum", None, None), ("Tanh", "model.0", 1),
-        ("Addmm", "model.0.inner", 2), ("Tanh", "model.0", 1), ("Addmm", "model.0.inner", 1)]  # fmt: skip
+        ("Sum", None, None),
+        ("Tanh", "model.0", 1),
+        ("Addmm", "model.0.inner", 2),
+        ("Tanh", "model.0", 1),
+        ("Addmm", "model.0.inner", 1),
+    ]
     assert {leaf.name: len(leaf.uses) for leaf in e.leaves} == {"model.0.inner.weight": 2, "model.0.inner.bias": 2}
 
 
@@ -251,7 +255,12 @@ def test_several_outputs_and_seeds():
     assert e.leaves[0].gradient.values == [4.0, 24.0]
 
 
-UNUSUAL = {"0-d": torch.tensor(3.0), "empty": torch.zeros(0, 4), "complex": torch.tensor([1 + 2j, 3j]), "half": torch.ones(3).half()}
+UNUSUAL = {
+    "0-d": torch.tensor(3.0),
+    "empty": torch.zeros(0, 4),
+    "complex": torch.tensor([1 + 2j, 3j]),
+    "half": torch.ones(3).half(),
+}
 
 
 @pytest.mark.parametrize("value", UNUSUAL.values(), ids=UNUSUAL)
@@ -404,12 +413,15 @@ def test_checkpoints(reentrant):
     with torch.explain() as e:
         head(checkpoint(net, x, use_reentrant=reentrant)).sum().backward()
     assert len(e.passes) == 1 + reentrant and e.number == 1
-    assert e.steps[0].title == "Sum" and "x" in {leaf.name for leaf in e.leaves}  # the whole pass, not the checkpoint's own
+    # the whole pass, not the checkpoint's own
+    assert e.steps[0].title == "Sum" and "x" in {leaf.name for leaf in e.leaves}
     rules = {d.rule for p in e.passes for s in p.steps if s.title == "Addmm" for d in s.downstream}
     assert rules == {"dx = g @ W", "dW = gᵀ @ x", "db = g"}
     for p in e.passes:
         for leaf in p.recorded.leaves:
-            np.testing.assert_allclose(sum(q.contribution for q in p.paths(leaf)), p.gradient(leaf), rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(
+                sum(q.contribution for q in p.paths(leaf)), p.gradient(leaf), rtol=1e-4, atol=1e-6
+            )
 
 
 def test_a_pass_inside_that_fails():

@@ -31,7 +31,12 @@ def test_a_sound_network_has_none():
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder, self.head, self.spare, self.quiet = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(2, 2), nn.Linear(3, 4)
+        self.encoder, self.head, self.spare, self.quiet = (
+            nn.Linear(3, 4),
+            nn.Linear(4, 1),
+            nn.Linear(2, 2),
+            nn.Linear(3, 4),
+        )
         self.detach_line = 0
 
     def forward(self, x):
@@ -68,8 +73,14 @@ class Spare(nn.Module):
         return self.head(self.cut(self.encoder(x)))
 
 
-@pytest.mark.parametrize(("cut", "said"), [(lambda h: h.data, "cut by .data at"), (lambda h: h.detach_(), "cut by .detach_() at"),
-                                           (lambda h: torch.zeros(5, 4), "nothing that the output depends on came of it")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (lambda h: h.data, "cut by .data at"),
+        (lambda h: h.detach_(), "cut by .detach_() at"),
+        (lambda h: torch.zeros(5, 4), "nothing that the output depends on came of it"),
+    ],
+)
 def test_how_a_branch_was_cut(cut, said):
     net = Spare(cut)
     with torch.explain() as e:
@@ -110,7 +121,9 @@ def test_exploding():
     assert kinds(deep(torch.randn(4, 8)).sum().explain()) == ["exploding"]
 
 
-@pytest.mark.parametrize("kin", [torch.relu, F.relu6, F.hardtanh, lambda x: x.clamp(min=0), lambda x: F.threshold(x, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    "kin", [torch.relu, F.relu6, F.hardtanh, lambda x: x.clamp(min=0), lambda x: F.threshold(x, 0.0, 0.0)]
+)
 @pytest.mark.parametrize("bias", [-100, 100])
 def test_dead_relus(kin, bias):
     torch.manual_seed(0)
@@ -182,7 +195,11 @@ def test_a_result_that_nothing_kept_is_computed_again():
         loss.backward()
     assert x.grad.tolist() == [1.0, -1.0]
     for found in (e.findings, torch.log(x).sum().explain().findings):
-        assert [f.kind for f in found] == ["nan"] and "makes nan first in Log" in found[0].text and "input = -1" in found[0].text
+        assert (
+            [f.kind for f in found] == ["nan"]
+            and "makes nan first in Log" in found[0].text
+            and "input = -1" in found[0].text
+        )
     x.grad = None
     with torch.explain() as e:
         loss = torch.log(x + 2).sum()
@@ -236,7 +253,11 @@ def test_broadcast_inside_of_a_loss():
 
 
 def test_dimensions_that_were_written_down_are_meant():
-    x, q, k = torch.randn(6, 4, requires_grad=True), torch.randn(5, 1, requires_grad=True), torch.randn(1, 5, requires_grad=True)
+    x, q, k = (
+        torch.randn(6, 4, requires_grad=True),
+        torch.randn(5, 1, requires_grad=True),
+        torch.randn(1, 5, requires_grad=True),
+    )
     y = torch.randn(6, requires_grad=True)
     for z in (x[:, None] - x[None], q * k, y.unsqueeze(1) - y, x[:, :1].expand(6, 6) + x.sum(1)):
         assert z.square().sum().explain().findings == []
@@ -255,7 +276,11 @@ def test_broadcast_of_a_prediction_against_targets():
 
 
 def test_a_bias_is_no_such_broadcast():
-    x, b, scale = torch.ones(6, 4, requires_grad=True), torch.ones(4, requires_grad=True), torch.ones((), requires_grad=True)
+    x, b, scale = (
+        torch.ones(6, 4, requires_grad=True),
+        torch.ones(4, requires_grad=True),
+        torch.ones((), requires_grad=True),
+    )
     assert ((x + b) * scale / x.sum(1, keepdim=True)).sum().explain().findings == []
 
 
@@ -289,12 +314,16 @@ def layers(*sizes, kind=nn.ReLU):
 
 def test_gradients_spread_over_many_places_do_not_vanish():
     torch.manual_seed(0)
-    convolutions = [m for i in range(4) for m in (nn.Conv2d(3 if i == 0 else 16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())]
+    convolutions = [
+        m for i in range(4) for m in (nn.Conv2d(3 if i == 0 else 16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+    ]
     net = nn.Sequential(*convolutions, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4))
     with torch.explain() as e:
         F.cross_entropy(net(torch.randn(4, 3, 64, 64)), torch.arange(4)).backward()
     first, last = e.steps[1], e.steps[-1]
-    assert first.upstream[0].rms > 1e3 * e.steps[-1].upstream[0].rms and "Convolution" in last.title and e.findings == []
+    assert (
+        first.upstream[0].rms > 1e3 * e.steps[-1].upstream[0].rms and "Convolution" in last.title and e.findings == []
+    )
 
 
 def test_a_branch_of_little_weight_is_not_behind_the_others():
@@ -314,7 +343,10 @@ def test_rows_that_are_alike_say_nothing_of_dead_units():
         assert (e.steps[1].downstream[0].gradient.zeros > 0.3) and e.findings == []
 
 
-@pytest.mark.parametrize("loss", [lambda x, y: F.binary_cross_entropy(torch.sigmoid(x), y), lambda x, y: -(torch.softmax(x, 1).log() * y).sum()])
+@pytest.mark.parametrize(
+    "loss",
+    [lambda x, y: F.binary_cross_entropy(torch.sigmoid(x), y), lambda x, y: -(torch.softmax(x, 1).log() * y).sum()],
+)
 def test_a_classifier_that_is_sure_is_not_saturated(loss):
     answers = torch.eye(10)
     assert loss((100 * answers - 50).requires_grad_(), answers).explain().findings == []
@@ -344,12 +376,27 @@ def test_all_pairs_that_were_written_down():
         assert (column - v).square().sum().explain().findings == []
 
 
-@pytest.mark.parametrize("make", [
-    lambda: (nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 4), (8, 6, 16)),
-    lambda: (nn.LSTM(4, 8, num_layers=3), (30, 4, 4)),
-    lambda: (nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(),
-                           nn.Flatten(), nn.Linear(128, 5)), (8, 3, 14, 14)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 4), (8, 6, 16)),
+        lambda: (nn.LSTM(4, 8, num_layers=3), (30, 4, 4)),
+        lambda: (
+            nn.Sequential(
+                nn.Conv2d(3, 8, 3),
+                nn.BatchNorm2d(8),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Conv2d(8, 8, 3),
+                nn.BatchNorm2d(8),
+                nn.ReLU(),
+                nn.Flatten(),
+                nn.Linear(128, 5),
+            ),
+            (8, 3, 14, 14),
+        ),
+    ],
+)
 def test_sound_networks_of_other_kinds(make):
     torch.manual_seed(0)
     net, shape = make()

@@ -53,10 +53,21 @@ def conforms(value, schema, where="$"):
         assert value == schema["const"], where
     if "enum" in schema:
         assert value in schema["enum"], where
-    types = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
+    types = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "number": (int, float),
+        "boolean": bool,
+        "null": type(None),
+    }
     if "type" in schema:
         wanted = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        assert any(isinstance(value, types[t]) and not (isinstance(value, bool) and t != "boolean") for t in wanted), (where, value)
+        assert any(isinstance(value, types[t]) and not (isinstance(value, bool) and t != "boolean") for t in wanted), (
+            where,
+            value,
+        )
     if isinstance(value, dict):
         assert set(schema.get("required", ())) <= set(value), where
         for key, v in value.items():
@@ -84,7 +95,14 @@ def test_text_fits_in_80_columns():
         text = str(e)
         assert max(map(len, text.splitlines())) <= 80
     text = str(explained())
-    for part in ("Backward pass 1: 4 steps", "loss  seed (left out: 1) 1 → #1", "dW = gᵀ @ x", "→ net.0.weight", "net.2 ──", "test_forms.py:"):
+    for part in (
+        "Backward pass 1: 4 steps",
+        "loss  seed (left out: 1) 1 → #1",
+        "dW = gᵀ @ x",
+        "→ net.0.weight",
+        "net.2 ──",
+        "test_forms.py:",
+    ):
         assert part in text
 
 
@@ -137,7 +155,9 @@ def test_notebooks():
 
 
 def test_marimo_shows_the_page():
-    formatting = pytest.importorskip("marimo._output.formatting", reason="how marimo shows things, where it is installed")
+    formatting = pytest.importorskip(
+        "marimo._output.formatting", reason="how marimo shows things, where it is installed"
+    )
     shown = formatting.try_format(explained())
     assert shown.mimetype == "text/html" and shown.data.startswith("<iframe srcdoc=")
 
@@ -170,8 +190,14 @@ def program(tmp_path):
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "pullback", "explain", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
-                          env={**__import__("os").environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}, timeout=120)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "pullback", "explain", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**__import__("os").environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
+        timeout=120,
+    )
 
 
 def test_an_unmodified_program(program, tmp_path):
@@ -182,7 +208,9 @@ def test_an_unmodified_program(program, tmp_path):
     done = run("--out", out, "--step", "2", program)
     assert done.returncode == 0 and "backward pass 2 of 3" in done.stderr
     data = json.loads(out.read_text(encoding="utf-8"))
-    assert data["pass"] == 2 and data["leaves"][0]["name"] == "x" and data["leaves"][0]["gradient"]["values"] == [1.0, 1.0]
+    assert (
+        data["pass"] == 2 and data["leaves"][0]["name"] == "x" and data["leaves"][0]["gradient"]["values"] == [1.0, 1.0]
+    )
     assert data["line"] == 5
 
 

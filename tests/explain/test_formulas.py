@@ -43,7 +43,7 @@ def rules(y):
         (lambda: F.mse_loss(m, torch.zeros(2, 2)), ["dx = 0.5 · (x - target) · g"]),
         (lambda: m.softmax(1), ["dx = weighted - out · sum(weighted, 1), where weighted = g · out"]),
     ],
-)  # fmt: skip
+)
 def test_rules(make, expected):
     assert rules(make()) == expected
 
@@ -71,7 +71,9 @@ def test_what_does_not_count_is_shown_where_there_is_such():
     """Cross entropy is softmax less the target; a class that is ignored has a share of 0."""
     rows, target = torch.ones(2, 3, requires_grad=True), torch.tensor([0, 2])
     where = "where spread = shown · by_share, by_share = g, shown = softmax(x, 1)"
-    assert rules(F.cross_entropy(rows, target, reduction="sum")) == [f"dx = spread - at_target(by_share, target), {where}"]
+    assert rules(F.cross_entropy(rows, target, reduction="sum")) == [
+        f"dx = spread - at_target(by_share, target), {where}"
+    ]
     (rule,) = rules(F.cross_entropy(rows, target, ignore_index=2, reduction="sum"))
     assert "by_share = g · shares, shown = {0 if shares = 0 else" in rule
 

@@ -50,7 +50,12 @@ def check(v: Values, x: np.ndarray) -> None:
         scale = np.abs(a).max()
         norm = scale * np.linalg.norm(a / scale) if np.isfinite(scale) and scale else scale
         expected = norm, a.mean(), a.min(), a.max(), (a == 0).mean()
-    np.testing.assert_allclose((v.norm, v.mean, v.min, v.max, v.zeros), expected, rtol=2e-6, atol=1e-9 * abs(scale) if np.isfinite(scale) else 0)
+    np.testing.assert_allclose(
+        (v.norm, v.mean, v.min, v.max, v.zeros),
+        expected,
+        rtol=2e-6,
+        atol=1e-9 * abs(scale) if np.isfinite(scale) else 0,
+    )
 
 
 @pytest.mark.parametrize("kernel", [True, False])
@@ -85,7 +90,14 @@ def test_sparse():
     x = torch.sparse_coo_tensor([[0, 2, 0]], [[1.0, 2.0], [5.0, -3.0], [2.0, -2.0]], (4, 2))
     v, dense = Values.of(x._array), Values.of(x.to_dense()._array)
     assert (v.stored, dense.stored) == (4, None)
-    assert (v.norm, v.mean, v.min, v.max, v.zeros, v.values) == (dense.norm, dense.mean, dense.min, dense.max, dense.zeros, dense.values)
+    assert (v.norm, v.mean, v.min, v.max, v.zeros, v.values) == (
+        dense.norm,
+        dense.mean,
+        dense.min,
+        dense.max,
+        dense.zeros,
+        dense.values,
+    )
 
 
 def test_all_finite():

@@ -10,8 +10,12 @@ import pullback as torch
 
 from .models import MODELS
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested where playwright and a Chromium are installed")
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the page is tested where playwright and a Chromium are installed"
+)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 READY = "html[data-ready]"
 
@@ -94,7 +98,10 @@ def test_a_box_says_its_line_or_else_its_shape(visit):
     """The line of a step in a module of the library is the module's call, and the same for all."""
     boxes = visit("cnn").locator(".node.step .small").all_text_contents()
     assert "scalar" in boxes and "4×16×5×5" in boxes and not any("loss =" in text for text in boxes)
-    assert any(text.startswith("57  c = torch.sigmoid(f)") for text in visit("lstm").locator(".node.step .small").all_text_contents())
+    assert any(
+        text.startswith("57  c = torch.sigmoid(f)")
+        for text in visit("lstm").locator(".node.step .small").all_text_contents()
+    )
 
 
 def test_the_legend_covers_nothing(visit):
@@ -171,7 +178,7 @@ def test_keyboard_and_names(visit):
     page.keyboard.press("Enter")
     assert page.text_content("#position") == "3 / 6"
     nameless = page.evaluate("""[...document.querySelectorAll("button, input, [role=button]")]
-        .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)""")
+        .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)""")  # noqa: E501
     assert nameless == []
     assert page.locator("#picture").aria_snapshot().count("button") >= 13
 
@@ -196,7 +203,9 @@ def test_zoom_and_pan(visit):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(visit, scheme):
     page = visit("seed", color_scheme=scheme)
-    brightness = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")  # noqa: E731
+    brightness = lambda: page.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
+    )  # noqa: E731
     assert (sum(brightness()) > 380) == (scheme == "light")
     page.click("#theme")
     assert (sum(brightness()) > 380) == (scheme == "dark")
@@ -218,7 +227,8 @@ def test_narrow_windows(visit):
 def test_five_thousand_nodes(visit):
     page = visit("deep", cpu=True)
     metrics = {m["name"]: m["value"] for m in page.cpu.send("Performance.getMetrics")["metrics"]}
-    assert metrics["TaskDuration"] < 1  # seconds of the processor, about 0.35: what the clock says depends on what else runs
+    # seconds of the processor, about 0.35: what the clock says depends on what else runs
+    assert metrics["TaskDuration"] < 1
     assert page.locator(".node").count() < 120
     page.click(".node.closed")
     assert 2 <= page.locator(".node").count() < 700

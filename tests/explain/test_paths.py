@@ -119,11 +119,18 @@ def test_custom_functions_are_pulled_back_again():
     assert len(check(e, x)) == 2
 
 
-@pytest.mark.parametrize("make", [
-    lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 2)),
-    lambda: nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8), nn.GELU(), nn.Dropout(0.5), nn.Linear(8, 2)),
-    lambda: nn.Sequential(nn.Flatten(1, 2), nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 2)
+        ),
+        lambda: nn.Sequential(
+            nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8), nn.GELU(), nn.Dropout(0.5), nn.Linear(8, 2)
+        ),
+        lambda: nn.Sequential(nn.Flatten(1, 2), nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True)),
+    ],
+)
 def test_networks(make):
     torch.manual_seed(0)
     net, x = make(), torch.randn(3, 1, 6, 6, requires_grad=True)
@@ -134,11 +141,21 @@ def test_networks(make):
         check(e, leaf, 30)
 
 
-OPERATIONS = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "sin": lambda a, b: a.sin(), "scale": lambda a, b: a * 0.7}
+OPERATIONS = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "sin": lambda a, b: a.sin(),
+    "scale": lambda a, b: a * 0.7,
+}
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12), st.integers(1, 40))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12
+    ),
+    st.integers(1, 40),
+)
 def test_random_graphs(program, limit):
     x = torch.tensor([0.5, -0.25], dtype=torch.float64, requires_grad=True)
     values = [x]

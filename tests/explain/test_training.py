@@ -156,7 +156,8 @@ def test_layers_parameters_and_operations():
     rows = {r.path: r for r in s.rows}
     assert rows["0"].outputs == [(2, 3, 4, 4)] and rows[""].outputs == [(2, 5)]
     assert (rows["0"].parameters, rows["3"].parameters, s.parameters) == (57, 245, 302)
-    assert rows["0"].forward == 2 * (2 * 3 * 9) * (2 * 4 * 4) and rows["0"].backward == rows["0"].forward  # of the input no gradient is wanted
+    # of the input no gradient is wanted
+    assert rows["0"].forward == 2 * (2 * 3 * 9) * (2 * 4 * 4) and rows["0"].backward == rows["0"].forward
     assert rows["1"].forward == 96 and rows["2"].forward == 0
     assert rows["3"].forward == 2 * 2 * 48 * 5 + 10
     assert rows["1"].kept == 96 * 4
@@ -188,7 +189,9 @@ def test_operations_by_hand():
             return F.scaled_dot_product_attention(q, k, v)
 
     zeros = torch.zeros
-    assert torch.summary(nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), zeros(2, 4, 9, 9)).forward == 2 * (2 * 8 * 25) * (2 * 9)
+    assert torch.summary(nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2), zeros(2, 4, 9, 9)).forward == 2 * (
+        2 * 8 * 25
+    ) * (2 * 9)
     assert torch.summary(nn.ConvTranspose2d(4, 8, 3, stride=2), zeros(2, 4, 5, 5)).forward == 2 * (2 * 4 * 25) * (8 * 9)
     for batch in (2, 200):  # of many there is a kernel
         weights = batch * 4 * 6 * 7
@@ -199,7 +202,8 @@ def test_operations_by_hand():
         exactly = 2 * rows * width * (3 + 4) + rows * width + rows * width  # the products, the bias, the gates
         s = torch.summary(layer, zeros(6, 2, 3))
         assert exactly <= s.forward <= exactly + 2 * width
-        back = 2 * rows * width * (3 + 2 * 4) + 2 * rows * width  # nobody asks for the gradient of the input, but for that of every hidden state
+        # nobody asks for the gradient of the input, but for that of every hidden state
+        back = 2 * rows * width * (3 + 2 * 4) + 2 * rows * width
         assert back <= s.backward <= back + 2 * width
     tokens = 2 * 6
     s = torch.summary(nn.MultiheadAttention(16, 4, batch_first=True), *[zeros(2, 6, 16)] * 3, need_weights=False)
@@ -215,7 +219,11 @@ def test_what_training_computes_no_gradient_for():
     assert torch.summary(net, torch.zeros(3, 5, requires_grad=True)).backward == 2 * first + 2 * second + biases
     net[0].requires_grad_(False)
     s = torch.summary(net, torch.zeros(3, 5))
-    assert (s.forward, s.backward) == (first + second + biases, second + 6) and not net[0].weight.requires_grad and net[1].weight.requires_grad
+    assert (
+        (s.forward, s.backward) == (first + second + biases, second + 6)
+        and not net[0].weight.requires_grad
+        and net[1].weight.requires_grad
+    )
 
 
 def test_what_lies_behind_a_detach_is_counted():

@@ -13,7 +13,9 @@ BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def outputs(page: str) -> list[tuple[str, str]]:
-    """What each python block printed, and the text block that follows it (or nothing). Line numbers are the page's own."""
+    """What each python block printed, and the text block that follows it (or nothing). Line numbers are the page's
+    own.
+    """
     space: dict[str, object] = {"__name__": "tutorial"}
     linecache.cache["tutorial.md"] = len(page), None, page.splitlines(keepends=True), "tutorial.md"
     pairs: list[tuple[str, str]] = []

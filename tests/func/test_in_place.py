@@ -91,7 +91,10 @@ def test_a_tangent_is_written_into_with_its_history(torch: Any) -> None:
         fwad.make_dual(torch.ones(2), t).mul_(3)
     assert t.tolist() == [3, 6]
     assert torch.autograd.grad((t * t).sum(), leaf, retain_graph=True)[0].tolist() == [18, 36]
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="one of the variables needed for gradient computation has been modified by an inplace operation",
+    ):
         saved.sum().backward()
 
 
@@ -100,7 +103,9 @@ def test_leaves_are_not_written_into(torch: Any) -> None:
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
     for transform in ("vmap", "jvp", "jacfwd"):
         for f in (lambda a: a.mul_(3), lambda a: a[..., :1].mul_(3) * a):
-            with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+            with pytest.raises(
+                RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"
+            ):
                 TRANSFORMS[transform](torch, f, leaf[None] if transform == "vmap" else leaf)
     assert leaf.tolist() == [1, 2]
 

@@ -1,4 +1,6 @@
-"""Writing into what an argument of a transform was made of, while the transform runs: the argument follows, with its history."""
+"""Writing into what an argument of a transform was made of, while the transform runs: the argument follows, with its
+history.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def by(torch: Any) -> Any:
 def same_gradients(torch: Any, got: Any, expected: Any, *inputs: Any) -> None:
     for a, b in zip(got, expected, strict=True):
         assert torch.allclose(a, b)
-        for g, h in zip(*[torch.autograd.grad((y**2).sum(), inputs, allow_unused=True, retain_graph=True) for y in (a, b)], strict=True):
+        for g, h in zip(
+            *[torch.autograd.grad((y**2).sum(), inputs, allow_unused=True, retain_graph=True) for y in (a, b)],
+            strict=True,
+        ):
             assert (g is None) is (h is None) and (g is None or torch.allclose(g, h))
 
 

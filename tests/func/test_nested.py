@@ -25,7 +25,9 @@ FUNCTIONS: dict[str, Callable] = {
     "median": lambda z: z.median() ** 3,
     "det": lambda z: torch.det(z.reshape(2, 2) + 1),
     "scatter_reduce": lambda z: double(1.0, 1.0).scatter_reduce(0, INDEX, z, "prod", include_self=False).sum(),
-    "solve_triangular": lambda z: torch.linalg.solve_triangular(z.reshape(2, 2) + 4, double([1.0, 2.0], [3.0, 4.0]), upper=True).sum(),
+    "solve_triangular": lambda z: torch.linalg.solve_triangular(
+        z.reshape(2, 2) + 4, double([1.0, 2.0], [3.0, 4.0]), upper=True
+    ).sum(),
     "index_reduce": lambda z: double(1.0, 2.0).index_reduce(0, INDEX, z, "amax").prod(),
 }
 SECOND: dict[str, Callable] = {
@@ -41,7 +43,9 @@ SECOND: dict[str, Callable] = {
 @pytest.mark.parametrize("second", SECOND)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_second_derivatives_of_a_batch(function: str, second: str) -> None:
-    """Those of each example, in reverse alone, and so are their derivatives, by the batch and by what all examples share."""
+    """Those of each example, in reverse alone, and so are their derivatives, by the batch and by what all examples
+    share.
+    """
     f = FUNCTIONS[function]
 
     def by_reverse(x: Any, y: Any) -> Any:
@@ -54,14 +58,21 @@ def test_second_derivatives_of_a_batch(function: str, second: str) -> None:
     def batch(x: Any, y: Any) -> Any:
         return vmap(SECOND[second](lambda z: f(z * y)))(x)
 
-    for derivative in (lambda h: h(X, Y), lambda h: torch.cat([g.flatten() for g in grad(lambda x, y: (h(x, y) ** 2).sum(), (0, 1))(X, Y)])):
+    for derivative in (
+        lambda h: h(X, Y),
+        lambda h: torch.cat([g.flatten() for g in grad(lambda x, y: (h(x, y) ** 2).sum(), (0, 1))(X, Y)]),
+    ):
         expected = derivative(by_reverse)
         for h in (each, batch):
             torch.testing.assert_close(derivative(h), expected)
 
 
-@pytest.mark.parametrize("inner", [grad, jacrev, lambda f: lambda x: vjp(f, x)[1](torch.tensor(1.0, dtype=torch.float64))[0], jacfwd])
-@pytest.mark.parametrize("outer", [grad, jacrev, lambda f: lambda y: vjp(f, y)[1](torch.tensor(1.0, dtype=torch.float64))[0], jacfwd])
+@pytest.mark.parametrize(
+    "inner", [grad, jacrev, lambda f: lambda x: vjp(f, x)[1](torch.tensor(1.0, dtype=torch.float64))[0], jacfwd]
+)
+@pytest.mark.parametrize(
+    "outer", [grad, jacrev, lambda f: lambda y: vjp(f, y)[1](torch.tensor(1.0, dtype=torch.float64))[0], jacfwd]
+)
 def test_a_gradient_by_one_input_differentiated_by_another(inner: Callable, outer: Callable) -> None:
     """Where nothing but the outer transform asks for it: no tensor requires a gradient."""
     x = X[0]

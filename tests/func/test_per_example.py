@@ -45,8 +45,21 @@ def test_linear_maps(shape: tuple[int, ...], own_weights: bool, dtype: str) -> N
     compare(lambda x, w: F.linear(x, w).sum(), (x, w) if own_weights else (x,), () if own_weights else (w,), tolerance)
 
 
-@pytest.mark.parametrize(("a", "b"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2)), ((4, 2, 3), (3, 2)), ((4, 2, 3), (3,)),
-                                      ((3,), (4, 3, 2)), ((2, 3), (4, 3, 2)), ((4, 1, 2, 3), (5, 3, 2)), ((1, 3), (3, 40))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 3), (3, 2)),
+        ((4, 2, 3), (3, 2)),
+        ((4, 2, 3), (3,)),
+        ((3,), (4, 3, 2)),
+        ((2, 3), (4, 3, 2)),
+        ((4, 1, 2, 3), (5, 3, 2)),
+        ((1, 3), (3, 40)),
+    ],
+)
 def test_products(a: tuple[int, ...], b: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     f = lambda x, y: (x @ y).tanh().sum()  # noqa: E731
     compare(f, (tensor(5, *a), tensor(5, *b)), ())
@@ -79,7 +92,9 @@ def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     x = tensor(2, 5, 4, 4)
     together = pullback.vmap(f)(x[0])
     names = {name for name, _ in seen}
-    assert not any(is_tensor for _, is_tensor in seen) and {"cat", "index", "matmul", "softmax", "cross_entropy"} <= names
+    assert (
+        not any(is_tensor for _, is_tensor in seen) and {"cat", "index", "matmul", "softmax", "cross_entropy"} <= names
+    )
     seen.clear()
     twice = pullback.vmap(pullback.vmap(f))(x)
     assert any(is_tensor for _, is_tensor in seen)
@@ -129,7 +144,9 @@ def test_losses_of_classes(reduction: str, rows: tuple[int, ...]) -> None:
     y[0] = 1
     for ignored in (-100, 1):
         f = lambda x, y, ignored=ignored: F.cross_entropy(x, y, reduction=reduction, ignore_index=ignored).sum()  # noqa: E731
-        g = lambda x, y, ignored=ignored: F.nll_loss(F.log_softmax(x, -1), y, reduction=reduction, ignore_index=ignored).sum()  # noqa: E731
+        g = lambda x, y, ignored=ignored: F.nll_loss(
+            F.log_softmax(x, -1), y, reduction=reduction, ignore_index=ignored
+        ).sum()  # noqa: E731
         for loss in (f, g):
             together = pullback.vmap(grad(loss))(x, y)
             for k in range(n):
@@ -184,11 +201,16 @@ def _twice(x: Any, w: Any) -> Any:
     return (pull(y)[0] * pull(x)[0]).sum()
 
 
-# What per-example gradients are asked of: several uses, several results, what is known to no short way, other transforms inside.
+# What per-example gradients are asked of: several uses, several results, what is known to no short way, other
+# transforms inside.
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "several_uses": lambda x, w: (x * w + x * x + w * w).sum() + w.sum(),
-    "several_results": lambda x, w: (lambda a, b: (a * b).sum())(*pullback.var_mean(x * w, 0)) + (x * w).max(0)[0] * w.unbind()[1],
-    "one_of_several_results": lambda x, w: (x * w).sort(descending=True)[0][:2].prod() + pullback.split(x + w, 2)[0].exp().sum(),
+    "several_results": lambda x, w: (
+        (lambda a, b: (a * b).sum())(*pullback.var_mean(x * w, 0)) + (x * w).max(0)[0] * w.unbind()[1]
+    ),
+    "one_of_several_results": lambda x, w: (
+        (x * w).sort(descending=True)[0][:2].prod() + pullback.split(x + w, 2)[0].exp().sum()
+    ),
     "products": lambda x, w: x @ pullback.outer(w, x) @ w,
     "indices": lambda x, w: (x * w)[pullback.tensor([0, 0, 2])].cumsum(0).logsumexp(0),
     "a_slope_inside": lambda x, w: jvp(lambda a: (a * w).sin(), (x,), (w,))[1].sum(),
@@ -204,8 +226,12 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_against_one_example_at_a_time(name: str) -> None:
-    compare(PROGRAMS[name], (tensor(5, 4),), (tensor(4),), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9)
-    compare(PROGRAMS[name], (tensor(5, 4), tensor(5, 4)), (), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9)
+    compare(
+        PROGRAMS[name], (tensor(5, 4),), (tensor(4),), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9
+    )
+    compare(
+        PROGRAMS[name], (tensor(5, 4), tensor(5, 4)), (), 1e-2 if name == "half" else 1e-5 if name == "single" else 1e-9
+    )
 
 
 def test_the_engine_is_spared_what_it_need_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,17 +305,23 @@ def test_bags_of_rows_with_keywords(mode: str, of_bags: bool) -> None:
 
 
 PICKED: dict[str, Callable] = {
-    "index_select": lambda x, i: pullback.index_select(x, 1, i[0]), "take": lambda x, i: pullback.take(x, i),
-    "take_along_dim": lambda x, i: pullback.take_along_dim(x, i, 1), "index_add": lambda x, i: x.index_add(1, i[0], x[:, :2].sin()),
-    "index_copy": lambda x, i: x.index_copy(1, i[0], x[:, :2] * 2), "index_fill": lambda x, i: x.index_fill(1, i[0], 2.0),
-    "put": lambda x, i: x.put(i, x[:, :2].exp()), "index_reduce": lambda x, i: x.index_reduce(1, i[0], x[:, :2] ** 2, "prod"),
+    "index_select": lambda x, i: pullback.index_select(x, 1, i[0]),
+    "take": lambda x, i: pullback.take(x, i),
+    "take_along_dim": lambda x, i: pullback.take_along_dim(x, i, 1),
+    "index_add": lambda x, i: x.index_add(1, i[0], x[:, :2].sin()),
+    "index_copy": lambda x, i: x.index_copy(1, i[0], x[:, :2] * 2),
+    "index_fill": lambda x, i: x.index_fill(1, i[0], 2.0),
+    "put": lambda x, i: x.put(i, x[:, :2].exp()),
+    "index_reduce": lambda x, i: x.index_reduce(1, i[0], x[:, :2] ** 2, "prod"),
     "in place": lambda x, i: (x * (1 + i.sum() * 0)).sin().index_add_(1, i[0], x[:, :2]).put_(i, x[:, 1:3]),
-    "scatter": lambda x, i: x.sum().scatter_add(0, i[0, 0] * 0, x[0, 1]), "isin": lambda x, i: x[:, :2] * pullback.isin(i, i[0]),
+    "scatter": lambda x, i: x.sum().scatter_add(0, i[0, 0] * 0, x[0, 1]),
+    "isin": lambda x, i: x[:, :2] * pullback.isin(i, i[0]),
     "searchsorted": lambda x, i: x * pullback.searchsorted(x.detach().sort(1)[0], x.detach() * 0.5),
-    "bucketize": lambda x, i: x * pullback.bucketize(x, pullback.tensor([-0.5, 0.5])), "margins": lambda x, i: F.multi_margin_loss(x, i[0]),
+    "bucketize": lambda x, i: x * pullback.bucketize(x, pullback.tensor([-0.5, 0.5])),
+    "margins": lambda x, i: F.multi_margin_loss(x, i[0]),
     "several margins": lambda x, i: F.multilabel_margin_loss(x, pullback.cat([i, i * 0 - 1], 1)),
     "unravel_index": lambda x, i: x[pullback.unravel_index(i, (2, 4))],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PICKED)
@@ -308,7 +340,9 @@ def test_losses_and_statistics_that_look_at_values() -> None:
     compare(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores,), ())
     compare(lambda x, w: (pullback.cov(x, aweights=w) ** 2).sum(), (tensor(3, 2, 4), tensor(3, 4).abs()), ())
     loss, slope = jvp(lambda x: F.ctc_loss(x, targets, steps, sizes), (scores[0],), (scores[1],))
-    np.testing.assert_allclose(slope, (grad(lambda x: F.ctc_loss(x, targets, steps, sizes))(scores[0]) * scores[1]).sum())
+    np.testing.assert_allclose(
+        slope, (grad(lambda x: F.ctc_loss(x, targets, steps, sizes))(scores[0]) * scores[1]).sum()
+    )
 
 
 def test_saved_values_that_were_overwritten_are_noticed() -> None:
@@ -333,5 +367,7 @@ def test_errors_of_rules_name_the_operation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_of_no_examples() -> None:
-    g = pullback.vmap(grad(lambda x, w: F.linear(x, w).sum(), 1), in_dims=(0, None))(pullback.zeros(0, 4), pullback.ones(2, 4))
+    g = pullback.vmap(grad(lambda x, w: F.linear(x, w).sum(), 1), in_dims=(0, None))(
+        pullback.zeros(0, 4), pullback.ones(2, 4)
+    )
     assert g.shape == (0, 2, 4)

@@ -39,7 +39,11 @@ def test_forward_mode_of_forward_mode_of_a_custom_function() -> None:
     """The second derivative of 3 x⁵; PyTorch takes what ``jvp`` saved for constants of the outer level."""
     x = torch.tensor([0.5, -1.5], dtype=torch.float64)
     f = lambda v: (Power.apply(v)[0] * Power.apply(v)[1]).sum()
-    for hessian in (torch.func.jacfwd(torch.func.jacfwd(f)), torch.func.hessian(f), torch.func.jacrev(torch.func.jacfwd(f))):
+    for hessian in (
+        torch.func.jacfwd(torch.func.jacfwd(f)),
+        torch.func.hessian(f),
+        torch.func.jacrev(torch.func.jacfwd(f)),
+    ):
         torch.testing.assert_close(hessian(x), torch.diag(60 * x**3))
 
 

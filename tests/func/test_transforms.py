@@ -53,7 +53,9 @@ def jacobians_of_nests(t, p):
 
 @program
 def gradient_with_aux(t, p):
-    return t.func.grad_and_value(lambda d: ((d["a"] * d["b"]).sum(), d["a"] + 1), has_aux=True)({"a": p(x), "b": p(x * 2)})
+    return t.func.grad_and_value(lambda d: ((d["a"] * d["b"]).sum(), d["a"] + 1), has_aux=True)(
+        {"a": p(x), "b": p(x * 2)}
+    )
 
 
 @program
@@ -118,16 +120,22 @@ def backward_through_per_sample_gradients(t, p):
 def batched_seeds(t, p):
     a = p(X).requires_grad_()
     y = t.softmax(a, -1) * a.sum()
-    (g,) = t.autograd.grad(y, a, p(np.random.default_rng(3).normal(size=(7, 4, 5))), is_grads_batched=True, create_graph=True)
+    (g,) = t.autograd.grad(
+        y, a, p(np.random.default_rng(3).normal(size=(7, 4, 5))), is_grads_batched=True, create_graph=True
+    )
     return g, t.autograd.grad(g.pow(2).sum(), a)
 
 
 @program
 def indices_of_each_example(t, p):
     rows = lambda w, i: (t.nn.functional.embedding(i, w) ** 2).sum()
-    return (t.vmap(lambda a, i: a[i] * 2)(p(X), p(AT)), t.vmap(lambda a, i: t.gather(a, 0, i))(p(X), p(AT)), t.vmap(lambda i: p(x)[i])(p(AT)),
-            t.vmap(t.func.grad(lambda a, i: (a[i] ** 2).sum()))(p(X), p(AT)),
-            t.vmap(t.func.grad(rows), in_dims=(None, 0))(p(W.T.copy()), p(AT)))  # fmt: skip
+    return (
+        t.vmap(lambda a, i: a[i] * 2)(p(X), p(AT)),
+        t.vmap(lambda a, i: t.gather(a, 0, i))(p(X), p(AT)),
+        t.vmap(lambda i: p(x)[i])(p(AT)),
+        t.vmap(t.func.grad(lambda a, i: (a[i] ** 2).sum()))(p(X), p(AT)),
+        t.vmap(t.func.grad(rows), in_dims=(None, 0))(p(W.T.copy()), p(AT)),
+    )
 
 
 def doubled_part(a):
@@ -140,8 +148,12 @@ def doubled_part(a):
 @program
 def writes_in_place(t, p):
     into_zeros = lambda a: doubled_part(t.zeros(5, dtype=t.float64) + a)
-    return (t.vmap(doubled_part)(p(X)), t.vmap(t.func.grad(lambda a: (doubled_part(a) ** 2).sum()))(p(X)),
-            t.func.jvp(doubled_part, (p(x),), (p(x),)), t.func.jvp(into_zeros, (p(x),), (p(x),)))  # fmt: skip
+    return (
+        t.vmap(doubled_part)(p(X)),
+        t.vmap(t.func.grad(lambda a: (doubled_part(a) ** 2).sum()))(p(X)),
+        t.func.jvp(doubled_part, (p(x),), (p(x),)),
+        t.func.jvp(into_zeros, (p(x),), (p(x),)),
+    )
 
 
 @program
@@ -153,7 +165,9 @@ def an_ensemble(t, p):
             for q in m.parameters():
                 q.copy_(p(rng.normal(size=tuple(q.shape))))
     params, buffers = t.func.stack_module_state(models)
-    return t.vmap(lambda a, b, c: t.func.functional_call(models[0], (a, b), (c,)), in_dims=(0, 0, None))(params, buffers, p(X))
+    return t.vmap(lambda a, b, c: t.func.functional_call(models[0], (a, b), (c,)), in_dims=(0, 0, None))(
+        params, buffers, p(X)
+    )
 
 
 @program
@@ -259,23 +273,34 @@ def test_the_cost_of_levels_ends_with_them() -> None:
 # --- refusals ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda f, a: f.grad(lambda v: v)(a), RuntimeError, "Expected f(*args) to return a scalar Tensor"),
-    (lambda f, a: f.grad(lambda v: 1.0)(a), RuntimeError, "Expected f(*args) to return a Tensor"),
-    (lambda f, a: f.grad(lambda v: v.sum(), argnums=1)(a), RuntimeError, "Got argnum=1, but only 1 positional inputs"),
-    (lambda f, a: f.jvp(lambda v: v, a, a), RuntimeError, "Expected primals to be a tuple"),
-    (lambda f, a: f.vmap(lambda v: v)(), ValueError, "got no inputs"),
-    (lambda f, a: f.vmap(lambda v: v, in_dims=2)(a), ValueError, "is a Tensor of dimensionality 1"),
-    (lambda f, a: f.vmap(lambda u, v: u + v)(a, a[:2]), ValueError, "Expected all tensors to have the same size in the mapped dimension"),
-    (lambda f, a: f.vmap(lambda v: v.item())(a), RuntimeError, "It looks like you're calling .item"),
-    (lambda f, a: f.vmap(lambda v: 1)(a), ValueError, "must only return Tensors"),
-    (lambda f, a: f.vmap(lambda v: pullback.zeros(()).add_(v))(a), RuntimeError, "inplace arithmetic"),
-    (lambda f, a: f.jacrev(pullback.abs)(a * 1j), RuntimeError, "jacrev: Expected all inputs to be real"),
-    (lambda f, a: f.jacfwd(pullback.abs)(a * 1j), RuntimeError, "jacfwd: Expected all inputs to be real"),
-    (lambda f, a: f.jacrev(lambda v: v * 1j)(a), RuntimeError, "jacrev: Expected all outputs to be real"),
-    (lambda f, a: f.jacfwd(lambda v: v * 1j)(a), RuntimeError, "jacfwd: Expected all outputs to be real"),
-    (lambda f, a: f.vmap(pullback.sin, randomness="any")(a), RuntimeError, "Only allowed values for randomness"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda f, a: f.grad(lambda v: v)(a), RuntimeError, "Expected f(*args) to return a scalar Tensor"),
+        (lambda f, a: f.grad(lambda v: 1.0)(a), RuntimeError, "Expected f(*args) to return a Tensor"),
+        (
+            lambda f, a: f.grad(lambda v: v.sum(), argnums=1)(a),
+            RuntimeError,
+            "Got argnum=1, but only 1 positional inputs",
+        ),
+        (lambda f, a: f.jvp(lambda v: v, a, a), RuntimeError, "Expected primals to be a tuple"),
+        (lambda f, a: f.vmap(lambda v: v)(), ValueError, "got no inputs"),
+        (lambda f, a: f.vmap(lambda v: v, in_dims=2)(a), ValueError, "is a Tensor of dimensionality 1"),
+        (
+            lambda f, a: f.vmap(lambda u, v: u + v)(a, a[:2]),
+            ValueError,
+            "Expected all tensors to have the same size in the mapped dimension",
+        ),
+        (lambda f, a: f.vmap(lambda v: v.item())(a), RuntimeError, "It looks like you're calling .item"),
+        (lambda f, a: f.vmap(lambda v: 1)(a), ValueError, "must only return Tensors"),
+        (lambda f, a: f.vmap(lambda v: pullback.zeros(()).add_(v))(a), RuntimeError, "inplace arithmetic"),
+        (lambda f, a: f.jacrev(pullback.abs)(a * 1j), RuntimeError, "jacrev: Expected all inputs to be real"),
+        (lambda f, a: f.jacfwd(pullback.abs)(a * 1j), RuntimeError, "jacfwd: Expected all inputs to be real"),
+        (lambda f, a: f.jacrev(lambda v: v * 1j)(a), RuntimeError, "jacrev: Expected all outputs to be real"),
+        (lambda f, a: f.jacfwd(lambda v: v * 1j)(a), RuntimeError, "jacfwd: Expected all outputs to be real"),
+        (lambda f, a: f.vmap(pullback.sin, randomness="any")(a), RuntimeError, "Only allowed values for randomness"),
+    ],
+)
 def test_refused(call: Callable, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=re.escape(words)):
         call(pullback.func, pullback.tensor(x))

@@ -1,4 +1,6 @@
-"""Records what the programs of ``tests/autograd/programs`` say under PyTorch 2.13: ``python tests/golden/record_autograd.py``."""
+"""Records what the programs of ``tests/autograd/programs`` say under PyTorch 2.13: ``python
+tests/golden/record_autograd.py``.
+"""
 
 import json
 import pathlib

@@ -19,8 +19,15 @@ from programs import Programs, attempt  # noqa: E402
 programs = Programs("distributions.json")
 
 # Where PyTorch is wrong: see docs/differences.md. (VonMises: its Bessel functions are good for 7 digits.)
-ELSE = {("Kumaraswamy", "mode"), ("VonMises", "variance"), ("VonMises", "stddev"), ("VonMises", "log_prob"), ("GeneralizedPareto", "log_prob"),
-        ("GeneralizedPareto", "cdf"), ("Multinomial", "entropy")}  # fmt: skip
+ELSE = {
+    ("Kumaraswamy", "mode"),
+    ("VonMises", "variance"),
+    ("VonMises", "stddev"),
+    ("VonMises", "log_prob"),
+    ("GeneralizedPareto", "log_prob"),
+    ("GeneralizedPareto", "cdf"),
+    ("Multinomial", "entropy"),
+}
 
 
 def told(value: Any) -> Any:
@@ -39,7 +46,14 @@ def asked(d: Any, what: str, *args: Any) -> Any:
 def interview(torch: Any, name: str, build: Any) -> Iterator[Any]:
     """What a distribution is, draws, and makes of its draws."""
     d = build("float64")
-    yield [repr(d), list(d.batch_shape), list(d.event_shape), repr(d.support), bool(d.has_rsample), bool(d.has_enumerate_support)]
+    yield [
+        repr(d),
+        list(d.batch_shape),
+        list(d.event_shape),
+        repr(d.support),
+        bool(d.has_rsample),
+        bool(d.has_enumerate_support),
+    ]
     for what in ("mean", "mode", "variance", "stddev", "entropy"):
         if (name, what) not in ELSE:
             yield [what, asked(d, what)]
@@ -47,7 +61,10 @@ def interview(torch: Any, name: str, build: Any) -> Iterator[Any]:
     torch.manual_seed(1)
     x = d.sample((3,))
     if name == "LKJCholesky" and d.dim > 2:  # not distributed so
-        x = torch.eye(d.dim, dtype=torch.float64) * 0.8 + torch.eye(d.dim, dtype=torch.float64).roll(1, -2).tril(-1) * 0.6
+        x = (
+            torch.eye(d.dim, dtype=torch.float64) * 0.8
+            + torch.eye(d.dim, dtype=torch.float64).roll(1, -2).tril(-1) * 0.6
+        )
         x = (x + torch.diag_embed(torch.eye(d.dim, dtype=torch.float64)[0] * 0.2)).expand(3, *d.batch_shape, -1, -1)
     yield told(x)
     for what in ("log_prob", "cdf"):
@@ -71,7 +88,9 @@ for _name in CASES:
         for arguments in CASES[name]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch takes Wishart's samples for singular
-                answers = list(interview(torch, name, lambda dtype, arguments=arguments: make(torch, name, arguments, dtype)))
+                answers = list(
+                    interview(torch, name, lambda dtype, arguments=arguments: make(torch, name, arguments, dtype))
+                )
             yield from answers
 
     _program.__name__ = _name

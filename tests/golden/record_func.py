@@ -1,4 +1,6 @@
-"""Records what the programs of ``tests/func/programs`` say under PyTorch 2.13: ``python tests/golden/record_func.py``."""
+"""Records what the programs of ``tests/func/programs`` say under PyTorch 2.13: ``python
+tests/golden/record_func.py``.
+"""
 
 import json
 import pathlib

@@ -96,8 +96,13 @@ def other_values_out_of_range(torch):
     for name, given in {
         "Adadelta": [{"lr": -1}, {"rho": 1.5}, {"eps": -1}, {"weight_decay": -1}, {"lr": torch.ones(2)}],
         "Adagrad": [
-            {"lr": -1}, {"lr_decay": -1}, {"weight_decay": -1}, {"initial_accumulator_value": -1}, {"eps": -1},
-            {"fused": True, "foreach": True}, {"fused": True, "differentiable": True},
+            {"lr": -1},
+            {"lr_decay": -1},
+            {"weight_decay": -1},
+            {"initial_accumulator_value": -1},
+            {"eps": -1},
+            {"fused": True, "foreach": True},
+            {"fused": True, "differentiable": True},
         ],
         "Adamax": [{"lr": -1}, {"eps": -1}, {"betas": (1.0, 0.9)}, {"betas": (0.9, -0.1)}, {"weight_decay": -1}],
         "ASGD": [{"lr": -1}, {"weight_decay": -1}],
@@ -106,11 +111,16 @@ def other_values_out_of_range(torch):
         "RMSprop": [{"lr": -1}, {"eps": -1}, {"momentum": -1}, {"weight_decay": -1}, {"alpha": -1}],
         "Rprop": [{"lr": -1}, {"etas": (0.0, 1.2)}, {"etas": (0.5, 1.0)}],
         "Adafactor": [
-            {"lr": -1}, {"beta2_decay": 1}, {"eps": (-1, 1)}, {"eps": (None, -1)}, {"d": 0.5}, {"weight_decay": -1},
+            {"lr": -1},
+            {"beta2_decay": 1},
+            {"eps": (-1, 1)},
+            {"eps": (None, -1)},
+            {"d": 0.5},
+            {"weight_decay": -1},
         ],
         "SparseAdam": [{"lr": 0.0}, {"eps": 0}, {"betas": (1.0, 0.9)}, {"betas": (0.9, 1.0)}],
         "LBFGS": [{"lr": -1}],
-    }.items():  # fmt: skip
+    }.items():
         for options in given:
             yield attempt(lambda: getattr(torch.optim, name)(params, **options))  # noqa: B023
     for options in ({"lr": -1}, {"momentum": -1}, {"weight_decay": -1}, {"adjust_lr_fn": "x"}):

@@ -384,9 +384,9 @@ def pruning_refused(torch):
     yield attempt(lambda: container.add_pruning_method(3))
     other = prune.Identity()
     other._tensor_name = "bias"
-    yield attempt(lambda: container.add_pruning_method(other))[
-        "ValueError"
-    ].startswith("Can only add pruning methods acting on the parameter named 'weight'")
+    yield attempt(lambda: container.add_pruning_method(other))["ValueError"].startswith(
+        "Can only add pruning methods acting on the parameter named 'weight'"
+    )
     yield attempt(lambda: prune.BasePruningMethod())
 
 

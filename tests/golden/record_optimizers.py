@@ -41,9 +41,19 @@ ADAM_OPTIONS: list[dict[str, Any]] = [
     {"lr": 0.1, "foreach": False},
 ]
 OTHERS = (
-    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "LBFGS", "Muon", "NAdam", "RAdam", "RMSprop", "Rprop",
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adamax",
+    "LBFGS",
+    "Muon",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
     "SparseAdam",
-)  # fmt: skip
+)
 
 
 def base(torch: Any) -> Any:

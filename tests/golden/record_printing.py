@@ -132,9 +132,7 @@ def element_cases() -> Iterator[Case]:
         ):
             yield Case(f"{name}, sci_mode {sci_mode}", filled(rows[name]), options={"sci_mode": sci_mode})
         yield Case(f"scalar, sci_mode {sci_mode}", filled(2.5), options={"sci_mode": sci_mode})
-        yield Case(
-            f"int, sci_mode {sci_mode}", filled([1, 2], "int64"), "int64", options={"sci_mode": sci_mode}
-        )
+        yield Case(f"int, sci_mode {sci_mode}", filled([1, 2], "int64"), "int64", options={"sci_mode": sci_mode})
     for precision in (0, 1, 2, 8, 20):
         for name in ("whole", "fractions", "third", "half way", "scientific negative", "nan among fractions"):
             yield Case(f"{name}, precision {precision}", filled(rows[name]), options={"precision": precision})
@@ -155,9 +153,7 @@ def element_cases() -> Iterator[Case]:
         yield Case(f"{dtype} scalar", filled(1.5 - 2j, dtype), dtype)
         yield Case(f"{dtype} conjugate", filled([1 + 0j, 2 + 3j], dtype).conj(), dtype)
     for options in ({"precision": 1}, {"sci_mode": True}, {"sci_mode": False}):
-        yield Case(
-            f"complex fractions, {options}", filled(pairs["fractions"], "complex64"), "complex64", options
-        )
+        yield Case(f"complex fractions, {options}", filled(pairs["fractions"], "complex64"), "complex64", options)
 
 
 def dtype_cases() -> Iterator[Case]:
@@ -303,9 +299,7 @@ def suffix_cases() -> Iterator[Case]:
     yield Case("subclass, wrapped", scattered(15), class_name="WeightsOfALayer", requires_grad=True)
     yield Case("subclass, suffix wrapped", filled([0.5] * 8, "float64"), "float64", class_name="Weights")
     yield Case("tangent", filled([1, 2]), tangent=filled([0.5, 3]))
-    yield Case(
-        "tangent of another dtype", filled([1, 2], "float64"), "float64", tangent=filled([1, 3], "float64")
-    )
+    yield Case("tangent of another dtype", filled([1, 2], "float64"), "float64", tangent=filled([1, 3], "float64"))
     yield Case("tangent of many lines", scattered(3, 2), tangent=scattered(3, 2, unit=3))
 
 
@@ -396,8 +390,7 @@ def record() -> None:
         "torch": torch.__version__,
         "printed": printed,
         "formatted": {
-            name: format(torch_tensor(array, array.dtype.name), spec)
-            for name, (array, spec) in FORMATTED.items()
+            name: format(torch_tensor(array, array.dtype.name), spec) for name, (array, spec) in FORMATTED.items()
         },
         "options": options,
     }

@@ -5,7 +5,20 @@ import pathlib
 
 import torch
 
-NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+NAMES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 SCALARS = {"True": True, "2": 2, "2.5": 2.5, "1j": 1j}
 
 
@@ -13,20 +26,49 @@ def result(a: object, b: object) -> str:
     return str(torch.result_type(a, b))
 
 
-tensors = {(n, rank): torch.ones((2,) if rank == "dims" else (), dtype=getattr(torch, n)) for n in NAMES for rank in ("dims", "zero")}
+tensors = {
+    (n, rank): torch.ones((2,) if rank == "dims" else (), dtype=getattr(torch, n))
+    for n in NAMES
+    for rank in ("dims", "zero")
+}
+
+
 def half_complex(*names: str) -> bool:
     """complex32, which Pullback does not have."""
     return "float16" in names and any(n.startswith("complex") or n == "1j" for n in names)
 
 
 golden = {
-    "tensors": {f"{a} {ra} {b} {rb}": result(x, y) for (a, ra), x in tensors.items() for (b, rb), y in tensors.items()
-                if not half_complex(a, b)},
-    "scalars": {f"{a} {ra} {s}": result(x, v) for (a, ra), x in tensors.items() for s, v in SCALARS.items() if not half_complex(a, s)},
+    "tensors": {
+        f"{a} {ra} {b} {rb}": result(x, y)
+        for (a, ra), x in tensors.items()
+        for (b, rb), y in tensors.items()
+        if not half_complex(a, b)
+    },
+    "scalars": {
+        f"{a} {ra} {s}": result(x, v)
+        for (a, ra), x in tensors.items()
+        for s, v in SCALARS.items()
+        if not half_complex(a, s)
+    },
     "can_cast": {f"{a} {b}": torch.can_cast(getattr(torch, a), getattr(torch, b)) for a in NAMES for b in NAMES},
     "operators": {},
 }
-for name in ("add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "maximum", "atan2", "eq", "lt", "bitwise_and", "where"):
+for name in (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "floor_divide",
+    "remainder",
+    "pow",
+    "maximum",
+    "atan2",
+    "eq",
+    "lt",
+    "bitwise_and",
+    "where",
+):
     for (a, ra), x in tensors.items():
         for (b, rb), y in tensors.items():
             if ra == "zero" and rb == "zero" or half_complex(a, b):
@@ -36,10 +78,28 @@ for name in ("add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "ma
                 golden["operators"][f"{name} {a} {ra} {b} {rb}"] = str(out.dtype)
             except Exception as error:
                 golden["operators"][f"{name} {a} {ra} {b} {rb}"] = type(error).__name__
-for name in ("sin", "exp", "sqrt", "neg", "abs", "sigmoid", "floor", "sign", "reciprocal", "sum", "mean", "prod", "cumsum", "relu", "square"):
+for name in (
+    "sin",
+    "exp",
+    "sqrt",
+    "neg",
+    "abs",
+    "sigmoid",
+    "floor",
+    "sign",
+    "reciprocal",
+    "sum",
+    "mean",
+    "prod",
+    "cumsum",
+    "relu",
+    "square",
+):
     for (a, ra), x in tensors.items():
         try:
-            golden["operators"][f"{name} {a} {ra}"] = str((torch.cumsum(x, 0) if name == "cumsum" else getattr(torch, name)(x)).dtype)
+            golden["operators"][f"{name} {a} {ra}"] = str(
+                (torch.cumsum(x, 0) if name == "cumsum" else getattr(torch, name)(x)).dtype
+            )
         except Exception as error:
             golden["operators"][f"{name} {a} {ra}"] = type(error).__name__
 path = pathlib.Path(__file__).with_name("promotion.json")

@@ -1,4 +1,6 @@
-"""Record small files that PyTorch writes, for tests of reading them without PyTorch. Run by hand, with PyTorch installed."""
+"""Record small files that PyTorch writes, for tests of reading them without PyTorch. Run by hand, with PyTorch
+installed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,23 @@ from pathlib import Path
 import torch
 
 FOLDER = Path(__file__).parent / "pt"
-DTYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-          "complex64", "complex128")  # fmt: skip
+DTYPES = (
+    "bool",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 def nest() -> dict:
@@ -18,12 +35,27 @@ def nest() -> dict:
     tagged = torch.ones(2)
     tagged.tag = "kept"
     return {
-        "base": base, "part": base[2:5], "turned": base.view(2, 5).t(), "expanded": torch.ones(2, 1).expand(2, 3), "empty": torch.zeros(0, 3),
-        "number": torch.tensor(3), "grad": torch.ones(2, requires_grad=True), "parameter": torch.nn.Parameter(torch.full((2,), 0.5)),
-        "conj": torch.tensor([1 + 2j]).conj(), "tagged": tagged, "ordered": OrderedDict(z=1, a=2), "counter": Counter("aab"), 3: [None, True],
-        "tuple": (1, -1, 2.5, 2**70, "ü", b"\xff", 1j), "set": {1, "a"}, "bytes": bytearray(b"q"), "size": torch.Size([1, 2]),
-        "device": torch.device("cuda", 1), "dtype": torch.float16, "layout": torch.strided,
-    }  # fmt: skip
+        "base": base,
+        "part": base[2:5],
+        "turned": base.view(2, 5).t(),
+        "expanded": torch.ones(2, 1).expand(2, 3),
+        "empty": torch.zeros(0, 3),
+        "number": torch.tensor(3),
+        "grad": torch.ones(2, requires_grad=True),
+        "parameter": torch.nn.Parameter(torch.full((2,), 0.5)),
+        "conj": torch.tensor([1 + 2j]).conj(),
+        "tagged": tagged,
+        "ordered": OrderedDict(z=1, a=2),
+        "counter": Counter("aab"),
+        3: [None, True],
+        "tuple": (1, -1, 2.5, 2**70, "ü", b"\xff", 1j),
+        "set": {1, "a"},
+        "bytes": bytearray(b"q"),
+        "size": torch.Size([1, 2]),
+        "device": torch.device("cuda", 1),
+        "dtype": torch.float16,
+        "layout": torch.strided,
+    }
 
 
 def model() -> torch.nn.Module:
@@ -48,7 +80,11 @@ if __name__ == "__main__":
     save = lambda what, name, **kwargs: torch.save(what, FOLDER / f"{name}.pt", **kwargs)
     dtypes = {name: torch.arange(6).to(getattr(torch, name)).reshape(2, 3).t() for name in DTYPES}
     save(dtypes, "dtypes")
-    save({name: t for name, t in dtypes.items() if name == "uint8" or "uint" not in name}, "dtypes_old", _use_new_zipfile_serialization=False)
+    save(
+        {name: t for name, t in dtypes.items() if name == "uint8" or "uint" not in name},
+        "dtypes_old",
+        _use_new_zipfile_serialization=False,
+    )
     save(nest(), "nest")
     save(nest(), "nest_old", _use_new_zipfile_serialization=False)
     save(checkpoint(), "checkpoint")

@@ -53,9 +53,7 @@ def filling(method: str, dtypes: tuple[str, ...], *arguments: float) -> Draw:
     return Draw(
         f"{method}{arguments}",
         dtypes,
-        lambda torch, g, shape, dtype: getattr(torch.empty(shape, dtype=dtype), f"{method}_")(
-            *arguments, generator=g
-        ),
+        lambda torch, g, shape, dtype: getattr(torch.empty(shape, dtype=dtype), f"{method}_")(*arguments, generator=g),
         lambda g, shape, dtype: getattr(g, method)(shape, dtype, *arguments),
     )
 
@@ -196,9 +194,7 @@ def draws() -> Iterator[Draw]:
         yield given(
             f"multinomial({count}, {replacement})",
             WIDE,
-            lambda torch, g, p, c=count, r=replacement: torch.multinomial(
-                p, min(c, p.shape[-1]), r, generator=g
-            ),
+            lambda torch, g, p, c=count, r=replacement: torch.multinomial(p, min(c, p.shape[-1]), r, generator=g),
             lambda g, p, c=count, r=replacement: g.multinomial(p, min(c, p.shape[-1]), r),
             spread,
             shapes="matrix",

@@ -1,4 +1,5 @@
-"""Small programs about learning rate schedules and averages of models, and the recorder of what PyTorch 2.13 says to them.
+"""Small programs about learning rate schedules and averages of models, and the recorder of what PyTorch 2.13 says to
+them.
 
 Run it where PyTorch is installed to write ``schedules.json`` beside it; see :mod:`programs`.
 """
@@ -137,7 +138,14 @@ programs |= {
 @programs
 def rates_that_are_tensors(torch):
     """They are written into: the optimizer's own tensor changes."""
-    for make in (FACTORS["step"], FACTORS["lambda"], COSINES["cosine"], CYCLES["one cycle"], SEVERAL["sequence"], PLATEAUS["plateau"]):
+    for make in (
+        FACTORS["step"],
+        FACTORS["lambda"],
+        COSINES["cosine"],
+        CYCLES["one cycle"],
+        SEVERAL["sequence"],
+        PLATEAUS["plateau"],
+    ):
         rates = [torch.tensor(0.1, dtype=torch.float64), torch.tensor(0.2, dtype=torch.float64)]
         optimizer = optimizer_of(torch, rates=rates)
         yield list(course(torch, make, optimizer, 8))[-4]
@@ -290,7 +298,10 @@ def rates_asked_for_outside_of_a_step(torch):
 @programs
 def groups_added_on_the_way(torch):
     L = torch.optim.lr_scheduler
-    for make in (lambda o: L.ReduceLROnPlateau(o, patience=0), lambda o: L.ReduceLROnPlateau(o, patience=0, min_lr=[0.0, 0.0])):
+    for make in (
+        lambda o: L.ReduceLROnPlateau(o, patience=0),
+        lambda o: L.ReduceLROnPlateau(o, patience=0, min_lr=[0.0, 0.0]),
+    ):
         optimizer = optimizer_of(torch)
         scheduler = make(optimizer)
         optimizer.add_param_group({"params": [torch.ones(1, requires_grad=True)], "lr": 0.4})
@@ -338,14 +349,20 @@ def averages(torch):
             averaged.update_parameters(model)
         yield [[name, t.tolist()] for name, t in averaged.state_dict().items()]
         yield averaged(torch.ones(3, 2, dtype=torch.float64)).tolist()
-    yield attempt(lambda: swa.AveragedModel(model, avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn()))
+    yield attempt(
+        lambda: swa.AveragedModel(model, avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())
+    )
     yield attempt(swa.get_ema_avg_fn, 1.5)
     yield attempt(swa.get_ema_multi_avg_fn, -0.5)
 
 
 @programs
 def statistics_computed_anew(torch):
-    model = torch.nn.Sequential(torch.nn.BatchNorm1d(2, momentum=0.3), torch.nn.BatchNorm1d(2), torch.nn.ReLU()).double().eval()
+    model = (
+        torch.nn.Sequential(torch.nn.BatchNorm1d(2, momentum=0.3), torch.nn.BatchNorm1d(2), torch.nn.ReLU())
+        .double()
+        .eval()
+    )
     batches = [torch.arange(6.0, dtype=torch.float64).reshape(3, 2) ** power for power in (1, 2, 3)]
     for loader in (batches, [(b, 3) for b in batches], [[b, 3] for b in batches[:2]]):
         torch.optim.swa_utils.update_bn(loader, model)

@@ -1,6 +1,6 @@
 """Record what the six demo programs print with PyTorch, for two seeds: writes seeds.json beside this file.
 
-    python tests/golden/record_seeds.py          (needs PyTorch 2.13)
+python tests/golden/record_seeds.py          (needs PyTorch 2.13)
 """
 
 import json

@@ -18,7 +18,9 @@ class Recorded:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """A test for each program."""
         if "program" in metafunc.fixturenames:
-            cases = [pytest.param(t[name], answers, id=name) for t in self.tables for name, answers in t.recorded.items()]
+            cases = [
+                pytest.param(t[name], answers, id=name) for t in self.tables for name, answers in t.recorded.items()
+            ]
             metafunc.parametrize("program, recorded", cases)
 
     def test_as_recorded_from_pytorch(self, program: Program, recorded: list[Any]) -> None:

@@ -59,7 +59,12 @@ def test_what_is_not_gone_through_in_blocks() -> None:
 def test_short_rows_go_by_columns() -> None:
     """Also where a column is repeated along them, or nobody has the whole shape."""
     n = BLOCK // 4
-    x, row, column, y = np.linspace(-1, 1, 3 * n).reshape(n, 3), np.arange(3.0), np.linspace(0, 2, n)[:, None], np.linspace(2, 3, n).reshape(n, 1, 1)
+    x, row, column, y = (
+        np.linspace(-1, 1, 3 * n).reshape(n, 3),
+        np.arange(3.0),
+        np.linspace(0, 2, n)[:, None],
+        np.linspace(2, 3, n).reshape(n, 1, 1),
+    )
     for values in ((x, row), (row, x), (x, column), (column, row), (x, 2.5, row), (y, x[:2]), (x, column, row)):
         summed, sizes = counted(lambda *v: functools.reduce(np.add, v))
         result = Blocks(summed)(*values)
@@ -90,6 +95,6 @@ x = torch.ones(400, 200, requires_grad=True)
 (net(x).exp() * net(x).sigmoid()).sum().backward()
 fast = torch.compile(lambda x: (x.exp() * 2).sum())
 print(torch.kernels.info()["running"], bool(x.grad.isfinite().all()), fast(x.detach()).item() == fast(x.detach()).item())
-"""
+"""  # noqa: E501
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["False", "True", "True"], done.stderr

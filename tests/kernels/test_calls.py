@@ -1,4 +1,6 @@
-"""Calls of operations as machine code: the same as the calls in Python make, for every sample; and no reference more or less."""
+"""Calls of operations as machine code: the same as the calls in Python make, for every sample; and no reference more or
+less.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,17 @@ from pullback.kernels import calls, usual  # noqa: E402
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
-CALLS = calls.calls(calling.node_of, slowly.WHOLE, kernels.LARGE, kernels.SHARED, storage.edge_of_saved, calling.OPTIONS, KINDS, Output, *GIVEN)
+CALLS = calls.calls(
+    calling.node_of,
+    slowly.WHOLE,
+    kernels.LARGE,
+    kernels.SHARED,
+    storage.edge_of_saved,
+    calling.OPTIONS,
+    KINDS,
+    Output,
+    *GIVEN,
+)
 DRAWING = {"bernoulli", "dropout_mask", "normal", "rrelu", "feature_mask"}  # what gives something else each time
 
 
@@ -38,7 +50,9 @@ def cell(op: Op) -> Any:
 
 def in_python(op: Op) -> Callable:
     for lay_out in op.after_layout:
-        known = dict(zip(lay_out.__code__.co_freevars, lay_out.__closure__ or ())) if inspect.isfunction(lay_out) else {}
+        known = (
+            dict(zip(lay_out.__code__.co_freevars, lay_out.__closure__ or ())) if inspect.isfunction(lay_out) else {}
+        )
         if known.get("perform") is cell(op):
             return known["in_python"].cell_contents
     raise LookupError(op.name)
@@ -57,10 +71,25 @@ def described(result: Any) -> Any:
     array, fn = result._array, result._fn
     index, node = (fn.index, fn.node) if isinstance(fn, Output) else (None, fn)
     recorded = isinstance(node, Node)
-    view = result._view and (result._view[0], result._view[1] - node._seq if recorded else type(result._view[1]), result._view[2])
+    view = result._view and (
+        result._view[0],
+        result._view[1] - node._seq if recorded else type(result._view[1]),
+        result._view[2],
+    )
     kept = [described(s) if isinstance(s, np.ndarray) else s for s in node._saved or ()] if recorded else None
-    graph_of = (type(node), [*map(id, node._edges)], kept, node._shape, node._dtype, node._hooks, index) if recorded else id(fn)
-    return type(result), described(array) if isinstance(array, np.ndarray) else None, view, result._grad, result._hooks, graph_of
+    graph_of = (
+        (type(node), [*map(id, node._edges)], kept, node._shape, node._dtype, node._hooks, index)
+        if recorded
+        else id(fn)
+    )
+    return (
+        type(result),
+        described(array) if isinstance(array, np.ndarray) else None,
+        view,
+        result._grad,
+        result._hooks,
+        graph_of,
+    )
 
 
 @contextlib.contextmanager
@@ -104,7 +133,19 @@ def test_the_same_as_in_python(where: Callable, monkeypatch: pytest.MonkeyPatch)
             for dtype in (np.float32, np.float64, *[np.complex128] * sample.complex):
                 with where(), np.errstate(all="ignore"):
                     _run(sample, dtype)
-    assert {"exp", "maximum", "sum_dims", "softmax", "clone", "topk", "aminmax", "sort", "frexp", "cat", "stack"} <= taken and len(taken) > 200
+    assert {
+        "exp",
+        "maximum",
+        "sum_dims",
+        "softmax",
+        "clone",
+        "topk",
+        "aminmax",
+        "sort",
+        "frexp",
+        "cat",
+        "stack",
+    } <= taken and len(taken) > 200
     assert ({"transpose", "basic_part", "split", "unbind"} <= taken) == (where is not inside_a_function)
 
 
@@ -123,12 +164,21 @@ def test_whole_numbers() -> None:
     """Elementwise operations, where they compute in the type that is there."""
     taken = set()
     operands = [torch.arange(-3, 9).reshape(3, 4).to(t) for t in (torch.int64, torch.uint8, torch.int16, torch.bool)]
-    operands += [operands[0].t(), operands[0][1], operands[0][:, ::2], torch.tensor(3), torch.ones(0, 4, dtype=torch.int64), torch.ones(3, 4)]
+    operands += [
+        operands[0].t(),
+        operands[0][1],
+        operands[0][:, ::2],
+        torch.tensor(3),
+        torch.ones(0, 4, dtype=torch.int64),
+        torch.ones(3, 4),
+    ]
     for op in REGISTRY.values():
         if op.kind == "elementwise" and len(op.tensors) == len(op.params) and op.name not in DRAWING:
             left: list[int] = []
             made = machine(op, lambda *args, op=op, left=left: left.append(1) or in_python(op)(*args))
-            for args in itertools.product(operands, *[[*operands, 2, 1.5]] * (len(op.params) - 1)) if len(op.params) < 3 else ():
+            for args in (
+                itertools.product(operands, *[[*operands, 2, 1.5]] * (len(op.params) - 1)) if len(op.params) < 3 else ()
+            ):
                 outcomes: list[Any] = []
                 left.clear()
                 for call in (made, in_python(op)):
@@ -145,7 +195,9 @@ def test_whole_numbers() -> None:
 
 def test_lines_of_the_users() -> None:
     x, y = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)
-    exp, maximum, transpose, cummax, stack, unbind = map(machine, map(REGISTRY.get, ("exp", "maximum", "transpose", "cummax", "stack", "unbind")))
+    exp, maximum, transpose, cummax, stack, unbind = map(
+        machine, map(REGISTRY.get, ("exp", "maximum", "transpose", "cummax", "stack", "unbind"))
+    )
     line = sys._getframe().f_lineno + 1
     for result in (exp(x), maximum(x, y), transpose(x, 0, 1), cummax(x, 0).values, stack([y, x], 0), unbind(x, 0)[1]):
         assert result.grad_fn.location == (__file__, line)
@@ -191,19 +243,42 @@ def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     makes = [
         lambda: [unary(a) for a in (x, y, view, x._array)],
         lambda: [binary(a, b) for a in (x, y, number) for b in (x, y, number) if a is not b],
-        lambda: [total(*REGISTRY["sum_dims"].bind((a, (0,), False), {})) for a in (x, y, x._array)] + [copy(x, torch.preserve_format)],
+        lambda: (
+            [total(*REGISTRY["sum_dims"].bind((a, (0,), False), {})) for a in (x, y, x._array)]
+            + [copy(x, torch.preserve_format)]
+        ),
         lambda: [turned(a, 0, 1) for a in (x, y, view, view._array)],
         lambda: [look(a, part, "SliceBackward0") for a in (x, view)],
         lambda: [first(a, 0) for a in (x, y, view, x._array)] + [both(a, None, False) for a in (x, y, view, x._array)],
-        lambda: [joined(list_of((a, b)), 0) for a in (x, y) for b in (x, y) for list_of in (list, tuple)] + [joined([x._array, y._array], 0)],
+        lambda: (
+            [joined(list_of((a, b)), 0) for a in (x, y) for b in (x, y) for list_of in (list, tuple)]
+            + [joined([x._array, y._array], 0)]
+        ),
         lambda: [rows(a, 0) for a in (x, y, view, view._array)],
         lambda: [inside(torch.no_grad, call, a, 0) for call in (rows, first) for a in (x, y, view)],
         lambda: [inside(inside_a_function, first, a, 0) for a in (x, y, view)],
         lambda: [refused(turned, x, 0, 7), refused(binary, x, torch.ones(2, 2)), refused(unary), refused(unary, "x")],
-        lambda: [refused(first, x, 7), refused(joined, [x, view], 0), refused(joined, [x, 1.0], 0), refused(joined, [x, y._array], 0)],
+        lambda: [
+            refused(first, x, 7),
+            refused(joined, [x, view], 0),
+            refused(joined, [x, 1.0], 0),
+            refused(joined, [x, y._array], 0),
+        ],
         lambda: [refused(joined, [], 0), refused(joined, x, 0), refused(rows, x, 7), refused(rows, y, None)],
     ]
-    watched = (x, y, view, x._array, view._array, view._view, part, number, x._array.dtype, type(unary(x)._fn), type(turned(x, 0, 1)._fn))
+    watched = (
+        x,
+        y,
+        view,
+        x._array,
+        view._array,
+        view._view,
+        part,
+        number,
+        x._array.dtype,
+        type(unary(x)._fn),
+        type(turned(x, 0, 1)._fn),
+    )
     for make in makes:
         assert held(make, *watched) == [0] * len(watched)
         assert abs(held(make, None)[0]) < 50  # others count it, too

@@ -27,7 +27,7 @@ CONVOLUTIONS = [  # input, weight, options
     ((2, 12, 9, 9), (12, 12, 2, 2), {"stride": 4}),
     ((1, 3, 30, 29), (33, 3, 7, 7), {"stride": 2, "padding": 3}),
     ((2, 1, 2000), (10, 1, 3), {}),
-]  # fmt: skip
+]
 OF_WINOGRAD = [  # images, channels, height, width; features; padding; groups
     ((3, 9, 19, 21), 11, (1, 1), 1),
     ((2, 8, 34, 23), 16, (0, 2), 1),
@@ -70,9 +70,14 @@ def test_winograd(case: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_winograd_leaves_what_is_not_finite() -> None:
-    """Infinities stay infinities, and with NaN and numbers near the largest are seen where windows have them, and nowhere else."""
+    """Infinities stay infinities, and with NaN and numbers near the largest are seen where windows have them, and
+    nowhere else.
+    """
     rng = np.random.default_rng(0)
-    x, w = rng.standard_normal((1, 32, 33, 34)).astype(np.float32), rng.standard_normal((32, 32, 3, 3)).astype(np.float32)
+    x, w = (
+        rng.standard_normal((1, 32, 33, 34)).astype(np.float32),
+        rng.standard_normal((32, 32, 3, 3)).astype(np.float32),
+    )
     x[0, 2, 5, 6], x[0, 3, 20, 9], x[0, 4, 28, 28], x[0, 5, 32, 33] = np.inf, np.nan, 3e38, -np.inf
     results = []
     for mode in ("off", "always"):
@@ -131,13 +136,19 @@ def test_no_images() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("case", [((4, 16, 32, 32), 16, 1, 1), ((4, 16, 31, 33), 32, 2, 1), ((2, 64, 8, 8), 64, 1, 1),
-                                  ((3, 12, 21, 17), 24, 1, 0)], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "case",
+    [((4, 16, 32, 32), 16, 1, 1), ((4, 16, 31, 33), 32, 2, 1), ((2, 64, 8, 8), 64, 1, 1), ((3, 12, 21, 17), 24, 1, 0)],
+    ids=str,
+)
 def test_as_pytorch(case: Any) -> None:
     judge = pytest.importorskip("torch")
     shape, features, stride, padding = case
     rng = np.random.default_rng(0)
-    x, w = rng.standard_normal(shape).astype(np.float32), rng.standard_normal((features, shape[1], 3, 3)).astype(np.float32)
+    x, w = (
+        rng.standard_normal(shape).astype(np.float32),
+        rng.standard_normal((features, shape[1], 3, 3)).astype(np.float32),
+    )
     results = []
     for T in (judge, torch):
         a, b = T.from_numpy(x).requires_grad_(), T.from_numpy(w).requires_grad_()

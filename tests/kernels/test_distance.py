@@ -26,9 +26,21 @@ POWERS = (0.0, 0.5, 1.0, 2.0, 3.5, math.inf)
 def test_values_and_gradients(p: float, dtype: Any) -> None:
     for shape in ((0, 3), (1, 3), (2, 1), (5, 3), (7, 40), (60, 150)):
         compare(lambda x: torch.pdist(x, p), shape, dtype=dtype, uses="distance.within")
-        compare(lambda x, y: torch.cdist(x, y, p, "donot_use_mm_for_euclid_dist"), shape, (4, shape[1]), dtype=dtype, uses="distance.between")
+        compare(
+            lambda x, y: torch.cdist(x, y, p, "donot_use_mm_for_euclid_dist"),
+            shape,
+            (4, shape[1]),
+            dtype=dtype,
+            uses="distance.between",
+        )
     compare(lambda x: torch.pdist(x.mT, p), (3, 5), dtype=dtype)
-    for a, b in (((2, 1, 4, 3), (3, 5, 3)), ((6, 4, 3), (5, 3)), ((4, 3), (6, 5, 3)), ((2, 4, 0), (2, 5, 0)), ((2, 0, 3), (2, 5, 3))):
+    for a, b in (
+        ((2, 1, 4, 3), (3, 5, 3)),
+        ((6, 4, 3), (5, 3)),
+        ((4, 3), (6, 5, 3)),
+        ((2, 4, 0), (2, 5, 0)),
+        ((2, 0, 3), (2, 5, 3)),
+    ):
         compare(lambda x, y: torch.cdist(x, y, p), a, b, dtype=dtype, uses="distance.between")
 
 

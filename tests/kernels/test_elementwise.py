@@ -36,14 +36,31 @@ def forward(name: str) -> Any:
     return scalar.OPERATIONS.get(name, REGISTRY[name].impl)
 
 
-TRACED = [name for name in OPS if expression(forward(name), len(REGISTRY[name].tensors)) is not None
-          and len(REGISTRY[name].tensors) == len(REGISTRY[name].params)]  # fmt: skip
+TRACED = [
+    name
+    for name in OPS
+    if expression(forward(name), len(REGISTRY[name].tensors)) is not None
+    and len(REGISTRY[name].tensors) == len(REGISTRY[name].params)
+]
 
 
 def test_most_operations_have_kernels() -> None:
     """What is made of functions that kernels know does."""
-    assert {"add", "sigmoid", "gelu", "gelu_tanh", "silu", "mish", "softplus", "log_sigmoid", "leaky_relu", "relu", "erf", "sin", "where"} <= {
-        *TRACED, *(n for n in OPS if REGISTRY[n].name in ("softplus", "where"))}  # fmt: skip
+    assert {
+        "add",
+        "sigmoid",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "mish",
+        "softplus",
+        "log_sigmoid",
+        "leaky_relu",
+        "relu",
+        "erf",
+        "sin",
+        "where",
+    } <= {*TRACED, *(n for n in OPS if REGISTRY[n].name in ("softplus", "where"))}
     assert len(TRACED) > 40
 
 
@@ -95,17 +112,28 @@ def test_rules(name: str, dtype: Any) -> None:
             continue
         with using("off"), np.errstate(all="ignore"):
             expected = np.broadcast_to(np.asarray(rule(g, *arguments), dtype), shape)
-        np.testing.assert_allclose(got, expected, rtol=100 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps, err_msg=param)
+        np.testing.assert_allclose(
+            got, expected, rtol=100 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps, err_msg=param
+        )
 
 
 def layouts(a: np.ndarray) -> dict[str, np.ndarray]:
     """The same numbers and others, laid out in all ways."""
     return {
-        "contiguous": a, "transposed": a.transpose(2, 0, 1), "every second": a[:, ::2], "last every second": a[..., ::2],
-        "backwards": a[::-1], "broadcast": np.broadcast_to(a[:1, :, :1], a.shape), "fortran": np.asfortranarray(a),
-        "one": a[:1, :1, :1], "column": a[:, :, :1], "row": a[:1, :1], "swapped": np.swapaxes(a, 0, 1),
-        "0-d": a[0, 0, 0].reshape(()), "one element": a[:1, :1, :1].ravel(),
-    }  # fmt: skip
+        "contiguous": a,
+        "transposed": a.transpose(2, 0, 1),
+        "every second": a[:, ::2],
+        "last every second": a[..., ::2],
+        "backwards": a[::-1],
+        "broadcast": np.broadcast_to(a[:1, :, :1], a.shape),
+        "fortran": np.asfortranarray(a),
+        "one": a[:1, :1, :1],
+        "column": a[:, :, :1],
+        "row": a[:1, :1],
+        "swapped": np.swapaxes(a, 0, 1),
+        "0-d": a[0, 0, 0].reshape(()),
+        "one element": a[:1, :1, :1].ravel(),
+    }
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -213,7 +241,9 @@ def test_a_chain_through_autograd(mode: str) -> None:
 def test_what_is_one_loop_of_numpys_is_a_kernel_where_threads_can_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = elementwise.Kernels.__call__
-    monkeypatch.setattr(elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values))
+    monkeypatch.setattr(
+        elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values)
+    )
     small, large = torch.rand(100), torch.rand(kernels.SHARED)
     for x in (small, large):
         for y, expected in ((x + x, np.add(x, x)), (x / 3.0, np.divide(x, np.float32(3))), (x.sin(), np.sin(x))):
@@ -234,7 +264,9 @@ def test_the_same_bits_below_hooks_and_layers() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(
+    dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To the bit what adding afterwards gives; broadcast operands and what no kernel computes go the other way."""
     rng = np.random.default_rng(0)
     a, b, row = (rng.standard_normal(s).astype(dtype) for s in ((40, 50), (40, 50), (50,)))
@@ -248,7 +280,9 @@ def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(
 
     asked: list[str] = []
     real = elementwise.Kernels.__call__
-    monkeypatch.setattr(elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values))
+    monkeypatch.setattr(
+        elementwise.Kernels, "__call__", lambda self, *values: asked.append(self.name) or real(self, *values)
+    )
     found = gradients()
     assert any(name.endswith("_onto") for name in asked)
     monkeypatch.setattr(engine, "added_onto", lambda node, g, edges, *rest: edges)

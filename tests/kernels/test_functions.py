@@ -15,16 +15,32 @@ from pullback.kernels.functions import ERRORS  # noqa: E402
 from pullback.kernels.scalar import UFUNCS, arithmetic, unary  # noqa: E402
 
 TYPES = (np.float32, np.float64)
-REFERENCE = {"sigmoid": lambda x: 1 / (1 + mp.exp(-x)), "rsqrt": lambda x: 1 / mp.sqrt(x), "exp2": lambda x: mp.mpf(2) ** x,
-             "log2": lambda x: mp.log(x, 2), "log10": lambda x: mp.log10(x), "pow": lambda x, y: x**y}  # fmt: skip
+REFERENCE = {
+    "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "rsqrt": lambda x: 1 / mp.sqrt(x),
+    "exp2": lambda x: mp.mpf(2) ** x,
+    "log2": lambda x: mp.log(x, 2),
+    "log10": lambda x: mp.log10(x),
+    "pow": lambda x, y: x**y,
+}
 # Where the largest errors are to be found: intervals, for float32 and float64.
 WHERE: dict[str, Any] = {
-    "exp": [(-87, 88), (-1, 1)], "exp2": [(-126, 127), (-1, 1)], "expm1": [(-20, 88), (-1, 1), (-0.01, 0.01)],
-    "log": [(1e-6, 100), (0.7, 1.5)], "log2": [(1e-6, 100), (0.7, 1.5)], "log10": [(1e-6, 100), (0.7, 1.5)],
-    "log1p": [(-0.99, 100), (-0.3, 0.5), (-1e-3, 1e-3)], "sin": [(-4, 4), (-1e5, 1e5)], "cos": [(-4, 4), (-1e5, 1e5)],
-    "tanh": [(-9, 9), (-1, 1), (-0.01, 0.01)], "sigmoid": [(-80, 80), (-2, 2)], "erf": [(-4, 4), (-1, 1)],
-    "erfc": [(-3, 9), (0, 2)], "sqrt": [(0, 100)], "rsqrt": [(1e-6, 100)],
-}  # fmt: skip
+    "exp": [(-87, 88), (-1, 1)],
+    "exp2": [(-126, 127), (-1, 1)],
+    "expm1": [(-20, 88), (-1, 1), (-0.01, 0.01)],
+    "log": [(1e-6, 100), (0.7, 1.5)],
+    "log2": [(1e-6, 100), (0.7, 1.5)],
+    "log10": [(1e-6, 100), (0.7, 1.5)],
+    "log1p": [(-0.99, 100), (-0.3, 0.5), (-1e-3, 1e-3)],
+    "sin": [(-4, 4), (-1e5, 1e5)],
+    "cos": [(-4, 4), (-1e5, 1e5)],
+    "tanh": [(-9, 9), (-1, 1), (-0.01, 0.01)],
+    "sigmoid": [(-80, 80), (-2, 2)],
+    "erf": [(-4, 4), (-1, 1)],
+    "erfc": [(-3, 9), (0, 2)],
+    "sqrt": [(0, 100)],
+    "rsqrt": [(1e-6, 100)],
+}
 
 
 def kernel(name: str) -> Any:
@@ -71,16 +87,49 @@ def test_edges(name: str, dtype: Any) -> None:
     """NaN, infinities, zeros of both signs, subnormal and enormous numbers, as NumPy and scipy have them."""
     special = pytest.importorskip("scipy.special")
     info = np.finfo(dtype)
-    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, info.smallest_subnormal, info.tiny, -info.tiny, 1e30, -1e30, info.max,
-                  info.min, 1e-30, 88.8, -104, 710.5, -750, 1e6, 3e9, 0.5, -0.5], dtype)  # fmt: skip
-    numpys = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x), "erf": special.erf, "erfc": special.erfc}
+    x = np.array(
+        [
+            np.nan,
+            np.inf,
+            -np.inf,
+            0.0,
+            -0.0,
+            1,
+            -1,
+            info.smallest_subnormal,
+            info.tiny,
+            -info.tiny,
+            1e30,
+            -1e30,
+            info.max,
+            info.min,
+            1e-30,
+            88.8,
+            -104,
+            710.5,
+            -750,
+            1e6,
+            3e9,
+            0.5,
+            -0.5,
+        ],
+        dtype,
+    )
+    numpys = {
+        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+        "rsqrt": lambda x: 1 / np.sqrt(x),
+        "erf": special.erf,
+        "erfc": special.erfc,
+    }
     with np.errstate(all="ignore"):
         expected = numpys.get(name, getattr(np, name, None))(x)  # type: ignore[misc]
     got = kernel(name)(x)
     if name == "log10":  # 1e30 and the like: a unit in the last place
         np.testing.assert_allclose(got, expected, rtol=4 * info.eps)
         return
-    np.testing.assert_allclose(got, expected, rtol=4 * info.eps, atol=2 * info.tiny if name in ("exp", "exp2", "erfc", "sigmoid") else 0)
+    np.testing.assert_allclose(
+        got, expected, rtol=4 * info.eps, atol=2 * info.tiny if name in ("exp", "exp2", "erfc", "sigmoid") else 0
+    )
     zeros = expected == 0
     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(expected[zeros]))
 
@@ -88,7 +137,9 @@ def test_edges(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 def test_edges_of_powers(dtype: Any) -> None:
     """Every pair of unusual bases and exponents (C99, F.10.4.4)."""
-    some = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 2.5, -2.5, 1e30, -1e30, 1e-30], dtype)
+    some = np.array(
+        [np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 2.5, -2.5, 1e30, -1e30, 1e-30], dtype
+    )
     x, y = (np.ascontiguousarray(a).ravel() for a in np.meshgrid(some, some))
     with np.errstate(all="ignore"):
         expected = np.power(x, y)

@@ -46,7 +46,9 @@ print(float(x.grad.sum()), torch.kernels.info()["compiled"], torch.kernels.info(
 
 def test_functions_outlive_their_module() -> None:
     """What hangs on ``sys`` goes last when the interpreter ends; freed memory is overwritten here."""
-    assert program("""
+    assert (
+        program(
+            """
 import os, sys
 from pullback.kernels import native
 class Late:
@@ -61,20 +63,31 @@ define ptr @f.$$(ptr %self, ptr %arguments, i64 %n) {
 declare void @Py_IncRef(ptr)''', "a function")
 sys.late = Late()
 sys.late.function = native.as_function("same", code("f.$$"))
-""", PYTHONMALLOC="debug") == "same1"  # fmt: skip
+""",
+            PYTHONMALLOC="debug",
+        )
+        == "same1"
+    )
 
 
 # --- doing without ----------------------------------------------------------------------------------------------
 
 
 def test_small_arrays_load_nothing() -> None:
-    assert program("import sys, pullback as t; x = t.rand(9, requires_grad=True); (t.sigmoid(x) * x).sum().backward();"
-                   "print('llvmlite' in sys.modules, 'pullback.kernels.native' in sys.modules)") == "False False"  # fmt: skip
+    assert (
+        program(
+            "import sys, pullback as t; x = t.rand(9, requires_grad=True); (t.sigmoid(x) * x).sum().backward();"
+            "print('llvmlite' in sys.modules, 'pullback.kernels.native' in sys.modules)"
+        )
+        == "False False"
+    )
 
 
 def test_results_do_not_depend_on_kernels(tmp_path: Path) -> None:
     """The same gradient with kernels, without, and where llvmlite can't be imported."""
-    blocked = "import sys; sys.modules['llvmlite'] = None\n" + SIGMOID.replace('assert "llvmlite" not in sys.modules', "")
+    blocked = "import sys; sys.modules['llvmlite'] = None\n" + SIGMOID.replace(
+        'assert "llvmlite" not in sys.modules', ""
+    )
     on, off = program(SIGMOID, PULLBACK_CACHE=str(tmp_path)), program(SIGMOID, PULLBACK_KERNELS="off")
     without = program(blocked, PULLBACK_KERNELS="on")
     assert on.split()[2] == "True" and off.split()[2] == without.split()[2] == "False"
@@ -102,7 +115,7 @@ z = torch.softmax(torch.nn.functional.layer_norm(y, y.shape[-1:]), -1) @ torch.l
 a = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).cumsum(1)
 (z.sin().sum() + (a * a).sum()).backward()
 print(*[float(t.sum()) for t in (x.grad.abs(), w.grad.abs(), q.grad.abs())])
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("width", ("16", "32", "64"))
@@ -137,14 +150,19 @@ def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
 
 def test_several_processes_at_once(tmp_path: Path) -> None:
     environment = os.environ | {"PULLBACK_CACHE": str(tmp_path), "PULLBACK_KERNELS": "on"}
-    running = [subprocess.Popen([sys.executable, "-c", SIGMOID], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", SIGMOID], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     results = {p.communicate(timeout=120)[0].split()[0] for p in running}
     assert len(results) == 1 and all(p.returncode == 0 for p in running)
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".new-")]
 
 
 def test_the_cache_knows_modules_by_what_decides_about_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was told, of each type, and the code that writes: nothing is written that is there, and nothing found that would be another."""
+    """What was told, of each type, and the code that writes: nothing is written that is there, and nothing found that
+    would be another.
+    """
     monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path))
     wanted: list[Any] = []
 
@@ -152,7 +170,19 @@ def test_the_cache_knows_modules_by_what_decides_about_them(tmp_path: Path, monk
         wanted.append(told)
         return native.load(lambda: f"define void @f.$$() #0 {{\nret void\n}}\n; {len(wanted)}", "cache", *told)("f.$$")
 
-    others = [(1,), (1.0,), (True,), ("1",), (0.0,), (-0.0,), (np.dtype("f4"),), (F32,), (F32.of(8),), (1, 1), ((1, 1),)]
+    others = [
+        (1,),
+        (1.0,),
+        (True,),
+        ("1",),
+        (0.0,),
+        (-0.0,),
+        (np.dtype("f4"),),
+        (F32,),
+        (F32.of(8),),
+        (1, 1),
+        ((1, 1),),
+    ]
     assert len({of(*told) for told in others}) == len(others) == len(list(tmp_path.iterdir()))
     assert len({of(*told) for told in others}) == len(list(tmp_path.iterdir())) == len(others)
     before, files = cache.sources(), Path(cache.__file__).parent
@@ -174,7 +204,14 @@ def test_what_writes_kernels_is_in_their_folder() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level == 2:
                 found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
-    assert found == {"kernels", "streams.rounding", "ops.grid.BASES", "ops.grid.coefficients", "strides.order_by", "strides.side_by_side"}
+    assert found == {
+        "kernels",
+        "streams.rounding",
+        "ops.grid.BASES",
+        "ops.grid.coefficients",
+        "strides.order_by",
+        "strides.side_by_side",
+    }
 
 
 def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +245,10 @@ def counted() -> Any:
 
 
 RNG = np.random.default_rng(0)
-INPUT, WEIGHT = RNG.standard_normal((16, 3, 40, 40)).astype(np.float32), RNG.standard_normal((6, 3, 3, 3)).astype(np.float32)
+INPUT, WEIGHT = (
+    RNG.standard_normal((16, 3, 40, 40)).astype(np.float32),
+    RNG.standard_normal((6, 3, 3, 3)).astype(np.float32),
+)
 
 
 @pytest.fixture

@@ -41,8 +41,14 @@ def pythons(name: str) -> Callable:
 def described(t: Any) -> Any:
     """All there is to a result."""
     node = t._fn
-    kept = None if node is None else [s if s is None or isinstance(s, (float, int)) else (s.tolist(), s.dtype, s.shape) for s in node._saved]
-    graph_of = None if node is None else (type(node), node._edges, kept, node._shape, node._dtype, node._hooks, node.location)
+    kept = (
+        None
+        if node is None
+        else [s if s is None or isinstance(s, (float, int)) else (s.tolist(), s.dtype, s.shape) for s in node._saved]
+    )
+    graph_of = (
+        None if node is None else (type(node), node._edges, kept, node._shape, node._dtype, node._hooks, node.location)
+    )
     return type(t), t._array.tolist(), t._array.dtype, t._array.shape, t._view, t._grad, t._hooks, graph_of
 
 
@@ -50,13 +56,30 @@ def operands() -> dict[str, Any]:
     leaf = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True)
     plain = torch.tensor([[2.0, 0.0], [-1.0, float("inf")]])
     return {
-        "leaf": leaf, "plain": plain, "result": leaf.exp(), "parameter": nn.Parameter(plain.clone()),
-        "view": leaf.exp().t(), "row": torch.tensor([1.0, 2.0]), "double": plain.double(), "one": torch.tensor(2.0, requires_grad=True),
-        "many": torch.arange(1500.0).reshape(2, 750, 1).requires_grad_(), "empty": torch.ones(0, 2, requires_grad=True),
-        "double leaf": plain.double().requires_grad_(), "integers": torch.tensor([[1, 2], [3, 4]]), "complex": plain + 1j,
-        "gaps": torch.ones(2, 4)[:, ::2].clone(memory_format=torch.preserve_format), "float": 2.5, "int": -3, "two": 2, "three": 3.0, "huge": 1e300,
-        "beyond": 2**70, "bool": True, "array": np.ones((2, 2), np.float32), "scalar": np.float64(2.0),
-    }  # fmt: skip
+        "leaf": leaf,
+        "plain": plain,
+        "result": leaf.exp(),
+        "parameter": nn.Parameter(plain.clone()),
+        "view": leaf.exp().t(),
+        "row": torch.tensor([1.0, 2.0]),
+        "double": plain.double(),
+        "one": torch.tensor(2.0, requires_grad=True),
+        "many": torch.arange(1500.0).reshape(2, 750, 1).requires_grad_(),
+        "empty": torch.ones(0, 2, requires_grad=True),
+        "double leaf": plain.double().requires_grad_(),
+        "integers": torch.tensor([[1, 2], [3, 4]]),
+        "complex": plain + 1j,
+        "gaps": torch.ones(2, 4)[:, ::2].clone(memory_format=torch.preserve_format),
+        "float": 2.5,
+        "int": -3,
+        "two": 2,
+        "three": 3.0,
+        "huge": 1e300,
+        "beyond": 2**70,
+        "bool": True,
+        "array": np.ones((2, 2), np.float32),
+        "scalar": np.float64(2.0),
+    }
 
 
 @contextlib.contextmanager
@@ -87,7 +110,9 @@ def _compare(name: str, fast: Callable, slow: Callable, given: dict[str, Any]) -
                 r = fn(x, y)
             except Exception as error:
                 r = error
-            outcomes.append((type(r), str(r)) if isinstance(r, Exception) else r if r is NotImplemented else described(r))
+            outcomes.append(
+                (type(r), str(r)) if isinstance(r, Exception) else r if r is NotImplemented else described(r)
+            )
         got, expected = outcomes
         np.testing.assert_equal(str(got), str(expected), f"{a} {name} {b}")
         met += 1
@@ -141,8 +166,15 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
         for shape in [(), (0, 3), (5,), (16,), (3, 11), (7, 3, 5), (1030,)]:
             for dtype in (np.float32, np.float64, np.float16, np.complex64):
                 with np.errstate(all="ignore"):
-                    g, *saved = (np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.getters)))
-                    for kept in (tuple(saved), (2.5,) * len(saved), (3,) * len(saved), tuple([s[::-1] if s.ndim else s for s in saved])):
+                    g, *saved = (
+                        np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.getters))
+                    )
+                    for kept in (
+                        tuple(saved),
+                        (2.5,) * len(saved),
+                        (3,) * len(saved),
+                        tuple([s[::-1] if s.ndim else s for s in saved]),
+                    ):
                         ours, numpys = (np.asarray(f(g, kept)) for f in (fast, plain))
                         assert ours.dtype == numpys.dtype and ours.shape == numpys.shape
                         np.testing.assert_array_equal(ours, numpys, f"{name} {param} {shape} {dtype}", strict=True)
@@ -158,9 +190,27 @@ def test_rows_are_summed_and_added_to_as_numpy_does_to_the_bit() -> None:
     add_row = operators.add_row(lambda x, row: np.add(x, row, x))
     rng = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, np.nan])
-    for shape in [(1, 1), (3, 1), (7, 1), (8, 1), (50, 1), (1, 5), (8, 32), (3, 17), (60, 16), (0, 4), (4, 0), (40, 40), (3,), (2, 3, 4)]:
+    for shape in [
+        (1, 1),
+        (3, 1),
+        (7, 1),
+        (8, 1),
+        (50, 1),
+        (1, 5),
+        (8, 32),
+        (3, 17),
+        (60, 16),
+        (0, 4),
+        (4, 0),
+        (40, 40),
+        (3,),
+        (2, 3, 4),
+    ]:
         for dtype in (np.float32, np.float64, np.complex64, np.int64):
-            for x in (rng.normal(size=shape).astype(dtype), rng.choice(values[:5] if dtype is np.int64 else values, shape).astype(dtype)):
+            for x in (
+                rng.normal(size=shape).astype(dtype),
+                rng.choice(values[:5] if dtype is np.int64 else values, shape).astype(dtype),
+            ):
                 with np.errstate(all="ignore"):
                     for each in (x, x[::-1], np.asfortranarray(x)):
                         np.testing.assert_array_equal(sum_rows(each), np.add.reduce(each, 0), strict=True)
@@ -250,13 +300,14 @@ def test_an_operator_that_the_user_replaced_stays() -> None:
 
 
 def test_a_new_rule_is_followed() -> None:
-    text = "x.exp(); torch.mul.vjp(input=lambda g, out: g * out * 2, other=lambda g: g); (x * 3.0).sum().backward(); print(x.grad.tolist())"
+    text = "x.exp(); torch.mul.vjp(input=lambda g, out: g * out * 2, other=lambda g: g); (x * 3.0).sum().backward(); print(x.grad.tolist())"  # noqa: E501
     assert loaded(text) == "[6.0, 6.0]"
 
 
 def test_where_it_cannot_be_had_python_goes_on() -> None:
-    text = "import sys; sys.modules['pullback.kernels.objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"
+    text = "import sys; sys.modules['pullback.kernels.objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"  # noqa: E501
     assert loaded(text) == "function"
+
 
 def test_totals_are_numpys_to_the_bit() -> None:
     taken: list[Any] = []
@@ -265,7 +316,11 @@ def test_totals_are_numpys_to_the_bit() -> None:
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, -np.inf, np.nan])
     for shape in [(), (0,), (3, 0), (1,), (7,), (8,), (9,), (3, 5), (4, 2, 4), (127,), (2, 64), (129,), (40, 40)]:
         for dtype in (np.float32, np.float64):
-            for x in (rng.normal(size=shape) * 10.0 ** rng.integers(-5, 5, shape), rng.choice(values, shape), np.full(shape, -0.0)):
+            for x in (
+                rng.normal(size=shape) * 10.0 ** rng.integers(-5, 5, shape),
+                rng.choice(values, shape),
+                np.full(shape, -0.0),
+            ):
                 x = np.asarray(x, dtype)
                 taken.clear()
                 with np.errstate(all="ignore"):
@@ -273,7 +328,12 @@ def test_totals_are_numpys_to_the_bit() -> None:
                 np.testing.assert_array_equal(ours.numpy(), numpys, strict=True)
                 assert np.signbit(ours.numpy()) == np.signbit(numpys) or np.isnan(numpys)
                 assert bool(taken) == (x.size > 128)
-    for other in (torch.ones(3, 4).t(), torch.ones(4)[1:], torch.ones(3, dtype=torch.int64), torch.nn.Parameter(torch.ones(3))):
+    for other in (
+        torch.ones(3, 4).t(),
+        torch.ones(4)[1:],
+        torch.ones(3, dtype=torch.int64),
+        torch.nn.Parameter(torch.ones(3)),
+    ):
         assert total(other).item() == other.numel()
 
 
@@ -282,7 +342,11 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
     x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     line = sys._getframe().f_lineno + 1
     y = total(x)
-    assert y.grad_fn.name() == "SumBackward0" and y.grad_fn.location == (__file__, line) and y.grad_fn.next_functions[0][0].variable is x
+    assert (
+        y.grad_fn.name() == "SumBackward0"
+        and y.grad_fn.location == (__file__, line)
+        and y.grad_fn.next_functions[0][0].variable is x
+    )
     with torch.no_grad():
         assert total(x).grad_fn is None
     assert held(lambda: total(x), x, x._array, x._array.dtype, type(y._fn)) == [0] * 4
@@ -298,6 +362,8 @@ def test_what_came_in_is_spread_over_the_shape_saved() -> None:
                 g.flags.writeable = shape != (5,)
                 ours, pythons = spread(g, (shape,)), plain(g, (shape,))
                 np.testing.assert_array_equal(ours, np.full(shape, g), strict=True)
-                assert (ours.strides, str(ours.flags)) == (pythons.strides, str(pythons.flags)) and np.shares_memory(ours, g) == (ours.size > 0)
+                assert (ours.strides, str(ours.flags)) == (pythons.strides, str(pythons.flags)) and np.shares_memory(
+                    ours, g
+                ) == (ours.size > 0)
     g, saved = np.asarray(1.5, np.float32), ((2, 3),)
     assert held(lambda: spread(g, saved), g, saved, saved[0], g.dtype) == [0, 0, 0, 0]

@@ -34,8 +34,21 @@ KINDS = ["any", "many equal", "special", "nothing but nan", "rising"]
 
 @both_types
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape, k", [((9, 40), 5), ((4, 17), 1), ((2, 3, 259), 32), ((300,), 7), ((1, 8), 1), ((3, 5), 2), ((4, 17), 17),
-                                      ((2, 64), 31), ((7, 1), 1), ((0, 5), 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, k",
+    [
+        ((9, 40), 5),
+        ((4, 17), 1),
+        ((2, 3, 259), 32),
+        ((300,), 7),
+        ((1, 8), 1),
+        ((3, 5), 2),
+        ((4, 17), 17),
+        ((2, 64), 31),
+        ((7, 1), 1),
+        ((0, 5), 2),
+    ],
+)
 def test_the_few_largest_and_smallest(shape: tuple[int, ...], k: int, kind: str, dtype: Any) -> None:
     x = numbers(kind, shape, dtype)
     for largest in (True, False):
@@ -97,8 +110,18 @@ def test_running_sums_of_integers(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
-@pytest.mark.parametrize("shape, values", [((1,), (5,)), ((2,), (40,)), ((7,), (3, 6)), ((1000,), (50, 3)), ((3, 33), (3, 20)),
-                                           ((2, 2, 8), (2, 2, 1)), ((5,), ())])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, values",
+    [
+        ((1,), (5,)),
+        ((2,), (40,)),
+        ((7,), (3, 6)),
+        ((1000,), (50, 3)),
+        ((3, 33), (3, 20)),
+        ((2, 2, 8), (2, 2, 1)),
+        ((5,), ()),
+    ],
+)
 @pytest.mark.parametrize("right", [False, True])
 def test_places_in_sorted_sequences(shape: tuple[int, ...], values: tuple[int, ...], right: bool, dtype: Any) -> None:
     rng = np.random.default_rng(0)

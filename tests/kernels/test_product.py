@@ -14,7 +14,17 @@ from pullback import kernels
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not kernels.start(), reason="no kernels here")
 
-SHAPES = [(1, 1, 1), (1, 5, 40), (7, 1, 9), (13, 17, 33), (200, 5, 70), (9, 260, 65), (48, 31, 144), (70, 2000, 150), (300, 1500, 3)]
+SHAPES = [
+    (1, 1, 1),
+    (1, 5, 40),
+    (7, 1, 9),
+    (13, 17, 33),
+    (200, 5, 70),
+    (9, 260, 65),
+    (48, 31, 144),
+    (70, 2000, 150),
+    (300, 1500, 3),
+]
 # How a matrix lies: made from another of the same shape.
 LAYOUTS = {
     "rows": np.ascontiguousarray,
@@ -23,8 +33,11 @@ LAYOUTS = {
     "part of columns": lambda x: np.pad(x.T, ((1, 2), (3, 1)))[1:-2, 3:-1].T,
     "backwards": lambda x: np.ascontiguousarray(x[::-1])[::-1],
 }
-STEPS = {"every second": lambda x: np.repeat(x, 2, 1)[:, ::2], "from the right": lambda x: np.ascontiguousarray(x[:, ::-1])[:, ::-1],
-         "both": lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3]}  # fmt: skip
+STEPS = {
+    "every second": lambda x: np.repeat(x, 2, 1)[:, ::2],
+    "from the right": lambda x: np.ascontiguousarray(x[:, ::-1])[:, ::-1],
+    "both": lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +64,16 @@ def check(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None) -> None:
 
 def matrices(m: int, k: int, n: int, d: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(m + 7 * k + 31 * n)
-    return rng.standard_normal((m, k)).astype(d), rng.standard_normal((k, n)).astype(d), rng.standard_normal(n).astype(d)
+    return (
+        rng.standard_normal((m, k)).astype(d),
+        rng.standard_normal((k, n)).astype(d),
+        rng.standard_normal(n).astype(d),
+    )
 
 
-@pytest.mark.parametrize("shape, d", [(s, np.float32) for s in SHAPES] + [(s, np.float64) for s in SHAPES[3:8:2]], ids=str)
+@pytest.mark.parametrize(
+    "shape, d", [(s, np.float32) for s in SHAPES] + [(s, np.float64) for s in SHAPES[3:8:2]], ids=str
+)
 def test_shapes(shape: tuple[int, int, int], d: Any) -> None:
     a, b, bias = matrices(*shape, d)
     for left in (a, np.asfortranarray(a)):
@@ -148,7 +167,11 @@ def test_few_long_rows(dtype: Any) -> None:
     expected = a.astype(float) @ b.astype(float)
     for left in (a, np.asfortranarray(a), np.repeat(a, 2, 1)[:, ::2]):
         for right in (b, np.asfortranarray(b)):
-            np.testing.assert_allclose(kernels.product(left, right), expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10)
-            np.testing.assert_allclose(kernels.product(left, right, bias), expected + bias, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10)
+            np.testing.assert_allclose(
+                kernels.product(left, right), expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
+            )
+            np.testing.assert_allclose(
+                kernels.product(left, right, bias), expected + bias, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
+            )
     assert kernels.product(a, np.asfortranarray(b)).dtype == dtype
     assert not kernels.product(np.asfortranarray(a)[:0], np.asfortranarray(b)).size

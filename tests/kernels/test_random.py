@@ -60,7 +60,12 @@ def test_as_pytorch() -> None:
     judge = pytest.importorskip("torch")
     for T in (judge, torch):
         T.manual_seed(9)
-    draws = [lambda T, n: T.randn(n), lambda T, n: T.rand(n), lambda T, n: T.empty(n).bernoulli_(0.1), lambda T, n: T.randperm(n)]
+    draws = [
+        lambda T, n: T.randn(n),
+        lambda T, n: T.rand(n),
+        lambda T, n: T.empty(n).bernoulli_(0.1),
+        lambda T, n: T.randperm(n),
+    ]
     for n in (100_000, 40_003):
         for draw in draws:
             np.testing.assert_array_equal(draw(torch, n).numpy(), draw(judge, n).numpy())

@@ -27,7 +27,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def results(layer: Any, x: Any, lengths: Any = None, given: bool = True) -> list[np.ndarray]:
-    """Outputs, last states and all gradients, of a function of all of them; ``given``: from first states that are not zero."""
+    """Outputs, last states and all gradients, of a function of all of them; ``given``: from first states that are not
+    zero.
+    """
     layer.zero_grad()
     rng = np.random.default_rng(0)
     x = x.clone().requires_grad_()
@@ -61,7 +63,9 @@ def compare(make: Callable[[], Any]) -> None:
     assert {"recurrent.forward", "recurrent.backward"} <= ran
     for a, b in zip(found, expected, strict=True):
         assert a.dtype == b.dtype
-        np.testing.assert_allclose(a, b, rtol=0, atol=(1e-11 if a.dtype == np.float64 else 5e-5) * max(1, float(np.abs(b).max())))
+        np.testing.assert_allclose(
+            a, b, rtol=0, atol=(1e-11 if a.dtype == np.float64 else 5e-5) * max(1, float(np.abs(b).max()))
+        )
 
 
 @both_types
@@ -70,7 +74,10 @@ def compare(make: Callable[[], Any]) -> None:
 def test_as_without_kernels(kind: str, steps: int, batch: int, size: int, inputs: int, dtype: Any) -> None:
     torch.manual_seed(0)
     x = torch.randn(steps, batch, inputs, dtype=dtype)
-    alone, several = KINDS[kind](inputs, size, bias=False, dtype=dtype), KINDS[kind](inputs, size, 2, bidirectional=True, dtype=dtype)
+    alone, several = (
+        KINDS[kind](inputs, size, bias=False, dtype=dtype),
+        KINDS[kind](inputs, size, 2, bidirectional=True, dtype=dtype),
+    )
     compare(lambda: results(alone, x, given=False))
     compare(lambda: results(several, x))
 

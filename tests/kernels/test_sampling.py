@@ -16,15 +16,24 @@ from pullback.ops.grid import How, moved, sampled, unsampled  # noqa: E402
 
 from . import using  # noqa: E402
 
-SHAPES = [((2, 3, 4, 5), (5, 3)), ((1, 1, 1, 2), (1, 1)), ((2, 2, 3, 2, 4), (2, 3, 1)), ((3, 2, 4, 4), (0, 2)), ((2, 0, 4, 4), (2, 2)),
-          ((1, 2, 7, 6), (40, 41))]  # fmt: skip
+SHAPES = [
+    ((2, 3, 4, 5), (5, 3)),
+    ((1, 1, 1, 2), (1, 1)),
+    ((2, 2, 3, 2, 4), (2, 3, 1)),
+    ((3, 2, 4, 4), (0, 2)),
+    ((2, 0, 4, 4), (2, 2)),
+    ((1, 2, 7, 6), (40, 41)),
+]
 
 
 def results(mode: str, image: np.ndarray, grid: np.ndarray, seed: np.ndarray, how: How) -> list[np.ndarray]:
     """The samples, and the gradients of image and grid."""
     with using(mode), np.errstate(all="ignore"):
-        return [sampled.op.raw(image, grid, how, 0), unsampled.op.raw(seed, grid, image.shape[2:], how, 0),
-                moved.op.raw(seed, image, grid, how, 0)]  # fmt: skip
+        return [
+            sampled.op.raw(image, grid, how, 0),
+            unsampled.op.raw(seed, grid, image.shape[2:], how, 0),
+            moved.op.raw(seed, image, grid, how, 0),
+        ]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -19,8 +19,12 @@ def test_sums_and_extremes_are_numpys(n: int, dtype: Any) -> None:
     rng = np.random.default_rng(n)
     a, b = (np.where(rng.random(n) < 0.3, 0, rng.standard_normal(n)).astype(dtype) for _ in range(2))
     x = a.astype(np.float64)
-    np.testing.assert_allclose(describe(a), [x.sum(), (x * x).sum(), x.min(), x.max(), (x == 0).sum()], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(squares(a, b), [((a - b).astype(np.float64) ** 2).sum(), (b.astype(np.float64) ** 2).sum()], rtol=1e-12)
+    np.testing.assert_allclose(
+        describe(a), [x.sum(), (x * x).sum(), x.min(), x.max(), (x == 0).sum()], rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        squares(a, b), [((a - b).astype(np.float64) ** 2).sum(), (b.astype(np.float64) ** 2).sum()], rtol=1e-12
+    )
     assert squares(a[::2], b[::2]) is None or n == 1
     a[n // 2] = np.nan
     assert math.isnan(describe(a)[1])

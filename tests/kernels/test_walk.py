@@ -105,7 +105,20 @@ def layers(x: Any, y: Any) -> Any:
     return [nn.functional.mse_loss(net(x), y), *(p.sum() for p in net.parameters())]
 
 
-PROGRAMS = [chain, branches, broadcast, outputs, one_unused, doubles, complex_numbers, large, seeded, same_again, hooked, layers]
+PROGRAMS = [
+    chain,
+    branches,
+    broadcast,
+    outputs,
+    one_unused,
+    doubles,
+    complex_numbers,
+    large,
+    seeded,
+    same_again,
+    hooked,
+    layers,
+]
 
 
 def go_by(walk: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +143,9 @@ def gradients(program: Callable, walk: Callable | None, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("options", [{}, {"retain_graph": True}], ids=["once", "twice"])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_gradients_are_those_of_python(program: Callable, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_are_those_of_python(
+    program: Callable, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls.clear()
     ours = gradients(program, counting, monkeypatch, **options)
     assert calls
@@ -227,9 +242,13 @@ def refusing(node: Any, came: Any, left: Any) -> None:
 
 
 @pytest.mark.usefixtures("by_machine")
-@pytest.mark.parametrize("observer", [None, lambda node, came, left: None, refusing], ids=["alone", "observed", "refused"])
+@pytest.mark.parametrize(
+    "observer", [None, lambda node, came, left: None, refusing], ids=["alone", "observed", "refused"]
+)
 @pytest.mark.parametrize("program", [*PROGRAMS, failing])
-def test_references_are_given_back(program: Callable, observer: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_given_back(
+    program: Callable, observer: Callable | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
     watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)

@@ -25,10 +25,19 @@ TYPES = (torch.float32, torch.float64)
 def test_pools(shape: tuple[int, ...], dtype: Any) -> None:
     samples = torch.tensor(np.random.default_rng(0).random((*shape[:2], 2)), dtype=dtype)
     compare(lambda x: F.adaptive_max_pool2d(x, 3), shape, dtype=dtype, uses="windows.largest windows.place")
-    compare(lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples), shape, dtype=dtype, uses="windows.drawn")
+    compare(
+        lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples),
+        shape,
+        dtype=dtype,
+        uses="windows.drawn",
+    )
     compare(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), shape, dtype=dtype, uses="windows.mapped")
     compare(lambda x: F.avg_pool2d(x, 3, 2, 1), shape, dtype=dtype, uses="windows.mapped")
-    compare(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=7), shape, dtype=dtype)
+    compare(
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=7),
+        shape,
+        dtype=dtype,
+    )
     compare(lambda x: F.interpolate(x, size=(4, 3), mode="bilinear"), shape, dtype=dtype, uses="windows.mapped")
     compare(lambda x: F.interpolate(x, scale_factor=2), shape, dtype=dtype, uses="windows.mapped")
 
@@ -66,7 +75,9 @@ def test_small_convolutions(seed: int, transposed: bool, dtype: Any) -> None:
     rng = np.random.default_rng(seed)
     n, groups = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     batch, channels, features = (int(v) for v in rng.integers(1, 2 if n == 3 else 3, 3))
-    spatial, kernel, stride, dilation = (tuple(rng.integers(low, high, n).tolist()) for low, high in ((3, 7 - n), (1, 3), (1, 3), (1, 3)))
+    spatial, kernel, stride, dilation = (
+        tuple(rng.integers(low, high, n).tolist()) for low, high in ((3, 7 - n), (1, 3), (1, 3), (1, 3))
+    )
     padding = tuple(rng.integers(0, 2, n).tolist())
     x, bias = (batch, channels * groups, *spatial), (features * groups,)
     w = (channels * groups, features, *kernel) if transposed else (features * groups, channels, *kernel)

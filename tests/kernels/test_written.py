@@ -22,7 +22,9 @@ F = torch.nn.functional
 TYPES = (torch.float32, torch.float64)
 
 
-def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "", mode: str = "always") -> None:
+def compare(
+    f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None, uses: str = "", mode: str = "always"
+) -> None:
     """Values and gradients of a function of random tensors are the same with kernels and without.
 
     Args:
@@ -42,12 +44,20 @@ def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None
     for each in ("off", mode):
         with using(each), pytest.MonkeyPatch.context() as patch:
             patch.setattr(kernels, "run", noting)
-            leaves = [torch.from_numpy(a.astype(dtype.numpy)).requires_grad_() if isinstance(s, tuple) else s for a, s in zip(arrays, shapes)]
+            leaves = [
+                torch.from_numpy(a.astype(dtype.numpy)).requires_grad_() if isinstance(s, tuple) else s
+                for a, s in zip(arrays, shapes)
+            ]
             given = [x.permute(permute) if permute and x is leaves[0] else x for x in leaves]
             out = f(*given)
             seed = torch.from_numpy(np.random.default_rng(1).standard_normal(tuple(out.shape)).astype(dtype.numpy))
             out.backward(seed)
-            results.append([out.detach().numpy(), *[x.grad.numpy() for x in leaves if isinstance(x, torch.Tensor) and x.grad is not None]])
+            results.append(
+                [
+                    out.detach().numpy(),
+                    *[x.grad.numpy() for x in leaves if isinstance(x, torch.Tensor) and x.grad is not None],
+                ]
+            )
     for got, expected in zip(*results[::-1], strict=True):
         assert got.dtype == expected.dtype
         scale = max(1.0, float(np.abs(expected).max(initial=0)))
@@ -63,7 +73,14 @@ def compare(f: Callable[..., Any], *shapes: Any, dtype: Any, permute: Any = None
 @pytest.mark.parametrize("shape", [(3, 8), (5, 33), (2, 3, 130), (1, 1000), (200, 17), (70, 64)])
 def test_rows(shape: tuple[int, ...], dtype: Any) -> None:
     n = shape[-1:]
-    compare(lambda x, w, b: F.layer_norm(x, n, w, b), shape, n, n, dtype=dtype, uses="rows.standardize rows.standardize_backward")
+    compare(
+        lambda x, w, b: F.layer_norm(x, n, w, b),
+        shape,
+        n,
+        n,
+        dtype=dtype,
+        uses="rows.standardize rows.standardize_backward",
+    )
     compare(lambda x: F.layer_norm(x, n), shape, dtype=dtype, uses="rows.standardize")
     compare(lambda x, w: F.rms_norm(x, n, w), shape, n, dtype=dtype, uses="rows.standardize_backward")
     compare(lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="rows.softmax rows.softmax_backward")
@@ -88,7 +105,9 @@ def test_order_of_memory() -> None:
 
 
 def in_both_ways(f: Callable[[Any], Any], x: np.ndarray) -> Any:
-    """What a function gives with kernels and without, of a tensor and of parts of it that have gaps, another order or no elements."""
+    """What a function gives with kernels and without, of a tensor and of parts of it that have gaps, another order or
+    no elements.
+    """
     x = torch.from_numpy(x)
     for given in (x, x[..., ::2], x.transpose(0, -1), x[:0]):
         results = []
@@ -100,7 +119,10 @@ def in_both_ways(f: Callable[[Any], Any], x: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape, dim", [((3, 40), 1), ((17, 9), 1), ((4, 5, 21), 1), ((30, 3), 0), ((2, 3, 4, 5), -1), ((1,), 0), ((1, 2), 1)])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((3, 40), 1), ((17, 9), 1), ((4, 5, 21), 1), ((30, 3), 0), ((2, 3, 4, 5), -1), ((1,), 0), ((1, 2), 1)],
+)
 def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
     compare(lambda x: torch.cumsum(x, dim), shape, dtype=dtype, uses="scan.accumulate")
     compare(lambda x: torch.cumprod(x, dim), shape, dtype=dtype, uses="scan.accumulate")
@@ -116,11 +138,25 @@ def test_scans(shape: tuple[int, ...], dim: int, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize(
-    "shape, dim", [((3, 4), None), ((5, 1), 1), ((9, 67), 0), ((2, 3, 130), (0, -1)), ((4, 5, 6), (2, 1)), ((7,), -1), ((300, 300), 0)]
+    "shape, dim",
+    [
+        ((3, 4), None),
+        ((5, 1), 1),
+        ((9, 67), 0),
+        ((2, 3, 130), (0, -1)),
+        ((4, 5, 6), (2, 1)),
+        ((7,), -1),
+        ((300, 300), 0),
+    ],
 )
 def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     """Mean and variance are within a rounding of those of NumPy in double precision."""
-    compare(lambda x: torch.var(x, dim, correction=0), shape, dtype=dtype, uses="rows.moments" if np.prod(shape) < 1 << 16 else "")
+    compare(
+        lambda x: torch.var(x, dim, correction=0),
+        shape,
+        dtype=dtype,
+        uses="rows.moments" if np.prod(shape) < 1 << 16 else "",
+    )
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype.numpy) * 3 + 100
     for first in (x.flat[0], np.nan, np.inf):
         x.flat[0] = first
@@ -130,7 +166,10 @@ def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape, dim", [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), (2, 1)), ((2, 3, 4), (0, 1)), ((2, 3, 4), (0, 2)), ((4, 1, 2), 1)])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), (2, 1)), ((2, 3, 4), (0, 1)), ((2, 3, 4), (0, 2)), ((4, 1, 2), 1)],
+)
 def test_lengths(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     uses = "rows.lengths" if dim != (0, 2) else ""
     compare(lambda x: torch.linalg.vector_norm(x, 2, dim), shape, dtype=dtype, uses=uses)
@@ -181,19 +220,42 @@ def test_half_precision(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape, dim", [((5, 33), 1), ((3, 40_000), 1), ((300, 33), 0), ((65, 2100), 0), ((3, 7, 50), 1), ((2, 40, 3, 35), (1, 2)),
-                                        ((4, 9, 33), (2, 1)), ((70, 130), None), ((3, 4, 64), (0, 2)), ((64, 3), 0)])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, dim",
+    [
+        ((5, 33), 1),
+        ((3, 40_000), 1),
+        ((300, 33), 0),
+        ((65, 2100), 0),
+        ((3, 7, 50), 1),
+        ((2, 40, 3, 35), (1, 2)),
+        ((4, 9, 33), (2, 1)),
+        ((70, 130), None),
+        ((3, 4, 64), (0, 2)),
+        ((64, 3), 0),
+    ],
+)
 def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     neighbours = dim != (0, 2) and shape[-1] != 3
     uses = "reduce.reduced" if neighbours else ""
     for p in (1, 2, 3, math.inf, -math.inf):
         short = p in (1, 2) and math.prod(shape) < 1024 and dim != (0, 2)
-        compare(lambda x, p=p: torch.linalg.vector_norm(x, p, dim), shape, dtype=dtype, uses="rows.lengths" if short else uses if p != 3 else "")
+        compare(
+            lambda x, p=p: torch.linalg.vector_norm(x, p, dim),
+            shape,
+            dtype=dtype,
+            uses="rows.lengths" if short else uses if p != 3 else "",
+        )
     compare(lambda x: torch.amax(x, () if dim is None else dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.amin(x, () if dim is None else dim, keepdim=True), shape, dtype=dtype, uses=uses)
     if dim is None or isinstance(dim, int):
         compare(lambda x: torch.prod(1 + x / 8, *[] if dim is None else [dim]), shape, dtype=dtype, uses=uses)
-    compare(lambda x: torch.logsumexp(x * 30, tuple(range(len(shape))) if dim is None else dim), shape, dtype=dtype, uses=uses)
+    compare(
+        lambda x: torch.logsumexp(x * 30, tuple(range(len(shape))) if dim is None else dim),
+        shape,
+        dtype=dtype,
+        uses=uses,
+    )
 
 
 @pytest.mark.parametrize("dim", (0, 1))
@@ -211,7 +273,12 @@ def test_unusual_reductions(dtype: Any, dim: int) -> None:
         with using(mode):
             t = torch.from_numpy(x.astype(dtype.numpy))
             out = [f(t, dim=dim) for f in (torch.amax, torch.amin, torch.logsumexp, torch.norm)]
-            results.append([o.numpy() for o in (*out, *torch.aminmax(t, dim=dim), torch.norm(t, math.inf, dim), torch.norm(t, 1, dim))])
+            results.append(
+                [
+                    o.numpy()
+                    for o in (*out, *torch.aminmax(t, dim=dim), torch.norm(t, math.inf, dim), torch.norm(t, 1, dim))
+                ]
+            )
     for a, b in zip(*results):
         np.testing.assert_allclose(b, a, rtol=1e-5)
 
@@ -229,7 +296,7 @@ CONVOLUTIONS = [  # input, weight, options
     ((2, 2, 5, 6, 7), (3, 2, 2, 3, 2), {"stride": (1, 2, 1), "padding": (1, 0, 1)}),
     ((1, 2, 3, 3), (2, 2, 3, 3), {"padding": 3}),
     ((2, 3, 7, 7), (4, 3, 2, 2), {"stride": 4}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -243,21 +310,44 @@ def test_convolution(case: Any, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("stride, padding, more, dilation, groups", [(1, 0, 0, 1, 1), (2, 1, 1, 1, 1), (3, 2, 2, 2, 2), (2, 0, 0, 3, 1)])
+@pytest.mark.parametrize(
+    "stride, padding, more, dilation, groups", [(1, 0, 0, 1, 1), (2, 1, 1, 1, 1), (3, 2, 2, 2, 2), (2, 0, 0, 3, 1)]
+)
 def test_transposed_convolution(stride: int, padding: int, more: int, dilation: int, groups: int, dtype: Any) -> None:
     f = lambda x, w: torch.conv_transpose2d(x, w, None, stride, padding, more, groups, dilation)  # noqa: E731
-    compare(f, (2, 4, 6, 5), (4, 3, 3, 2), dtype=dtype, uses="convolution.spread convolution.correlate convolution.correlate_weight")
+    compare(
+        f,
+        (2, 4, 6, 5),
+        (4, 3, 3, 2),
+        dtype=dtype,
+        uses="convolution.spread convolution.correlate convolution.correlate_weight",
+    )
 
 
 def test_convolution_of_permuted_input() -> None:
-    compare(lambda x, w: torch.conv2d(x, w, padding=1), (2, 9, 8, 3), (4, 3, 3, 3), dtype=torch.float64, permute=(0, 3, 1, 2),
-            uses="convolution.correlate")  # fmt: skip
+    compare(
+        lambda x, w: torch.conv2d(x, w, padding=1),
+        (2, 9, 8, 3),
+        (4, 3, 3, 3),
+        dtype=torch.float64,
+        permute=(0, 3, 1, 2),
+        uses="convolution.correlate",
+    )
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("options", [{"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1}, {"kernel_size": 3, "stride": 1},
-                                     {"kernel_size": 2, "dilation": 2}, {"kernel_size": 3, "ceil_mode": True}, {"kernel_size": 2, "stride": 3}],
-                         ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": 3, "stride": 2, "padding": 1},
+        {"kernel_size": 3, "stride": 1},
+        {"kernel_size": 2, "dilation": 2},
+        {"kernel_size": 3, "ceil_mode": True},
+        {"kernel_size": 2, "stride": 3},
+    ],
+    ids=str,
+)
 def test_max_pool(options: dict[str, Any], dtype: Any) -> None:
     compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima windows.place")
     compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="pool.maxima")
@@ -290,9 +380,16 @@ def test_linear(m: int, k: int, n: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("q, k, v", [((2, 3, 12, 8), (2, 3, 12, 8), (2, 3, 12, 8)), ((3, 37, 5), (3, 20, 5), (3, 20, 9)),
-                                     ((13, 70), (40, 70), (40, 33)), ((1, 2, 7, 16), (1, 2, 50, 16), (1, 2, 50, 16)),
-                                     ((2, 57, 12), (2, 30, 12), (2, 30, 60))])  # fmt: skip
+@pytest.mark.parametrize(
+    "q, k, v",
+    [
+        ((2, 3, 12, 8), (2, 3, 12, 8), (2, 3, 12, 8)),
+        ((3, 37, 5), (3, 20, 5), (3, 20, 9)),
+        ((13, 70), (40, 70), (40, 33)),
+        ((1, 2, 7, 16), (1, 2, 50, 16), (1, 2, 50, 16)),
+        ((2, 57, 12), (2, 30, 12), (2, 30, 60)),
+    ],
+)
 @pytest.mark.parametrize("causal", (False, True))
 def test_attention(q: Any, k: Any, v: Any, causal: bool, dtype: Any) -> None:
     f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
@@ -301,7 +398,15 @@ def test_attention(q: Any, k: Any, v: Any, causal: bool, dtype: Any) -> None:
 
 def test_attention_of_permuted_heads() -> None:
     f = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3)  # noqa: E731
-    compare(f, (2, 9, 3, 8), (2, 3, 9, 8), (2, 3, 9, 8), dtype=torch.float64, permute=(0, 2, 1, 3), uses="attention.attend_backward")
+    compare(
+        f,
+        (2, 9, 3, 8),
+        (2, 3, 9, 8),
+        (2, 3, 9, 8),
+        dtype=torch.float64,
+        permute=(0, 2, 1, 3),
+        uses="attention.attend_backward",
+    )
 
 
 def test_attention_twice_differentiable() -> None:
@@ -311,9 +416,18 @@ def test_attention_twice_differentiable() -> None:
         assert torch.autograd.gradcheck(f, tuple(x)) and torch.autograd.gradgradcheck(f, tuple(x))
 
 
-@pytest.mark.parametrize("name, options", [("Adam", {}), ("AdamW", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
-                                           ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
-                                           ("SGD", {"momentum": 0.5, "dampening": 0.1})], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("Adam", {}),
+        ("AdamW", {}),
+        ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
+        ("SGD", {}),
+        ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+        ("SGD", {"momentum": 0.5, "dampening": 0.1}),
+    ],
+    ids=str,
+)
 def test_optimizer_steps_are_the_same_to_the_last_bit(name: str, options: dict[str, Any]) -> None:
     results = []
     for mode in ("off", "always"):

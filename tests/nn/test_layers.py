@@ -90,8 +90,24 @@ def test_types_are_converted(line):
         assert all(p.dtype is dtype for p in module.parameters())
 
 
-@pytest.mark.parametrize("name", ["Linear", "Conv2d", "ConvTranspose1d", "LayerNorm", "BatchNorm2d", "Embedding", "PReLU",
-                                  "LSTM", "GRUCell", "MultiheadAttention", "Bilinear", "EmbeddingBag", "RMSNorm"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Linear",
+        "Conv2d",
+        "ConvTranspose1d",
+        "LayerNorm",
+        "BatchNorm2d",
+        "Embedding",
+        "PReLU",
+        "LSTM",
+        "GRUCell",
+        "MultiheadAttention",
+        "Bilinear",
+        "EmbeddingBag",
+        "RMSNorm",
+    ],
+)
 def test_parameters_are_made_of_the_type_asked_for(name):
     sizes = {"Conv2d": (2, 2, 1), "ConvTranspose1d": (2, 2, 1), "Bilinear": (2, 2, 2)}.get(name, (2, 2))
     sizes = sizes[:1] if name in ("LayerNorm", "BatchNorm2d", "PReLU", "RMSNorm") else sizes
@@ -110,9 +126,17 @@ def test_wrong_words_for_padding():
         nn.Conv1d(3, 4, 3, padding_mode="zero")
 
 
-@pytest.mark.parametrize("line", ["RNN(2, 3, 2, bidirectional=True)", "RNN(2, 3, nonlinearity='relu')", "GRU(2, 3)",
-                                  "GRU(2, 3, bias=False, bidirectional=True)", "LSTM(2, 3)",
-                                  "LSTM(2, 3, proj_size=2, bidirectional=True)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RNN(2, 3, 2, bidirectional=True)",
+        "RNN(2, 3, nonlinearity='relu')",
+        "GRU(2, 3)",
+        "GRU(2, 3, bias=False, bidirectional=True)",
+        "LSTM(2, 3)",
+        "LSTM(2, 3, proj_size=2, bidirectional=True)",
+    ],
+)
 @pytest.mark.parametrize("packed", [False, True])
 def test_recurrent_gradients_of_both_orders(line, packed):
     """Against finite differences: of the states after each step and the last ones, by input and weights."""
@@ -202,7 +226,9 @@ def test_batch_norm_counts_and_averages():
     for batch in batches:
         norm(batch)
     assert norm.num_batches_tracked.item() == 3
-    np.testing.assert_allclose(norm.running_mean, np.mean([b.numpy().mean(0) for b in batches], 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        norm.running_mean, np.mean([b.numpy().mean(0) for b in batches], 0), rtol=1e-5, atol=1e-6
+    )
     old = {k: v for k, v in norm.state_dict().items() if k != "num_batches_tracked"}
     nn.BatchNorm1d(2).load_state_dict(old)  # as saved before batches were counted: no version, no count
 
@@ -290,8 +316,14 @@ def test_parameters_to_a_vector_and_back():
     np.testing.assert_allclose(nn.utils.parameters_to_vector(net.parameters()).detach(), 2 * vector.detach())
 
 
-@pytest.mark.parametrize("layer, shape", [(nn.Conv2d(3, 4, 3, bias=False), (2, 3, 5, 5)), (nn.Linear(3, 4), (2, 3)),
-                                          (nn.ConvTranspose2d(3, 4, 3), (2, 3, 5, 5))])  # fmt: skip
+@pytest.mark.parametrize(
+    "layer, shape",
+    [
+        (nn.Conv2d(3, 4, 3, bias=False), (2, 3, 5, 5)),
+        (nn.Linear(3, 4), (2, 3)),
+        (nn.ConvTranspose2d(3, 4, 3), (2, 3, 5, 5)),
+    ],
+)
 def test_fusing_a_batch_norm(layer, shape):
     norm = nn.BatchNorm1d(4) if len(shape) == 2 else nn.BatchNorm2d(4)
     for _ in range(3):

@@ -88,7 +88,11 @@ def test_a_member_that_is_replaced_is_seen():
 def test_functional_calls_that_fail_leave_a_module_as_it_was():
     m, x = nn.Sequential(lin(pullback), nn.BatchNorm1d(1)), pullback.ones(2, 2)
     before = dict(m.named_parameters())
-    refused = ({"0.weight": x[:1], "0.bias": 3}, TypeError), ({"0.weight": x[:, :1]}, RuntimeError), ({"0.weight": x[:1], "2.w": x}, AttributeError)
+    refused = (
+        ({"0.weight": x[:1], "0.bias": 3}, TypeError),
+        ({"0.weight": x[:, :1]}, RuntimeError),
+        ({"0.weight": x[:1], "2.w": x}, AttributeError),
+    )
     for given, error in refused:
         with pytest.raises(error):
             pullback.func.functional_call(m, given, x)

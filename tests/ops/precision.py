@@ -74,15 +74,23 @@ class Case:
     def exact(self, dtype: np.dtype) -> tuple[list[Any], list[list[Any]]]:
         """The same in mpmath: for each number the exact one and what counts as one ulp."""
         points = list(zip(*self.arguments(dtype)))
-        value, *slopes = [[(v, max(step, unit(mpf(self.floors[f is not self.value]), dtype)))
-                           for point in points for v, step in self._exact(f, point, dtype)]
-                          for f in (self.value, *self.slopes) if f is not None]  # fmt: skip
+        value, *slopes = [
+            [
+                (v, max(step, unit(mpf(self.floors[f is not self.value]), dtype)))
+                for point in points
+                for v, step in self._exact(f, point, dtype)
+            ]
+            for f in (self.value, *self.slopes)
+            if f is not None
+        ]
         return value, slopes
 
     def errors(self, root: Any, dtype: np.dtype, exact: Any) -> tuple[float, float]:
         """The largest errors in ulp of a package's values and gradients."""
         value, grads = self.computed(root, dtype)
-        return worst(value, exact[0], dtype), max((worst(g, e, dtype) for g, e in zip(grads, exact[1])), default=math.nan)
+        return worst(value, exact[0], dtype), max(
+            (worst(g, e, dtype) for g, e in zip(grads, exact[1])), default=math.nan
+        )
 
     def _exact(self, f: Callable, point: tuple[Any, ...], dtype: np.dtype) -> list[tuple[Any, Any]]:
         if self.rows:
@@ -136,7 +144,9 @@ def worst(got: np.ndarray, exact: list[Any], dtype: Any) -> float:
         if abs(right) < least and abs(value) <= least:
             errors.append(0.0)
         elif abs(right) > largest:
-            errors.append(0.0 if value == math.copysign(math.inf, right) or abs(abs(value) - largest) < 2 * step else math.inf)
+            errors.append(
+                0.0 if value == math.copysign(math.inf, right) or abs(abs(value) - largest) < 2 * step else math.inf
+            )
         elif not math.isfinite(value):
             errors.append(0.0 if abs(right) >= largest - 2 * step and math.isinf(value) else math.inf)
         else:
@@ -230,7 +240,11 @@ def normal(x: Any) -> Any:
 
 def quantile(p: Any) -> Any:
     """The inverse of ``normal``, by Newton's steps on the logarithm of the smaller tail."""
-    return _solve(lambda x: log(normal(x)) - log(p), lambda x: density(x) / normal(x), _start(p)) if p <= 0.5 else -quantile(1 - p)
+    return (
+        _solve(lambda x: log(normal(x)) - log(p), lambda x: density(x) / normal(x), _start(p))
+        if p <= 0.5
+        else -quantile(1 - p)
+    )
 
 
 def _start(p: Any) -> Any:
@@ -257,8 +271,11 @@ def erfcx(x: Any) -> Any:
 
 
 def erfinv(y: Any) -> Any:
-    return mp.sign(y) * -quantile((1 - abs(y)) / 2) / sqrt(2) if abs(y) > 0.5 else _solve(
-        lambda x: mp.erf(x) - y, lambda x: 2 / sqrt(pi) * exp(-x * x), y * sqrt(pi) / 2)  # fmt: skip
+    return (
+        mp.sign(y) * -quantile((1 - abs(y)) / 2) / sqrt(2)
+        if abs(y) > 0.5
+        else _solve(lambda x: mp.erf(x) - y, lambda x: 2 / sqrt(pi) * exp(-x * x), y * sqrt(pi) / 2)
+    )
 
 
 def sinc(x: Any) -> Any:
@@ -322,36 +339,88 @@ case("nn.functional.logsigmoid", ALL, lambda x: -log1p(exp(-x)), lambda x: sigmo
 case("sigmoid", ALL, sigmoid, lambda x: exp(-x) / (1 + exp(-x)) ** 2, floors=(0, 1))
 case("tanh", ALL, mp.tanh, lambda x: mp.sech(x) ** 2, floors=(0, 1))
 case("nn.functional.softplus", points(ALL, high=20), lambda x: log1p(exp(x)), sigmoid)
-case("nn.functional.silu", ALL, lambda x: x * sigmoid(x), lambda x: sigmoid(x) * (1 + x * sigmoid(-x)), conditioned=True)
-case("nn.functional.mish", ALL, lambda x: x * mp.tanh(log1p(exp(x))),
-     lambda x: mp.tanh(log1p(exp(x))) + x * mp.sech(log1p(exp(x))) ** 2 * sigmoid(x), conditioned=True)  # fmt: skip
+case(
+    "nn.functional.silu", ALL, lambda x: x * sigmoid(x), lambda x: sigmoid(x) * (1 + x * sigmoid(-x)), conditioned=True
+)
+case(
+    "nn.functional.mish",
+    ALL,
+    lambda x: x * mp.tanh(log1p(exp(x))),
+    lambda x: mp.tanh(log1p(exp(x))) + x * mp.sech(log1p(exp(x))) ** 2 * sigmoid(x),
+    conditioned=True,
+)
 case("nn.functional.gelu", ALL, lambda x: x * normal(x), lambda x: normal(x) + x * density(x), conditioned=True)
 case("nn.functional.elu", ALL, lambda x: x if x > 0 else expm1(x), lambda x: 1 if x > 0 else exp(x))
-case("nn.functional.selu", ALL, lambda x: S * (x if x > 0 else A * expm1(x)), lambda x: S * (1 if x > 0 else A * exp(x)))
-case("nn.functional.celu", ALL, lambda x: x if x > 0 else 3 * expm1(x / 3), lambda x: 1 if x > 0 else exp(x / 3), after=(3.0,))
+case(
+    "nn.functional.selu", ALL, lambda x: S * (x if x > 0 else A * expm1(x)), lambda x: S * (1 if x > 0 else A * exp(x))
+)
+case(
+    "nn.functional.celu",
+    ALL,
+    lambda x: x if x > 0 else 3 * expm1(x / 3),
+    lambda x: 1 if x > 0 else exp(x / 3),
+    after=(3.0,),
+)
 case("nn.functional.tanhshrink", ALL, lambda x: x - mp.tanh(x), lambda x: mp.tanh(x) ** 2, floors=(1, 1))
-case("sinc", points(magnitudes(0, 1e4), between(-9, 9), around(1.0, -3.0, 0.5)), sinc,
-     lambda x: (mp.cospi(x) - sinc(x)) / x, conditioned=True)  # fmt: skip
+case(
+    "sinc",
+    points(magnitudes(0, 1e4), between(-9, 9), around(1.0, -3.0, 0.5)),
+    sinc,
+    lambda x: (mp.cospi(x) - sinc(x)) / x,
+    conditioned=True,
+)
 case("logit", UNIT, lambda x: log(x / (1 - x)), lambda x: 1 / (x * (1 - x)))
 case("special.entr", POSITIVE, lambda x: -x * log(x), lambda x: -log(x) - 1, conditioned=True)
-case("xlogy", (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1)), lambda x, y: x * log(y),
-     lambda x, y: log(y), lambda x, y: x / y)  # fmt: skip
-case("special.xlog1py", (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e6, turn=1)), lambda x, y: x * log1p(y),
-     lambda x, y: log1p(y), lambda x, y: x / (1 + y))  # fmt: skip
-case("logaddexp", (paired(1e-20, 1e6, signed=True), paired(1e-3, 1e3, turn=1, signed=True)),
-     lambda x, y: lse([x, y]), lambda x, y: sigmoid(x - y), lambda x, y: sigmoid(y - x), conditioned=True)  # fmt: skip
-case("hypot", (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1)), mp.hypot,
-     lambda x, y: x / mp.hypot(x, y), lambda x, y: y / mp.hypot(x, y))  # fmt: skip
-case("atan2", (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1, signed=True)), mp.atan2,
-     lambda x, y: y / (x * x + y * y), lambda x, y: -x / (x * x + y * y))  # fmt: skip
+case(
+    "xlogy",
+    (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1)),
+    lambda x, y: x * log(y),
+    lambda x, y: log(y),
+    lambda x, y: x / y,
+)
+case(
+    "special.xlog1py",
+    (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e6, turn=1)),
+    lambda x, y: x * log1p(y),
+    lambda x, y: log1p(y),
+    lambda x, y: x / (1 + y),
+)
+case(
+    "logaddexp",
+    (paired(1e-20, 1e6, signed=True), paired(1e-3, 1e3, turn=1, signed=True)),
+    lambda x, y: lse([x, y]),
+    lambda x, y: sigmoid(x - y),
+    lambda x, y: sigmoid(y - x),
+    conditioned=True,
+)
+case(
+    "hypot",
+    (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1)),
+    mp.hypot,
+    lambda x, y: x / mp.hypot(x, y),
+    lambda x, y: y / mp.hypot(x, y),
+)
+case(
+    "atan2",
+    (paired(1e-30, 1e30, signed=True), paired(1e-30, 1e30, turn=1, signed=True)),
+    mp.atan2,
+    lambda x, y: y / (x * x + y * y),
+    lambda x, y: -x / (x * x + y * y),
+)
 
 case("erf", ALL, mp.erf, lambda x: 2 / sqrt(pi) * exp(-x * x))
 case("erfc", ALL, erfc, lambda x: -2 / sqrt(pi) * exp(-x * x))
 case("special.erfcx", points(ALL, low=-30), erfcx, lambda x: 2 * x * erfcx(x) - 2 / sqrt(pi))
-case("erfinv", points(magnitudes(0, 0.5), between(-1, 1), around(1.0, -1.0, 0.5), low=-1, high=1), erfinv,
-     lambda y: sqrt(pi) / 2 * exp(erfinv(y) ** 2))  # fmt: skip
+case(
+    "erfinv",
+    points(magnitudes(0, 0.5), between(-1, 1), around(1.0, -1.0, 0.5), low=-1, high=1),
+    erfinv,
+    lambda y: sqrt(pi) / 2 * exp(erfinv(y) ** 2),
+)
 case("special.ndtr", ALL, normal, density)
-case("special.log_ndtr", ALL, lambda x: log1p(-normal(-x)) if x > 0 else log(normal(x)), lambda x: density(x) / normal(x))
+case(
+    "special.log_ndtr", ALL, lambda x: log1p(-normal(-x)) if x > 0 else log(normal(x)), lambda x: density(x) / normal(x)
+)
 case("special.ndtri", UNIT, quantile, lambda p: 1 / density(quantile(p)), conditioned=True)
 
 LEFT = points(between(-20, 0), between(-2.9, -2.1, 20), between(-0.9, -0.1, 20))
@@ -360,15 +429,38 @@ case("lgamma", LEFT, lambda x: log(abs(mp.gamma(x))), mp.digamma, conditioned=Tr
 case("digamma", POSITIVE, mp.digamma, lambda x: mp.psi(1, x), conditioned=True)
 case("digamma", LEFT, mp.digamma, lambda x: mp.psi(1, x), conditioned=True, note="below 0")
 for n in (1, 2, 5):
-    case("polygamma", points(magnitudes(1e-4, 1e6), between(0, 9), low=0), lambda x, n=n: mp.psi(n, x),
-         lambda x, n=n: mp.psi(n + 1, x), before=(n,))  # fmt: skip
-case("special.zeta", (paired(1.1, 40, n=25), paired(1e-2, 1e3, turn=1, n=25)), lambda s, q: mp.zeta(s, q), None,
-     lambda s, q: -s * mp.zeta(s + 1, q), conditioned=True)  # fmt: skip
+    case(
+        "polygamma",
+        points(magnitudes(1e-4, 1e6), between(0, 9), low=0),
+        lambda x, n=n: mp.psi(n, x),
+        lambda x, n=n: mp.psi(n + 1, x),
+        before=(n,),
+    )
+case(
+    "special.zeta",
+    (paired(1.1, 40, n=25), paired(1e-2, 1e3, turn=1, n=25)),
+    lambda s, q: mp.zeta(s, q),
+    None,
+    lambda s, q: -s * mp.zeta(s + 1, q),
+    conditioned=True,
+)
 SHAPES = (paired(1e-2, 300), paired(1e-2, 300, turn=1))
-case("igamma", SHAPES, lambda a, x: mp.gammainc(a, 0, x, regularized=True), None,
-     lambda a, x: exp((a - 1) * log(x) - x - mp.loggamma(a)), conditioned=True)  # fmt: skip
-case("igammac", SHAPES, lambda a, x: mp.gammainc(a, x, regularized=True), None,
-     lambda a, x: -exp((a - 1) * log(x) - x - mp.loggamma(a)), conditioned=True)  # fmt: skip
+case(
+    "igamma",
+    SHAPES,
+    lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+    None,
+    lambda a, x: exp((a - 1) * log(x) - x - mp.loggamma(a)),
+    conditioned=True,
+)
+case(
+    "igammac",
+    SHAPES,
+    lambda a, x: mp.gammainc(a, x, regularized=True),
+    None,
+    lambda a, x: -exp((a - 1) * log(x) - x - mp.loggamma(a)),
+    conditioned=True,
+)
 
 WAVES = points(magnitudes(1e-6, 1e3, 20), between(0, 30, 20), around(2.404825557695773), low=0)
 TAILS = points(magnitudes(1e-6, 1e4), between(0, 80, 30), low=0)
@@ -384,19 +476,56 @@ case("special.bessel_y1", WAVES, Y(1), lambda x: (mp.bessely(0, x) - mp.bessely(
 case("special.modified_bessel_k0", points(FEW, high=80), K(0), lambda x: -mp.besselk(1, x))
 case("special.modified_bessel_k1", points(FEW, high=80), K(1), lambda x: -(mp.besselk(0, x) + mp.besselk(2, x)) / 2)
 case("special.scaled_modified_bessel_k0", FEW, K(0, True), lambda x: K(0, True)(x) - K(1, True)(x))
-case("special.scaled_modified_bessel_k1", FEW, K(1, True), lambda x: K(1, True)(x) - (K(0, True)(x) + K(2, True)(x)) / 2)
-case("special.spherical_bessel_j0", points(magnitudes(0, 1e4), between(-9, 9), around(3.141592653589793)),
-     lambda x: sin(x) / x, lambda x: (cos(x) - sin(x) / x) / x, conditioned=True)  # fmt: skip
-case("special.airy_ai", points(magnitudes(1e-6, 90), between(-15, 15)), mp.airyai, lambda x: mp.airyai(x, derivative=1),
-     conditioned=True)  # fmt: skip
+case(
+    "special.scaled_modified_bessel_k1", FEW, K(1, True), lambda x: K(1, True)(x) - (K(0, True)(x) + K(2, True)(x)) / 2
+)
+case(
+    "special.spherical_bessel_j0",
+    points(magnitudes(0, 1e4), between(-9, 9), around(3.141592653589793)),
+    lambda x: sin(x) / x,
+    lambda x: (cos(x) - sin(x) / x) / x,
+    conditioned=True,
+)
+case(
+    "special.airy_ai",
+    points(magnitudes(1e-6, 90), between(-15, 15)),
+    mp.airyai,
+    lambda x: mp.airyai(x, derivative=1),
+    conditioned=True,
+)
 
 for note, at in {"": rows(3.0), "far apart": rows(30.0), "around 10000": rows(1.0, shift=1e4)}.items():
     case("logsumexp", at, lse, softmax, after=(-1,), rows=True, note=note)
-    case("log_softmax", at, lambda x: [v - lse(x) for v in x], lambda x: [(i == 0) - v for i, v in enumerate(softmax(x))],
-         after=(-1,), rows=True, seed="first", floors=(1, 0), note=note)  # fmt: skip
-    case("softmax", at, softmax, lambda x: [softmax(x)[0] * ((i == 0) - v) for i, v in enumerate(softmax(x))], after=(-1,),
-         rows=True, seed="first", note=note)  # fmt: skip
+    case(
+        "log_softmax",
+        at,
+        lambda x: [v - lse(x) for v in x],
+        lambda x: [(i == 0) - v for i, v in enumerate(softmax(x))],
+        after=(-1,),
+        rows=True,
+        seed="first",
+        floors=(1, 0),
+        note=note,
+    )
+    case(
+        "softmax",
+        at,
+        softmax,
+        lambda x: [softmax(x)[0] * ((i == 0) - v) for i, v in enumerate(softmax(x))],
+        after=(-1,),
+        rows=True,
+        seed="first",
+        note=note,
+    )
     case("logcumsumexp", at, running, running_slope, after=(-1,), rows=True, note=note)
 for p in (1, 2, 3, 0.5):
     case("linalg.vector_norm", rows(1.0), norm(p), norm_slope(p), after=(p, -1), rows=True)
-    case("linalg.vector_norm", rows(1.0, power=30), norm(p), norm_slope(p), after=(p, -1), rows=True, note="tiny and huge")
+    case(
+        "linalg.vector_norm",
+        rows(1.0, power=30),
+        norm(p),
+        norm_slope(p),
+        after=(p, -1),
+        rows=True,
+        note="tiny and huge",
+    )

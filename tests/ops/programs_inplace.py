@@ -1,7 +1,7 @@
 """Small programs that write into tensors through views and indices, for tests of values, gradients and histories.
 
-Each starts from leaves ``x`` (3 by 4) and ``v`` (4), from ``y = x * x - 1``, and from ``c``, zeros that need no gradient;
-``y`` is its result.
+Each starts from leaves ``x`` (3 by 4) and ``v`` (4), from ``y = x * x - 1``, and from ``c``, zeros that need no
+gradient; ``y`` is its result.
 """
 
 PROGRAMS = """

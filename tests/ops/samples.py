@@ -98,11 +98,23 @@ def is_shape(a: Any) -> bool:
 
 def _map(args: Any, make: Any) -> list[Any]:
     """Replace shapes by what ``make`` returns, also inside lists."""
-    return [make(a) if is_shape(a) else _map(a, make) if isinstance(a, list) and a and is_shape(a[0]) else a for a in args]
+    return [
+        make(a) if is_shape(a) else _map(a, make) if isinstance(a, list) and a and is_shape(a[0]) else a for a in args
+    ]
 
 
-def sample(name: str, *args: Any, low: float = -2.0, high: float = 2.0, distinct: bool = False, complex: bool = False,
-           second: bool = True, inplace: bool = False, tolerance: float = 1e-5, **kwargs: Any) -> None:
+def sample(
+    name: str,
+    *args: Any,
+    low: float = -2.0,
+    high: float = 2.0,
+    distinct: bool = False,
+    complex: bool = False,
+    second: bool = True,
+    inplace: bool = False,
+    tolerance: float = 1e-5,
+    **kwargs: Any,
+) -> None:
     """Add a line to the table; the options are those of :class:`Sample`, the rest goes to the operation."""
     SAMPLES.append(Sample(name, args, kwargs, low, high, distinct, complex, second, inplace, tolerance))
 

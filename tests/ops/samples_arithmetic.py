@@ -29,8 +29,19 @@ sample("Tensor.__rtruediv__", (2, 3), 2.0, low=0.5)
 sample("Tensor.__rsub__", (2, 3), 2.0)
 sample("Tensor.__truediv__", (2, 3), (3,), low=0.5)
 
-refuse("add", (2, 3), (4,), match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 1")
+refuse(
+    "add",
+    (2, 3),
+    (4,),
+    match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 1",
+)
 refuse("mul", (2, 3), "a", match="must be Tensor, not str", error=TypeError)
-refuse("add", ints(3, 2), ints(3, 2), alpha=1.5, match="For integral input tensors, argument alpha must not be a floating point number")
+refuse(
+    "add",
+    ints(3, 2),
+    ints(3, 2),
+    alpha=1.5,
+    match="For integral input tensors, argument alpha must not be a floating point number",
+)
 refuse("sub", (2,), (2,), alpha=1j, match="For non-complex input tensors, argument alpha must not be a complex number")
 refuse("div", (2,), 2, rounding_mode="up", match="rounding_mode")

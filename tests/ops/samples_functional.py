@@ -11,12 +11,27 @@ F = "nn.functional."
 # --- activations ------------------------------------------------------------------------------------------------
 
 for name, *options in (
-    ("relu",), ("relu6",), ("hardtanh", {}, {"min_val": -0.5, "max_val": 1.7}), ("hardswish",), ("hardsigmoid",),
-    ("elu", {}, {"alpha": 0.3}), ("celu", {}, {"alpha": 2.0}), ("selu",), ("gelu", {}, {"approximate": "tanh"}),
-    ("leaky_relu", {}, {"negative_slope": 0.3}), ("silu",), ("mish",), ("softplus", {}, {"beta": 3.0, "threshold": 2.0}),
-    ("softsign",), ("softshrink", {}, {"lambd": 1.01}), ("hardshrink", {"lambd": 0.71}), ("tanhshrink",), ("logsigmoid",),
-    ("rrelu",), ("threshold", {"threshold": 0.2, "value": 5.0}),
-):  # fmt: skip
+    ("relu",),
+    ("relu6",),
+    ("hardtanh", {}, {"min_val": -0.5, "max_val": 1.7}),
+    ("hardswish",),
+    ("hardsigmoid",),
+    ("elu", {}, {"alpha": 0.3}),
+    ("celu", {}, {"alpha": 2.0}),
+    ("selu",),
+    ("gelu", {}, {"approximate": "tanh"}),
+    ("leaky_relu", {}, {"negative_slope": 0.3}),
+    ("silu",),
+    ("mish",),
+    ("softplus", {}, {"beta": 3.0, "threshold": 2.0}),
+    ("softsign",),
+    ("softshrink", {}, {"lambd": 1.01}),
+    ("hardshrink", {"lambd": 0.71}),
+    ("tanhshrink",),
+    ("logsigmoid",),
+    ("rrelu",),
+    ("threshold", {"threshold": 0.2, "value": 5.0}),
+):
     for kwargs in options or [{}]:
         sample(F + name, (3, 4), distinct=True, **kwargs)  # 12 values between -2 and 2: none on a kink
         sample(F + name, (), low=0.3, high=0.4, **kwargs)
@@ -32,14 +47,25 @@ for name in ("softmax", "log_softmax", "softmin"):
     sample(F + name, (0, 5), dim=0)
     sample(F + name, (0, 5), dim=1)
     sample(F + name, (3,), dim=0, dtype=torch.float64)
-    refuse(F + name, (2, 3), dim=2, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)", error=IndexError)
+    refuse(
+        F + name,
+        (2, 3),
+        dim=2,
+        match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)",
+        error=IndexError,
+    )
 
 refuse(F + "prelu", (2, 4), (3,), match="Found parameter numbers = 3 and channel size = 4.")
 refuse(F + "glu", (3,), match="Halving dimension must be even, but dimension 0 is size 3")
 refuse(F + "glu", np.arange(4), match="\"glu_cpu\" not implemented for 'Long'", error=NotImplementedError)
 refuse(F + "hardtanh", (3,), 2.0, 1.0, match="min_val cannot be greater than max_val", error=ValueError)
 refuse(F + "gelu", (3,), approximate="none of them", match="approximate argument must be either none or tanh.")
-refuse(F + "softshrink", (3,), -1.0, match=r"lambda must be in range \[0, 1.79769e\+308\] for input dtype Double, but found -1")
+refuse(
+    F + "softshrink",
+    (3,),
+    -1.0,
+    match=r"lambda must be in range \[0, 1.79769e\+308\] for input dtype Double, but found -1",
+)
 refuse(F + "elu", ints(3, 2), match="\"elu_cpu\" not implemented for 'Long'", error=NotImplementedError)
 
 # --- normalization ----------------------------------------------------------------------------------------------
@@ -67,8 +93,22 @@ sample(F + "normalize", (2, 3, 2), dim=[0, 2])
 
 refuse(F + "layer_norm", (2, 4, 3), [4], match=r"Given normalized_shape=\[4\], expected input with shape \[\*, 4\]")
 refuse(F + "layer_norm", (2, 3), [], match="Expected normalized_shape to be at least 1-dimensional")
-refuse(F + "layer_norm", (2, 3), [3], (4,), match="Expected weight to be of same shape as normalized_shape, but got weight of shape")
-refuse(F + "batch_norm", (1, 4), None, None, training=True, match="Expected more than 1 value per channel when training", error=ValueError)
+refuse(
+    F + "layer_norm",
+    (2, 3),
+    [3],
+    (4,),
+    match="Expected weight to be of same shape as normalized_shape, but got weight of shape",
+)
+refuse(
+    F + "batch_norm",
+    (1, 4),
+    None,
+    None,
+    training=True,
+    match="Expected more than 1 value per channel when training",
+    error=ValueError,
+)
 refuse(F + "batch_norm", (2, 4), None, None, match="running_mean must be defined in evaluation mode")
 refuse(F + "batch_norm", (2, 4), None, None, (3,), training=True, match="weight should contain 4 elements not 3")
 refuse(F + "group_norm", (2, 4), 3, match="Expected number of channels in input to be divisible by num_groups")
@@ -122,27 +162,80 @@ for dim in (0, -1):
 for p in (1.0, 2.0, 3.0):
     sample("pairwise_distance", (3, 4), (4,), p=p, keepdim=True)
 
-refuse(F + "mse_loss", (2, 3), (2, 3), reduction="average", match="average is not a valid value for reduction", error=ValueError)
-refuse(F + "mse_loss", ints(3, 2), ints(3, 2), match="\"mse_cpu\" not implemented for 'Long'", error=NotImplementedError)
+refuse(
+    F + "mse_loss",
+    (2, 3),
+    (2, 3),
+    reduction="average",
+    match="average is not a valid value for reduction",
+    error=ValueError,
+)
+refuse(
+    F + "mse_loss", ints(3, 2), ints(3, 2), match="\"mse_cpu\" not implemented for 'Long'", error=NotImplementedError
+)
 refuse(F + "smooth_l1_loss", (2,), (2,), beta=-1.0, match="smooth_l1_loss does not support negative values for beta.")
 refuse(F + "huber_loss", (2,), (2,), delta=0.0, match="huber_loss does not support non-positive values for delta.")
-refuse(F + "binary_cross_entropy", np.array([1.5]), np.array([1.0]), match="all elements of input should be between 0 and 1")
-refuse(F + "binary_cross_entropy", np.array([0.5]), np.array([2.0]), match="all elements of target should be between 0 and 1")
+refuse(
+    F + "binary_cross_entropy",
+    np.array([1.5]),
+    np.array([1.0]),
+    match="all elements of input should be between 0 and 1",
+)
+refuse(
+    F + "binary_cross_entropy",
+    np.array([0.5]),
+    np.array([2.0]),
+    match="all elements of target should be between 0 and 1",
+)
 refuse(F + "binary_cross_entropy", (2, 3), (3,), match="Using a target size .* is deprecated", error=ValueError)
 refuse(F + "binary_cross_entropy_with_logits", (2, 3), (3,), match="must be the same as input size", error=ValueError)
 for name in ("nll_loss", "cross_entropy"):
-    refuse(F + name, (3, 4), ints(4, 2), match=r"Expected input batch_size \(3\) to match target batch_size \(2\).", error=ValueError)
+    refuse(
+        F + name,
+        (3, 4),
+        ints(4, 2),
+        match=r"Expected input batch_size \(3\) to match target batch_size \(2\).",
+        error=ValueError,
+    )
     refuse(F + name, (3, 4), np.array([0, 1, 7]), match="Target 7 is out of bounds.", error=IndexError)
     refuse(F + name, (3, 4), np.array([0, 1, -7]), match="Target -7 is out of bounds.", error=IndexError)
-    refuse(F + name, (3, 4), np.array([0, 1, 1], np.int32), match="expected target dtype to be Long or Byte, but got Int")
-    refuse(F + name, (3, 4), ints(4, 3), np.ones(3), match="weight tensor should be defined either for all 4 classes or no classes")
+    refuse(
+        F + name, (3, 4), np.array([0, 1, 1], np.int32), match="expected target dtype to be Long or Byte, but got Int"
+    )
+    refuse(
+        F + name,
+        (3, 4),
+        ints(4, 3),
+        np.ones(3),
+        match="weight tensor should be defined either for all 4 classes or no classes",
+    )
     refuse(F + name, (3, 4), ints(4, 3), (4,), match="is not differentiable with respect to argument 'weight'")
     refuse(F + name, (2, 3, 4), ints(3, 2, 5), match=r"Expected target size \[2, 4\], got \[2, 5\]")
-refuse(F + "cross_entropy", (3, 4), ints(4, 3, 4), match="Expected floating point type for target with class probabilities, got Long")
-refuse(F + "cross_entropy", (3, 4), (3, 4), (1,), match="weight tensor should be defined either for all 4 classes or no classes")
-refuse(F + "gaussian_nll_loss", (3,), (3,), np.array([1.0, -1.0, 1.0]), match="var has negative entry/entries", error=ValueError)
+refuse(
+    F + "cross_entropy",
+    (3, 4),
+    ints(4, 3, 4),
+    match="Expected floating point type for target with class probabilities, got Long",
+)
+refuse(
+    F + "cross_entropy",
+    (3, 4),
+    (3, 4),
+    (1,),
+    match="weight tensor should be defined either for all 4 classes or no classes",
+)
+refuse(
+    F + "gaussian_nll_loss",
+    (3,),
+    (3,),
+    np.array([1.0, -1.0, 1.0]),
+    match="var has negative entry/entries",
+    error=ValueError,
+)
 refuse(F + "multi_margin_loss", (3, 4), ints(4, 3), p=3, match="only p == 1 and p == 2 supported", error=ValueError)
-refuse(F + "ctc_loss", (5, 2, 4), ints(3, 2, 2, low=1), [6, 4], [2, 1], match="to have value at most 5, but got value 6")
+refuse(
+    F + "ctc_loss", (5, 2, 4), ints(3, 2, 2, low=1), [6, 4], [2, 1], match="to have value at most 5, but got value 6"
+)
 
 # --- layers -----------------------------------------------------------------------------------------------------
 
@@ -163,19 +256,51 @@ for shape in ((2, 2, 3, 4), (3, 4)):
     sample(F + "scaled_dot_product_attention", shape, shape, shape)
     sample(F + "scaled_dot_product_attention", shape, shape, shape, is_causal=True, scale=0.3)
     sample(F + "scaled_dot_product_attention", shape, shape, shape, (3, 3))
-    sample(F + "scaled_dot_product_attention", shape, shape, shape, np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1]], bool), second=False)
+    sample(
+        F + "scaled_dot_product_attention",
+        shape,
+        shape,
+        shape,
+        np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1]], bool),
+        second=False,
+    )
 sample(F + "scaled_dot_product_attention", (1, 4, 2, 3), (1, 2, 5, 3), (1, 2, 5, 2), enable_gqa=True)
 
 refuse(F + "linear", (2, 3), (4, 5), match=r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)")
-refuse(F + "linear", (2, 3), (4, 3), (5,), match=r"The expanded size of the tensor \(4\) must match the existing size \(5\)")
+refuse(
+    F + "linear",
+    (2, 3),
+    (4, 3),
+    (5,),
+    match=r"The expanded size of the tensor \(4\) must match the existing size \(5\)",
+)
 refuse(F + "embedding", np.array([1, 7]), (4, 3), match="index out of range in self", error=IndexError)
 refuse(F + "embedding", np.array([1.0]), (4, 3), match="Expected tensor for argument #1 'indices' to have one of")
-refuse(F + "embedding", np.array([1]), (4, 3), padding_idx=4, match="Padding_idx must be within num_embeddings", error=AssertionError)
-refuse(F + "embedding_bag", np.array([1, 2]), (4, 3), match="offsets has to be a 1D Tensor but got None", error=ValueError)
-refuse(F + "embedding_bag", np.array([1, 2, 3]), (4, 3), np.array([0, 3, 2]), match="offsets has to be in ascending order")
+refuse(
+    F + "embedding",
+    np.array([1]),
+    (4, 3),
+    padding_idx=4,
+    match="Padding_idx must be within num_embeddings",
+    error=AssertionError,
+)
+refuse(
+    F + "embedding_bag", np.array([1, 2]), (4, 3), match="offsets has to be a 1D Tensor but got None", error=ValueError
+)
+refuse(
+    F + "embedding_bag", np.array([1, 2, 3]), (4, 3), np.array([0, 3, 2]), match="offsets has to be in ascending order"
+)
 refuse(F + "one_hot", np.array([1, -2]), match="Class values must be non-negative.")
 refuse(F + "one_hot", np.array([1, 2]), 2, match="Class values must be smaller than num_classes.")
 refuse(F + "dropout", (3,), 2.0, match="dropout probability has to be between 0 and 1, but got 2", error=ValueError)
 attention = F + "scaled_dot_product_attention"
-refuse(attention, (3, 4), (3, 4), (3, 4), (3, 3), is_causal=True, match="Explicit attn_mask should not be set when is_causal=True")
+refuse(
+    attention,
+    (3, 4),
+    (3, 4),
+    (3, 4),
+    (3, 3),
+    is_causal=True,
+    match="Explicit attn_mask should not be set when is_causal=True",
+)
 refuse(attention, (3,), (3, 4), (3, 4), match="Expected query, key, and value to all be  at least 2 dimensional")

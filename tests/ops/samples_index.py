@@ -62,27 +62,97 @@ sample("diagonal_scatter", (2, 3, 4), (4, 2), -1, 1, 0)
 sample("argwhere", (2, 3))
 
 refuse("Tensor.__getitem__", (2, 3), 2, match="index 2 is out of bounds for dimension 0 with size 2", error=IndexError)
-refuse("Tensor.__getitem__", (2, 3), (..., 3), match="index 3 is out of bounds for dimension 1 with size 3", error=IndexError)
+refuse(
+    "Tensor.__getitem__",
+    (2, 3),
+    (..., 3),
+    match="index 3 is out of bounds for dimension 1 with size 3",
+    error=IndexError,
+)
 refuse("Tensor.__getitem__", (2, 3), slice(None, None, -1), match="step must be greater than zero", error=ValueError)
-refuse("Tensor.__getitem__", (2, 3), ints(9, 2, low=5), match="is out of bounds for dimension 0 with size 2", error=IndexError)
-refuse("Tensor.__getitem__", (2, 3), MASK.T, match=r"The shape of the mask \[3, 2\] at index 0 does not match", error=IndexError)
-refuse("Tensor.__getitem__", (2, 3), 1.5, match=r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long", error=IndexError)
+refuse(
+    "Tensor.__getitem__",
+    (2, 3),
+    ints(9, 2, low=5),
+    match="is out of bounds for dimension 0 with size 2",
+    error=IndexError,
+)
+refuse(
+    "Tensor.__getitem__",
+    (2, 3),
+    MASK.T,
+    match=r"The shape of the mask \[3, 2\] at index 0 does not match",
+    error=IndexError,
+)
+refuse(
+    "Tensor.__getitem__",
+    (2, 3),
+    1.5,
+    match=r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long",
+    error=IndexError,
+)
 refuse("Tensor.__getitem__", (), 0, match="invalid index of a 0-dim tensor", error=IndexError)
 refuse("gather", (2, 3), 0, ints(2, 4), match="Index tensor must have the same number of dimensions as input tensor")
-refuse("gather", (2, 3), 1, ints(3, 4, 2), match=r"Size does not match at dimension 0 expected index \[4, 2\] to be no larger than self")
+refuse(
+    "gather",
+    (2, 3),
+    1,
+    ints(3, 4, 2),
+    match=r"Size does not match at dimension 0 expected index \[4, 2\] to be no larger than self",
+)
 refuse("gather", (2, 3), 0, np.array([[2]]), match="index 2 is out of bounds for dimension 0 with size 2")
 refuse("gather", (2, 3), 0, np.array([[-1]]), match="index -1 is out of bounds for dimension 0 with size 2")
 refuse("gather", (2, 3), 0, np.array([[0.5]]), match=r"gather\(\): Expected dtype int32/int64 for index")
 refuse("scatter", (2, 3), 0, ints(2, 2, 3), (1, 3), match="to be no larger size than src")
-refuse("scatter_reduce", (2, 3), 0, ints(2, 2, 3), (2, 3), "foo", match="reduce argument must be either sum, prod, mean, amax or amin")
+refuse(
+    "scatter_reduce",
+    (2, 3),
+    0,
+    ints(2, 2, 3),
+    (2, 3),
+    "foo",
+    match="reduce argument must be either sum, prod, mean, amax or amin",
+)
 refuse("index_select", (2, 3), 0, np.array([2]), match="index out of range in self", error=IndexError)
-refuse("index_add", (2, 3), 0, np.array([0]), (2, 3), match=r"Number of indices \(1\) should be equal to source.size\(dim\): \(2\)")
+refuse(
+    "index_add",
+    (2, 3),
+    0,
+    np.array([0]),
+    (2, 3),
+    match=r"Number of indices \(1\) should be equal to source.size\(dim\): \(2\)",
+)
 refuse("index_fill", (2, 3), 0, np.array([0]), (3,), match="index_fill_ only supports a 0-dimensional value tensor")
-refuse("index_put", (2, 3), [(2,)], (3,), match="tensors used as indices must be long, int, byte or bool tensors", error=IndexError)
-refuse("take", (2, 3), np.array([6]), match="out of range: tried to access index 6 on a tensor of 6 elements", error=IndexError)
-refuse("put", (2, 3), np.array([0, -7]), (2,), match="out of range: tried to access index -7 on a tensor of 6 elements", error=IndexError)
+refuse(
+    "index_put",
+    (2, 3),
+    [(2,)],
+    (3,),
+    match="tensors used as indices must be long, int, byte or bool tensors",
+    error=IndexError,
+)
+refuse(
+    "take",
+    (2, 3),
+    np.array([6]),
+    match="out of range: tried to access index 6 on a tensor of 6 elements",
+    error=IndexError,
+)
+refuse(
+    "put",
+    (2, 3),
+    np.array([0, -7]),
+    (2,),
+    match="out of range: tried to access index -7 on a tensor of 6 elements",
+    error=IndexError,
+)
 refuse("masked_fill", (2, 3), ints(2, 2, 3), 0.0, match="masked_fill_ only supports boolean masks")
 refuse("masked_fill", (2, 3), MASK, (3,), match="masked_fill_ only supports a 0-dimensional value tensor")
-refuse("masked_select", (2, 3), MASK.T, match=r"The size of tensor a \(2\) must match|The size of tensor a \(3\) must match")
+refuse(
+    "masked_select",
+    (2, 3),
+    MASK.T,
+    match=r"The size of tensor a \(2\) must match|The size of tensor a \(3\) must match",
+)
 refuse("masked_scatter", (2, 3), MASK, (2,), match="Number of elements of source < number of ones in mask")
 refuse("select_scatter", (2, 3), (2,), 0, 0, match="expected src to have a size equal to the slice of self")

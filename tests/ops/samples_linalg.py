@@ -98,9 +98,23 @@ not_square = "A must be batches of square matrices, but they are 3 by 4 matrices
 for op in ("inv", "det", "slogdet", "eig", "eigh", "cholesky", "matrix_exp"):
     refuse(f"linalg.{op}", (3, 4), match=f"linalg.{op}: {not_square}")
     refuse(f"linalg.{op}", (3,), match=f"linalg.{op}: The input tensor A must have at least 2 dimensions")
-    refuse(f"linalg.{op}", ints(3, 2, 2), match=f"linalg.{op}: Expected a floating point or complex tensor as input. Got Long")
-refuse("linalg.solve", (3, 3), (4, 2), match=r"linalg.solve: Incompatible shapes of A and B for the equation AX = B \(3x3 and 4x2\)")
-refuse("linalg.solve", (2, 2), np.ones((2, 1), np.complex64), match="same dtype, but found A of type Double and B of type ComplexFloat instead")
+    refuse(
+        f"linalg.{op}",
+        ints(3, 2, 2),
+        match=f"linalg.{op}: Expected a floating point or complex tensor as input. Got Long",
+    )
+refuse(
+    "linalg.solve",
+    (3, 3),
+    (4, 2),
+    match=r"linalg.solve: Incompatible shapes of A and B for the equation AX = B \(3x3 and 4x2\)",
+)
+refuse(
+    "linalg.solve",
+    (2, 2),
+    np.ones((2, 1), np.complex64),
+    match="same dtype, but found A of type Double and B of type ComplexFloat instead",
+)
 refuse("linalg.qr", (3, 3), "full", match="qr received unrecognized mode 'full'")
 refuse("linalg.matrix_norm", (3, 3), 3, match="linalg.matrix_norm: Order 3 not supported")
 refuse("linalg.matrix_power", (3, 3), 2.5, match="integer", error=TypeError)

@@ -1,4 +1,6 @@
-"""Samples of what ``torch`` has beside ``torch.nn.functional``: kernels' argument orders, single steps, norms of slices."""
+"""Samples of what ``torch`` has beside ``torch.nn.functional``: kernels' argument orders, single steps, norms of
+slices.
+"""
 
 from math import inf
 
@@ -29,7 +31,9 @@ refuse("pdist", (3, 2), -1.0, match="pdist only supports non-negative p values")
 refuse("lstm_cell", (2, 2, 3), [(2, 4), (2, 4)], (16, 3), (16, 4), match="input has inconsistent input_size")
 refuse("rnn_tanh_cell", (2, 3), (1, 4), (4, 3), (4, 4), match="Input batch size 2 doesn't match hidden0 batch size 1")
 refuse("gru_cell", (2, 3), (2, 1), (12, 3), (12, 4), match="hidden0 has inconsistent hidden_size: got 1, expected 4")
-refuse("rnn_relu_cell", (2, 3), (2, 4), (1, 3), (4, 4), match="weight_ih first dim must be 1 . hidden_size = 4, but got 1")
+refuse(
+    "rnn_relu_cell", (2, 3), (2, 4), (1, 3), (4, 4), match="weight_ih first dim must be 1 . hidden_size = 4, but got 1"
+)
 
 # --- sums to a shape, fingerprints
 for size in ([4], [1], [3, 1], [2, 3, 4], [1, 3, 4], []):

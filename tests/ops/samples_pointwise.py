@@ -8,18 +8,46 @@ from .samples import ints, refuse, sample
 
 # name: the range of the values, and whether complex numbers take part
 UNARY = {
-    "exp": (-2, 2, True), "exp2": (-2, 2, True), "expm1": (-2, 2, True), "log": (0.3, 3, True),
-    "log2": (0.3, 3, True), "log10": (0.3, 3, True), "log1p": (-0.7, 3, True), "sqrt": (0.3, 3, True),
-    "rsqrt": (0.3, 3, True), "square": (-2, 2, True), "reciprocal": (0.3, 3, True), "sin": (-2, 2, True),
-    "cos": (-2, 2, True), "tan": (-1, 1, True), "asin": (-0.8, 0.8, True), "acos": (-0.8, 0.8, True),
-    "atan": (-2, 2, False), "sinh": (-2, 2, True), "cosh": (-2, 2, True), "tanh": (-1, 1, True),
-    "asinh": (-0.8, 0.8, True), "acosh": (1.2, 3, True), "atanh": (-0.8, 0.8, True), "sigmoid": (-2, 2, True),
-    "sinc": (-2, 2, True), "deg2rad": (-200, 200, False), "rad2deg": (-2, 2, False), "erf": (-2, 2, False),
-    "erfc": (-2, 2, False), "erfinv": (-0.8, 0.8, False), "lgamma": (0.3, 4, False),
+    "exp": (-2, 2, True),
+    "exp2": (-2, 2, True),
+    "expm1": (-2, 2, True),
+    "log": (0.3, 3, True),
+    "log2": (0.3, 3, True),
+    "log10": (0.3, 3, True),
+    "log1p": (-0.7, 3, True),
+    "sqrt": (0.3, 3, True),
+    "rsqrt": (0.3, 3, True),
+    "square": (-2, 2, True),
+    "reciprocal": (0.3, 3, True),
+    "sin": (-2, 2, True),
+    "cos": (-2, 2, True),
+    "tan": (-1, 1, True),
+    "asin": (-0.8, 0.8, True),
+    "acos": (-0.8, 0.8, True),
+    "atan": (-2, 2, False),
+    "sinh": (-2, 2, True),
+    "cosh": (-2, 2, True),
+    "tanh": (-1, 1, True),
+    "asinh": (-0.8, 0.8, True),
+    "acosh": (1.2, 3, True),
+    "atanh": (-0.8, 0.8, True),
+    "sigmoid": (-2, 2, True),
+    "sinc": (-2, 2, True),
+    "deg2rad": (-200, 200, False),
+    "rad2deg": (-2, 2, False),
+    "erf": (-2, 2, False),
+    "erfc": (-2, 2, False),
+    "erfinv": (-0.8, 0.8, False),
+    "lgamma": (0.3, 4, False),
     "digamma": (0.3, 4, False),
-    "i0": (-3, 3, False), "logit": (0.1, 0.9, False), "frac": (0.1, 0.9, False), "nan_to_num": (-2, 2, False),
-    "abs": (0.3, 2, False), "relu": (0.2, 2, False), "neg": (-2, 2, True),
-}  # fmt: skip
+    "i0": (-3, 3, False),
+    "logit": (0.1, 0.9, False),
+    "frac": (0.1, 0.9, False),
+    "nan_to_num": (-2, 2, False),
+    "abs": (0.3, 2, False),
+    "relu": (0.2, 2, False),
+    "neg": (-2, 2, True),
+}
 for name, (low, high, complex) in UNARY.items():
     sample(name, (2, 3), low=low, high=high, complex=complex, inplace=True)
     sample(name, (), low=low, high=high)
@@ -39,10 +67,15 @@ sample("threshold", (2, 3), 0.05, 7.0, low=0.1, inplace=True)
 sample("Tensor.__abs__", (2, 3), low=-2, high=-0.5)
 
 SPECIAL = {
-    "erfcx": (-2, 2), "ndtr": (-2, 2), "ndtri": (0.1, 0.9), "log_ndtr": (-3, 3), "entr": (0.2, 2),
+    "erfcx": (-2, 2),
+    "ndtr": (-2, 2),
+    "ndtri": (0.1, 0.9),
+    "log_ndtr": (-3, 3),
+    "entr": (0.2, 2),
     "i0e": (0.2, 3),
-    "i1": (-3, 3), "i1e": (0.2, 3),
-}  # fmt: skip
+    "i1": (-3, 3),
+    "i1e": (0.2, 3),
+}
 for name, (low, high) in SPECIAL.items():
     sample("special." + name, (2, 3), low=low, high=high)
     sample("special." + name, (), low=low, high=high)
@@ -52,9 +85,19 @@ for p in (1, 2, 4):
     sample("mvlgamma", (2, 3), p, low=2, high=4, inplace=True)
 
 BINARY = {
-    "maximum": -2, "minimum": -2, "fmax": -2, "fmin": -2, "hypot": 0.3, "atan2": 0.3, "copysign": 0.3,
-    "logaddexp": -2, "logaddexp2": -2, "xlogy": 0.3, "special.xlog1py": 0.3, "ldexp": -2,
-}  # fmt: skip
+    "maximum": -2,
+    "minimum": -2,
+    "fmax": -2,
+    "fmin": -2,
+    "hypot": 0.3,
+    "atan2": 0.3,
+    "copysign": 0.3,
+    "logaddexp": -2,
+    "logaddexp2": -2,
+    "xlogy": 0.3,
+    "special.xlog1py": 0.3,
+    "ldexp": -2,
+}
 for name, low in BINARY.items():
     inplace = name in ("hypot", "atan2", "copysign", "xlogy", "ldexp")
     sample(name, (2, 3), (2, 3), low=low, inplace=inplace)
@@ -111,9 +154,7 @@ sample("nextafter", (3,), (3,), second=False, tolerance=1e9)
 
 refuse("lt", np.array([1j]), np.array([1j]), match='"lt_cpu" not implemented for', error=NotImplementedError)
 refuse("floor", np.array([1j]), match="floor is not supported for complex", error=NotImplementedError)
-refuse(
-    "sign", np.array([1j]), match="torch.sign is not intended to support complex", error=NotImplementedError
-)
+refuse("sign", np.array([1j]), match="torch.sign is not intended to support complex", error=NotImplementedError)
 refuse("clamp", (2, 3), match="At least one of 'min' or 'max' must not be None")
 refuse("clamp", np.array([1j]), 0, 1, match="clamp is not supported for complex", error=NotImplementedError)
 refuse("clamp", (2, 3), 1j, match="clamp is not supported for complex", error=NotImplementedError)
@@ -122,9 +163,7 @@ refuse("maximum", (2, 3), (2, 4), match="The size of tensor a .3. must match the
 refuse("where", (2, 3), (2, 3), (2, 3), match="where expected condition to be a boolean tensor")
 refuse("hypot", ints(3, 2), ints(3, 2), match='"hypot_cpu" not implemented for', error=NotImplementedError)
 refuse("bitwise_and", (2,), (2,), match='"bitwise_and_cpu" not implemented for', error=NotImplementedError)
-refuse(
-    "heaviside", (2,), ints(3, 2), match="heaviside is not yet implemented for tensors with different dtypes"
-)
+refuse("heaviside", (2,), ints(3, 2), match="heaviside is not yet implemented for tensors with different dtypes")
 refuse("lerp", (2,), ints(3, 2), 0.5, match="expected dtype float64 for `end` but got dtype int64")
 refuse("addcdiv", (2,), ints(3, 2), ints(3, 2), match="Integer division with addcdiv is no longer supported")
 refuse("isclose", (2,), ints(3, 2), match="Double did not match Long")

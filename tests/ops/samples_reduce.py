@@ -141,7 +141,13 @@ sample("gradient", (4, 5), dim=[1], spacing=[2.0])
 
 # --- refusals ---------------------------------------------------------------------------------------------------
 
-refuse("sum", (2, 3), 2, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)", error=IndexError)
+refuse(
+    "sum",
+    (2, 3),
+    2,
+    match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)",
+    error=IndexError,
+)
 refuse("sum", (), 1, match=r"range of \[-1, 0\]", error=IndexError)
 refuse("sum", (2, 3), dim=[0, -2], match="dim 0 appears multiple times in the list of dims")
 refuse("sum", (2, 3), "a", match="must be tuple of ints", error=TypeError)
@@ -149,7 +155,13 @@ refuse("mean", ints(3, 2), match=r"mean\(\): could not infer output dtype. Input
 refuse("prod", (2, 3), dim=[0, 1], match="invalid combination", error=TypeError)
 refuse("var", ints(3, 2), match="std and var only support floating point and complex dtypes")
 refuse("norm", ints(3, 2), match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got Long")
-refuse("norm", (2,), float("inf"), dtype=torch.float32, match="should be convertible without narrowing to the specified dtype .Float.")
+refuse(
+    "norm",
+    (2,),
+    float("inf"),
+    dtype=torch.float32,
+    match="should be convertible without narrowing to the specified dtype .Float.",
+)
 refuse("norm", (0,), float("inf"), match="cannot compute the inf norm on an empty tensor")
 refuse("norm", (2, 0), -1, dim=1, match="cannot compute the -1 norm on the dimension 1")
 refuse("max", (0,), match=r"max\(\): Expected reduction dim to be specified for input.numel\(\) == 0")
@@ -167,7 +179,12 @@ refuse("quantile", ints(3, 2), 0.5, match="must be either float or double dtype"
 refuse("cov", (2, 2, 2), match="expected input to have two or fewer dimensions but got an input with 3 dimensions")
 refuse("cov", (2, 3), fweights=np.array([1, 2, -3]), match="fweights cannot be negative")
 refuse("cov", (2, 3), aweights=np.array([1, 2, 3]), match="expected aweights to have floating point dtype")
-refuse("searchsorted", np.array([[1.0]]), 3.0, match="input value can be a scalar only when boundaries tensor dimension is 1")
+refuse(
+    "searchsorted",
+    np.array([[1.0]]),
+    3.0,
+    match="input value can be a scalar only when boundaries tensor dimension is 1",
+)
 refuse("searchsorted", np.array([1.0]), np.array([1.0]), side="left", right=True, match="can't be set to opposites")
 refuse("bucketize", np.array([1.0]), np.array([[1.0]]), match="boundaries tensor must be 1 dimension")
 refuse("bincount", np.array([-1]), match="only supports 1-d non-negative")

@@ -9,14 +9,26 @@ from pullback import float64
 from .samples import refuse, sample
 
 # --- windows
-WINDOWS = {"bartlett": {}, "blackman": {}, "cosine": {}, "exponential": {"tau": 2.0}, "gaussian": {"std": 1.5}, "hamming": {},
-           "general_cosine": {"a": [0.5, 0.3, 0.2]}, "general_hamming": {"alpha": 0.6}, "hann": {}, "kaiser": {"beta": 5.0},
-           "nuttall": {}}  # fmt: skip
+WINDOWS = {
+    "bartlett": {},
+    "blackman": {},
+    "cosine": {},
+    "exponential": {"tau": 2.0},
+    "gaussian": {"std": 1.5},
+    "hamming": {},
+    "general_cosine": {"a": [0.5, 0.3, 0.2]},
+    "general_hamming": {"alpha": 0.6},
+    "hann": {},
+    "kaiser": {"beta": 5.0},
+    "nuttall": {},
+}
 for name, options in WINDOWS.items():
     for n in (0, 1, 2, 5, 8):
         for sym in (True, False):
             sample(f"signal.windows.{name}", n, sym=sym, dtype=float64, **options)
-    refuse(f"signal.windows.{name}", -1, match="requires non-negative window length, got M=-1", error=ValueError, **options)
+    refuse(
+        f"signal.windows.{name}", -1, match="requires non-negative window length, got M=-1", error=ValueError, **options
+    )
 sample("signal.windows.exponential", 5, center=1.0, sym=False, dtype=float64)
 refuse("signal.windows.exponential", 5, center=1.0, match="Center must be None for symmetric windows", error=ValueError)
 refuse("signal.windows.exponential", 5, tau=0, match="Tau must be positive", error=ValueError)
@@ -43,7 +55,14 @@ refuse("stft", (2, 2, 20), 8, return_complex=True, match="expected a 1D or 2D te
 refuse("stft", (20,), 30, center=False, return_complex=True, match="expected 0 < n_fft < 20, but got n_fft=30")
 refuse("stft", (20,), 8, 0, return_complex=True, match="expected hop_length > 0")
 refuse("stft", (20,), 8, win_length=9, return_complex=True, match="expected 0 < win_length <= n_fft")
-refuse("stft", (20,), 8, window=np.ones(7), return_complex=True, match="expected a 1D window tensor of size equal to win_length=8")
+refuse(
+    "stft",
+    (20,),
+    8,
+    window=np.ones(7),
+    return_complex=True,
+    match="expected a 1D window tensor of size equal to win_length=8",
+)
 refuse("istft", (5, 9), 8, match="istft requires a complex-valued input tensor")
 
 # --- masks

@@ -1,4 +1,6 @@
-"""Convolutions beyond the table of samples: many shapes against loops and PyTorch, blocks, memory, infinities, types."""
+"""Convolutions beyond the table of samples: many shapes against loops and PyTorch, blocks, memory, infinities,
+types.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def draw(seed: int) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray | None, di
     return transposed, input, weight, rng.standard_normal(outputs) if rng.integers(2) else None, options
 
 
-def by_loops(transposed: bool, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, options: dict[str, Any]) -> np.ndarray:
+def by_loops(
+    transposed: bool, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, options: dict[str, Any]
+) -> np.ndarray:
     """The definition, one element of the kernel and one window at a time."""
     stride, padding, dilation, groups = (options[k] for k in ("stride", "padding", "dilation", "groups"))
     spatial, kernel, n = x.shape[2:], w.shape[2:], x.ndim - 2
@@ -131,7 +135,9 @@ def test_options_after_a_plan() -> None:
 def test_an_infinite_weight_stays_at_its_places() -> None:
     """Zeros that only stand between the elements of a transposed convolution's input meet no weight."""
     w = torch.tensor([[[1.0, torch.inf]]])
-    assert torch.conv_transpose1d(torch.ones(1, 1, 2), w, stride=3).tolist() == [[[1.0, torch.inf, 0.0, 1.0, torch.inf]]]
+    assert torch.conv_transpose1d(torch.ones(1, 1, 2), w, stride=3).tolist() == [
+        [[1.0, torch.inf, 0.0, 1.0, torch.inf]]
+    ]
 
 
 def test_no_large_temporaries() -> None:

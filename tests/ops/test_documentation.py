@@ -11,15 +11,24 @@ import pullback
 from pullback.op import METHODS
 
 NAMESPACES = {
-    "torch": pullback, "torch.nn.functional": pullback.nn.functional, "torch.linalg": pullback.linalg, "torch.fft": pullback.fft,
-    "torch.special": pullback.special, "torch.masked": pullback.masked, "torch.sparse": pullback.sparse,
-}  # fmt: skip
+    "torch": pullback,
+    "torch.nn.functional": pullback.nn.functional,
+    "torch.linalg": pullback.linalg,
+    "torch.fft": pullback.fft,
+    "torch.special": pullback.special,
+    "torch.masked": pullback.masked,
+    "torch.sparse": pullback.sparse,
+}
 
 
 def operations(namespace: Any) -> Iterator[tuple[str, Any]]:
     for name in getattr(namespace, "__all__", None) or [name for name in dir(namespace) if not name.startswith("_")]:
         thing = getattr(namespace, name, None)
-        if callable(thing) and not isinstance(thing, type) and str(getattr(thing, "__module__", "")).startswith("pullback.ops"):
+        if (
+            callable(thing)
+            and not isinstance(thing, type)
+            and str(getattr(thing, "__module__", "")).startswith("pullback.ops")
+        ):
             yield name, thing
 
 

@@ -36,7 +36,10 @@ def test_batches_sparse_matrices_and_defaults() -> None:
 
 @pytest.mark.parametrize("second", [True, False])
 def test_derivatives(second: bool) -> None:
-    a, b = pullback.tensor(symmetric(6, 6), requires_grad=True), pullback.tensor(symmetric(6, 6, seed=1), requires_grad=True)
+    a, b = (
+        pullback.tensor(symmetric(6, 6), requires_grad=True),
+        pullback.tensor(symmetric(6, 6, seed=1), requires_grad=True),
+    )
 
     def f(a: pullback.Tensor, b: pullback.Tensor) -> tuple[pullback.Tensor, ...]:
         values, vectors = pullback.lobpcg(a, 2, (b + b.mT) / 2 if second else None)
@@ -44,11 +47,15 @@ def test_derivatives(second: bool) -> None:
 
     assert pullback.autograd.gradcheck(f, (a, b))
     assert pullback.autograd.gradgradcheck(f, (a, b), atol=1e-4)
-    assert np.allclose(pullback.autograd.grad(f(a, b)[1].sum(), a)[0], pullback.autograd.grad(f(a, b)[1].sum(), a)[0].mT)
+    assert np.allclose(
+        pullback.autograd.grad(f(a, b)[1].sum(), a)[0], pullback.autograd.grad(f(a, b)[1].sum(), a)[0].mT
+    )
 
 
 def test_refusals() -> None:
     with pytest.raises(AssertionError, match="A must be square"):
         pullback.lobpcg(pullback.ones(2, 3))
-    with pytest.raises(ValueError, match=r"number of A rows \(=4\) is smaller than 3 x the number of requested eigenpairs \(=2\)"):
+    with pytest.raises(
+        ValueError, match=r"number of A rows \(=4\) is smaller than 3 x the number of requested eigenpairs \(=2\)"
+    ):
         pullback.lobpcg(pullback.eye(4), 2)

@@ -54,11 +54,16 @@ def test_a_product_that_does_not_fit_says_which_transpose_would() -> None:
 @pytest.mark.parametrize("slope", (0.25, 1.0, 0.0, -2.0, 1.5, math.inf, -math.inf, math.nan))
 def test_slopes_below_zero(slope: float, size: int) -> None:
     """``leaky_relu`` and ``prelu`` are the choice by the sign, however they are computed: kinks, infinities and NaN."""
-    x = np.resize(np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45, -1e-45], np.float32), (size, 11))
+    x = np.resize(
+        np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45, -1e-45], np.float32), (size, 11)
+    )
     with np.errstate(all="ignore"), using("off"):
         expected = np.where(x > 0, x, x * np.float32(slope))
-        results = [F.leaky_relu(torch.from_numpy(x), slope), F.prelu(torch.from_numpy(x), torch.tensor([slope])),
-                   F.prelu(torch.from_numpy(x), torch.full((11,), slope))]  # fmt: skip
+        results = [
+            F.leaky_relu(torch.from_numpy(x), slope),
+            F.prelu(torch.from_numpy(x), torch.tensor([slope])),
+            F.prelu(torch.from_numpy(x), torch.full((11,), slope)),
+        ]
     for result in results:
         np.testing.assert_array_equal(result.numpy(), expected)
 
@@ -91,11 +96,15 @@ def test_products_and_convolutions_do_not_mix_half_and_single_precision(dtype: A
 
     one = torch.ones
     calls = [
-        lambda: F.conv1d(half(1, 2, 4), one(3, 2, 2)), lambda: F.conv1d(half(1, 2, 4), half(3, 2, 2), one(3)),
-        lambda: F.conv_transpose1d(half(1, 2, 4), one(2, 3, 2)), lambda: torch.addmm(half(2, 2), one(2, 2), one(2, 2)),
-        lambda: torch.addmm(half(2, 2), half(2, 2), one(2, 2)), lambda: torch.addmv(half(2), half(2, 2), one(2)),
-        lambda: torch.baddbmm(half(1, 2, 2), one(1, 2, 2), one(1, 2, 2)), lambda: torch.addbmm(half(2, 2), half(1, 2, 2), one(1, 2, 2)),
-    ]  # fmt: skip
+        lambda: F.conv1d(half(1, 2, 4), one(3, 2, 2)),
+        lambda: F.conv1d(half(1, 2, 4), half(3, 2, 2), one(3)),
+        lambda: F.conv_transpose1d(half(1, 2, 4), one(2, 3, 2)),
+        lambda: torch.addmm(half(2, 2), one(2, 2), one(2, 2)),
+        lambda: torch.addmm(half(2, 2), half(2, 2), one(2, 2)),
+        lambda: torch.addmv(half(2), half(2, 2), one(2)),
+        lambda: torch.baddbmm(half(1, 2, 2), one(1, 2, 2), one(1, 2, 2)),
+        lambda: torch.addbmm(half(2, 2), half(1, 2, 2), one(1, 2, 2)),
+    ]
     for call in calls:
         with pytest.raises(RuntimeError, match="same|expected scalar type"):
             call()
@@ -115,7 +124,9 @@ def test_a_product_keeps_only_what_its_gradients_need() -> None:
     for out in (x @ w, F.linear(x, w.detach().T.clone().requires_grad_())):
         node = out.grad_fn
         assert node._saved_input is not None
-        assert getattr(node, "_saved_other", None) is None if hasattr(node, "_saved_other") else node._saved_weight is None
+        assert (
+            getattr(node, "_saved_other", None) is None if hasattr(node, "_saved_other") else node._saved_weight is None
+        )
 
 
 def test_fast_and_general_paths_agree_and_honour_no_grad() -> None:
@@ -141,13 +152,16 @@ def test_half_precision_is_summed_in_single(dtype: Any) -> None:
 def test_integers_are_multiplied_exactly_and_bools_not_at_all() -> None:
     big = torch.tensor([[2**40 + 1]])
     assert (big @ torch.tensor([[3]])).item() == 3 * 2**40 + 3
-    assert torch.addmm(torch.tensor([10]), big, torch.tensor([[1]]), beta=1.9, alpha=1.5).item() == 2**40 + 11  # scalars are cut
+    # scalars are cut
+    assert torch.addmm(torch.tensor([10]), big, torch.tensor([[1]]), beta=1.9, alpha=1.5).item() == 2**40 + 11
     with pytest.raises(NotImplementedError, match="\"addmm_impl_cpu_\" not implemented for 'Bool'"):
         torch.ones(2, 2).bool() @ torch.ones(2, 2).bool()
 
 
 def test_one_matrix_meets_a_batch() -> None:
-    """Folded into one product where memory allows, in the forward and in the gradient of the matrix; the same otherwise."""
+    """Folded into one product where memory allows, in the forward and in the gradient of the matrix; the same
+    otherwise.
+    """
     x, w = rand(3, 4, 5), rand(5, 2)
     y = rand(3, 5, 4)
     for a in (x, y.mT, x[:, ::2]):
@@ -159,7 +173,10 @@ def test_one_matrix_meets_a_batch() -> None:
 
 def test_beta_zero_does_not_look_at_the_input() -> None:
     nan = torch.tensor([NAN], requires_grad=True)
-    for out in (torch.addmm(nan, torch.ones(1, 2), torch.ones(2, 1), beta=0), torch.addr(nan, torch.ones(2), torch.ones(2), beta=0)):
+    for out in (
+        torch.addmm(nan, torch.ones(1, 2), torch.ones(2, 1), beta=0),
+        torch.addr(nan, torch.ones(2), torch.ones(2), beta=0),
+    ):
         assert not out.isnan().any()
         assert grads(out.sum(), nan)[0].tolist() == [0.0]
 
@@ -185,7 +202,9 @@ def test_einsum_sublists_ellipsis_and_more_than_two_operands() -> None:
 def test_matrix_chain_takes_the_cheapest_order(monkeypatch: pytest.MonkeyPatch) -> None:
     costs: list[int] = []
     product = contract.matmul
-    monkeypatch.setattr(contract, "matmul", lambda a, b: costs.append(a.shape[0] * a.shape[1] * b.shape[1]) or product(a, b))
+    monkeypatch.setattr(
+        contract, "matmul", lambda a, b: costs.append(a.shape[0] * a.shape[1] * b.shape[1]) or product(a, b)
+    )
     chain = [rand(30, 35), rand(35, 15), rand(15, 5), rand(5, 10), rand(10, 20), rand(20, 25)]
     out = contract.multi_dot(chain)
     assert sum(costs) == 15125  # the example of Cormen et al., Introduction to Algorithms, 15.2
@@ -210,10 +229,20 @@ def test_coinciding_points_have_distance_gradient_zero() -> None:
 def test_derivatives_at_kinks() -> None:
     """PyTorch's choice of a side."""
     for fn, at, slope in (
-        (F.relu, 0.0, 0), (F.relu6, 6.0, 0), (F.hardtanh, -1.0, 0), (F.hardtanh, 1.0, 0), (F.leaky_relu, 0.0, 0.01), (F.hardshrink, 0.5, 0),
-        (F.softshrink, -0.5, 0), (F.hardsigmoid, 3.0, 0), (F.hardswish, -3.0, 0), (F.hardswish, 3.0, 1), (F.elu, 0.0, 1), (F.celu, 0.0, 1),
+        (F.relu, 0.0, 0),
+        (F.relu6, 6.0, 0),
+        (F.hardtanh, -1.0, 0),
+        (F.hardtanh, 1.0, 0),
+        (F.leaky_relu, 0.0, 0.01),
+        (F.hardshrink, 0.5, 0),
+        (F.softshrink, -0.5, 0),
+        (F.hardsigmoid, 3.0, 0),
+        (F.hardswish, -3.0, 0),
+        (F.hardswish, 3.0, 1),
+        (F.elu, 0.0, 1),
+        (F.celu, 0.0, 1),
         (F.hardsigmoid, NAN, 0),
-    ):  # fmt: skip
+    ):
         x = torch.tensor(at, requires_grad=True)
         for create_graph in (False, True):
             (g,) = torch.autograd.grad(fn(x), x, create_graph=create_graph)
@@ -232,7 +261,16 @@ def test_large_arguments_have_finite_derivatives_of_any_order(name: str) -> None
 
 
 def test_in_place_activations_write_into_their_input() -> None:
-    for name, *args in (("relu",), ("relu6",), ("elu",), ("leaky_relu", 0.1), ("hardtanh",), ("threshold", 0.1, 2.0), ("silu",), ("mish",)):
+    for name, *args in (
+        ("relu",),
+        ("relu6",),
+        ("elu",),
+        ("leaky_relu", 0.1),
+        ("hardtanh",),
+        ("threshold", 0.1, 2.0),
+        ("silu",),
+        ("mish",),
+    ):
         a = rand(3, 4)
         x = a * 1
         out = getattr(F, name)(x, *args, inplace=True)
@@ -251,7 +289,9 @@ def test_softmax_at_extremes() -> None:
         close(F.log_softmax(x, -1)[..., 2], np.full(shape[:-1], -2e4 - math.log(1 + math.exp(-1))), 1e-6)
         assert torch.isfinite(torch.autograd.grad(p.sum(), x)[0]).all()
     assert F.softmax(torch.tensor([-INF, 0.0]), 0).tolist() == [0, 1]
-    assert F.softmax(torch.tensor([-INF, -INF]), 0).isnan().all() and F.softmax(torch.tensor([NAN, 0.0]), 0).isnan().all()
+    assert (
+        F.softmax(torch.tensor([-INF, -INF]), 0).isnan().all() and F.softmax(torch.tensor([NAN, 0.0]), 0).isnan().all()
+    )
     assert F.log_softmax(torch.tensor([-INF, 0.0]), 0).tolist() == [-INF, 0]
 
 
@@ -293,7 +333,11 @@ def test_layer_norm_far_from_zero() -> None:
 
 
 def test_batch_norm_moves_running_statistics_in_training_only() -> None:
-    x, mean, var = rand(5, 2, 3), torch.tensor([1.0, 2.0], dtype=torch.float64), torch.tensor([3.0, 4.0], dtype=torch.float64)
+    x, mean, var = (
+        rand(5, 2, 3),
+        torch.tensor([1.0, 2.0], dtype=torch.float64),
+        torch.tensor([3.0, 4.0], dtype=torch.float64),
+    )
     before = mean._version
     F.batch_norm(x, mean, var, training=True, momentum=0.2)
     a = x.detach().numpy()
@@ -316,7 +360,12 @@ def test_instance_norm_moves_statistics_towards_the_mean_of_the_samples() -> Non
 
 def test_normalization_in_half_precision() -> None:
     x = rand(4, 6, grad=False).half()
-    for out in (F.layer_norm(x, [6]), F.batch_norm(x, None, None, training=True), F.rms_norm(x, [6]), F.group_norm(x, 2)):
+    for out in (
+        F.layer_norm(x, [6]),
+        F.batch_norm(x, None, None, training=True),
+        F.rms_norm(x, [6]),
+        F.group_norm(x, 2),
+    ):
         assert out.dtype is torch.float16
     assert F.layer_norm(x, [6], torch.ones(6)).dtype is torch.float16  # single precision parameters are all right
     with pytest.raises(RuntimeError, match=r"mixed dtype \(CPU\): expect parameter to have scalar type of Float"):
@@ -343,8 +392,12 @@ def test_renorm_of_huge_numbers() -> None:
 def test_embedding_gradients_by_row() -> None:
     rows = torch.tensor([[1, 1], [0, 2]])
     w = rand(4, 2)
-    for kwargs, factor in (({}, [1, 2, 1, 0]), ({"padding_idx": 1}, [1, 0, 1, 0]), ({"padding_idx": -4}, [0, 2, 1, 0]),
-                           ({"scale_grad_by_freq": True}, [1, 1, 1, 0])):  # fmt: skip
+    for kwargs, factor in (
+        ({}, [1, 2, 1, 0]),
+        ({"padding_idx": 1}, [1, 0, 1, 0]),
+        ({"padding_idx": -4}, [0, 2, 1, 0]),
+        ({"scale_grad_by_freq": True}, [1, 1, 1, 0]),
+    ):
         (g,) = grads(F.embedding(rows, w, **kwargs).sum(), w)
         assert g.tolist() == [[f, f] for f in factor]
 
@@ -385,9 +438,13 @@ def test_dropout_streams() -> None:
     torch.manual_seed(0)
     assert F.dropout2d(torch.ones(2, 3, 1, 1), 0.5).flatten().tolist() == [0, 0, 2, 0, 0, 0]
     torch.manual_seed(0)
-    close(F.alpha_dropout(torch.ones(3), 0.5, True), [-0.7791939377784729, -0.7791939377784729, 1.6655988693237305], 1e-6)
+    close(
+        F.alpha_dropout(torch.ones(3), 0.5, True), [-0.7791939377784729, -0.7791939377784729, 1.6655988693237305], 1e-6
+    )
     torch.manual_seed(0)
-    close(F.rrelu(torch.tensor([-1.0, 2.0, -1.0]), training=True), [-0.3270943760871887, 2.0, -0.27246248722076416], 1e-6)
+    close(
+        F.rrelu(torch.tensor([-1.0, 2.0, -1.0]), training=True), [-0.3270943760871887, 2.0, -0.27246248722076416], 1e-6
+    )
     torch.manual_seed(0)
     close(F.gumbel_softmax(torch.zeros(3)), [0.10465075820684433, 0.2984018325805664, 0.5969474911689758], 1e-6)
 
@@ -463,16 +520,34 @@ def test_grouped_queries_share_keys() -> None:
 
 def heads(q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     w, b, out = (np.random.default_rng(5).standard_normal(s) for s in ((12, 4), (12,), (4, 4)))
-    return F.multi_head_attention_forward(q, k, v, 4, 2, torch.from_numpy(w), torch.from_numpy(b), kwargs.pop("bias_k", None),
-                                          kwargs.pop("bias_v", None), kwargs.pop("add_zero_attn", False), 0.0, torch.from_numpy(out),
-                                          None, **kwargs)  # fmt: skip
+    return F.multi_head_attention_forward(
+        q,
+        k,
+        v,
+        4,
+        2,
+        torch.from_numpy(w),
+        torch.from_numpy(b),
+        kwargs.pop("bias_k", None),
+        kwargs.pop("bias_v", None),
+        kwargs.pop("add_zero_attn", False),
+        0.0,
+        torch.from_numpy(out),
+        None,
+        **kwargs,
+    )
 
 
 def test_both_ways_through_multi_head_attention_agree() -> None:
     q, k = rand(3, 2, 4), rand(5, 2, 4)
     padding = torch.tensor([[False, False, False, True, True], [False] * 5])
-    for kwargs in ({}, {"attn_mask": torch.ones(3, 5).triu(2).bool()}, {"key_padding_mask": padding}, {"add_zero_attn": True},
-                   {"bias_k": rand(1, 1, 4), "bias_v": rand(1, 1, 4), "key_padding_mask": padding}):  # fmt: skip
+    for kwargs in (
+        {},
+        {"attn_mask": torch.ones(3, 5).triu(2).bool()},
+        {"key_padding_mask": padding},
+        {"add_zero_attn": True},
+        {"bias_k": rand(1, 1, 4), "bias_v": rand(1, 1, 4), "key_padding_mask": padding},
+    ):
         out, weights = heads(q, k, k, **kwargs)
         fused, none = heads(q, k, k, need_weights=False, **kwargs)
         close(out, fused)
@@ -489,7 +564,9 @@ def test_what_multi_head_attention_refuses() -> None:
     q = rand(3, 2, 4)
     with pytest.raises(RuntimeError, match="Need attn_mask if specifying the is_causal hint"):
         heads(q, q, q, is_causal=True)
-    with pytest.raises(RuntimeError, match=r"The shape of the 2D attn_mask is torch.Size\(\[3, 4\]\), but should be \(3, 3\)"):
+    with pytest.raises(
+        RuntimeError, match=r"The shape of the 2D attn_mask is torch.Size\(\[3, 4\]\), but should be \(3, 3\)"
+    ):
         heads(q, q, q, attn_mask=torch.zeros(3, 4))
     with pytest.raises(AssertionError, match="only bool and floating types of attn_mask are supported"):
         heads(q, q, q, attn_mask=torch.zeros(3, 3).long())
@@ -501,12 +578,23 @@ def test_what_multi_head_attention_refuses() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d"])
+@pytest.mark.parametrize(
+    "name", ["dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d"]
+)
 def test_dropout_drops_what_pytorch_drops(name: str) -> None:
     """In every type, and in any order of memory."""
     judge = pytest.importorskip("torch")
-    for dtype, shape in itertools.product(("float32", "float64", "float16"), ((2, 3), (2, 3, 4), (3, 2, 5, 2), (2, 3, 2, 2, 2))):
-        if name == "dropout1d" and len(shape) > 3 or name == "dropout3d" and len(shape) < 4 or name == "dropout2d" and len(shape) != 4:
+    for dtype, shape in itertools.product(
+        ("float32", "float64", "float16"), ((2, 3), (2, 3, 4), (3, 2, 5, 2), (2, 3, 2, 2, 2))
+    ):
+        if (
+            name == "dropout1d"
+            and len(shape) > 3
+            or name == "dropout3d"
+            and len(shape) < 4
+            or name == "dropout2d"
+            and len(shape) != 4
+        ):
             continue
         for order in (list(range(len(shape))), list(range(len(shape)))[::-1]):
             a = np.ones(shape, dtype)
@@ -524,10 +612,17 @@ def test_other_precisions_against_pytorch(dtype: str) -> None:
     judge = pytest.importorskip("torch")
     tolerance = 2e-5 if dtype == "float32" else 4e-3
     for name, shapes, args in (
-        ("linear", [(5, 40), (7, 40), (7,)], ()), ("layer_norm", [(5, 40)], ([40],)), ("softmax", [(30, 40)], (-1,)),
-        ("gelu", [(5, 40)], ()), ("silu", [(5, 40)], ()), ("mse_loss", [(5, 40), (5, 40)], ()), ("group_norm", [(4, 6, 5)], (3,)),
-        ("softplus", [(5, 40)], ()), ("scaled_dot_product_attention", [(2, 3, 8, 4)] * 3, ()), ("smooth_l1_loss", [(5, 40), (5, 40)], ()),
-    ):  # fmt: skip
+        ("linear", [(5, 40), (7, 40), (7,)], ()),
+        ("layer_norm", [(5, 40)], ([40],)),
+        ("softmax", [(30, 40)], (-1,)),
+        ("gelu", [(5, 40)], ()),
+        ("silu", [(5, 40)], ()),
+        ("mse_loss", [(5, 40), (5, 40)], ()),
+        ("group_norm", [(4, 6, 5)], (3,)),
+        ("softplus", [(5, 40)], ()),
+        ("scaled_dot_product_attention", [(2, 3, 8, 4)] * 3, ()),
+        ("smooth_l1_loss", [(5, 40), (5, 40)], ()),
+    ):
         arrays = [rng.standard_normal(s).astype(dtype) for s in shapes]
         results = []
         for root in (torch, judge):
@@ -543,17 +638,47 @@ def test_other_precisions_against_pytorch(dtype: str) -> None:
 @pytest.mark.torch
 def test_multi_head_attention_against_pytorch() -> None:
     judge = pytest.importorskip("torch")
-    shapes = {"q": (3, 2, 4), "k": (5, 2, 3), "v": (5, 2, 6), "wq": (4, 4), "wk": (4, 3), "wv": (4, 6), "b": (12,), "out": (4, 4),
-              "mask": (4, 3, 5)}  # fmt: skip
+    shapes = {
+        "q": (3, 2, 4),
+        "k": (5, 2, 3),
+        "v": (5, 2, 6),
+        "wq": (4, 4),
+        "wk": (4, 3),
+        "wv": (4, 6),
+        "b": (12,),
+        "out": (4, 4),
+        "mask": (4, 3, 5),
+    }
     arrays = {n: rng.standard_normal(s) for n, s in shapes.items()}
-    for need_weights, padding in itertools.product((True, False), (None, np.array([[0, 0, 0, 1, 1], [0, 1, 0, 0, 0]], float))):
+    for need_weights, padding in itertools.product(
+        (True, False), (None, np.array([[0, 0, 0, 1, 1], [0, 1, 0, 0, 0]], float))
+    ):
         results = []
         for root in (torch, judge):
             t = {n: root.from_numpy(a.copy()).requires_grad_() for n, a in arrays.items()}
             out, weights = root.nn.functional.multi_head_attention_forward(
-                t["q"], t["k"], t["v"], 4, 2, None, t["b"], None, None, False, 0.0, t["out"], None, use_separate_proj_weight=True,
-                q_proj_weight=t["wq"], k_proj_weight=t["wk"], v_proj_weight=t["wv"], attn_mask=t["mask"], need_weights=need_weights,
-                key_padding_mask=None if padding is None else root.from_numpy(padding), average_attn_weights=False)  # fmt: skip
+                t["q"],
+                t["k"],
+                t["v"],
+                4,
+                2,
+                None,
+                t["b"],
+                None,
+                None,
+                False,
+                0.0,
+                t["out"],
+                None,
+                use_separate_proj_weight=True,
+                q_proj_weight=t["wq"],
+                k_proj_weight=t["wk"],
+                v_proj_weight=t["wv"],
+                attn_mask=t["mask"],
+                need_weights=need_weights,
+                key_padding_mask=None if padding is None else root.from_numpy(padding),
+                average_attn_weights=False,
+            )
             out.sum().backward()
             extra = [weights.detach().numpy()] if need_weights else []
             results.append([out.detach().numpy(), *extra, *[x.grad.numpy() for x in t.values()]])

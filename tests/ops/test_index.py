@@ -108,8 +108,17 @@ def test_indices_against_pytorch(index: str) -> None:
 
 
 def items(n: int) -> list[Any]:
-    """Things to index a dimension of size ``n`` with; integers are left out, which NumPy takes for index arrays beside others."""
-    return [slice(None), slice(1, None), slice(None, None, 2), np.array([0, n - 1, 0]), np.array([[-1], [0]]), np.arange(n) % 2 == 0]
+    """Things to index a dimension of size ``n`` with; integers are left out, which NumPy takes for index arrays beside
+    others.
+    """
+    return [
+        slice(None),
+        slice(1, None),
+        slice(None, None, 2),
+        np.array([0, n - 1, 0]),
+        np.array([[-1], [0]]),
+        np.arange(n) % 2 == 0,
+    ]
 
 
 @pytest.mark.parametrize("index", list(itertools.product(items(2), items(3), items(4))), ids=str)
@@ -120,7 +129,9 @@ def test_mixed_indices_against_numpy(index: tuple[Any, ...]) -> None:
     try:
         expected = a[index]
     except IndexError:
-        with pytest.raises(IndexError, match="shape mismatch: indexing tensors could not be broadcast together with shapes"):
+        with pytest.raises(
+            IndexError, match="shape mismatch: indexing tensors could not be broadcast together with shapes"
+        ):
             x[index]
         return
     y = (x * 1)[tuple(pullback.from_numpy(i) if isinstance(i, np.ndarray) else i for i in index)]
@@ -184,8 +195,16 @@ def test_written_values_broadcast_and_are_cast() -> None:
     assert b.tolist() == [False, True] and u.tolist() == [255, 0] and z.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("dtype, value, kind", [("uint8", 300, "uint8_t"), ("int8", -129, "int8_t"), ("float32", 1e60, "float"),
-                                                ("float32", 1j, "float"), ("float64", 2j, "double")])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype, value, kind",
+    [
+        ("uint8", 300, "uint8_t"),
+        ("int8", -129, "int8_t"),
+        ("float32", 1e60, "float"),
+        ("float32", 1j, "float"),
+        ("float64", 2j, "double"),
+    ],
+)
 def test_numbers_that_a_type_cannot_hold_are_refused(dtype: str, value: Any, kind: str) -> None:
     x = pullback.zeros(2, dtype=getattr(pullback, dtype))
     for write in (lambda: x.__setitem__(0, value), lambda: x.__setitem__(x == 0, value)):
@@ -195,18 +214,36 @@ def test_numbers_that_a_type_cannot_hold_are_refused(dtype: str, value: Any, kin
     pullback.zeros(1)[0] = float("inf")
 
 
-@pytest.mark.parametrize("index, value, error, words", [
-    ("0", pullback.ones(3), RuntimeError, r"The expanded size of the tensor \(4\) must match the existing size \(3\)"),
-    ("0", pullback.ones(2, 4), RuntimeError, r"the number of sizes provided \(1\) must be greater or equal"),
-    ("[0, 1]", pullback.ones(3, 4), RuntimeError, r"shape mismatch: value tensor of shape \[3, 4\] cannot be broadcast to indexing result"),
-    ("x > 100", pullback.ones(2), RuntimeError, r"shape mismatch: value tensor of shape \[2\] cannot be broadcast"),
-    ("[0, 1]", pullback.ones(4, dtype=pullback.float64), RuntimeError, "Index put requires the source and destination dtypes match"),
-    ("5", 1, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
-    ("0, 0, 0", 1, IndexError, "too many indices for tensor of dimension 2"),
-    ("[5]", 1, IndexError, "index 5 is out of bounds"),
-    ("0", "a", TypeError, "can't assign a str to a torch.FloatTensor"),
-    ("0", [1, 2, 3, 4], TypeError, "can't assign a list to a torch.FloatTensor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "index, value, error, words",
+    [
+        (
+            "0",
+            pullback.ones(3),
+            RuntimeError,
+            r"The expanded size of the tensor \(4\) must match the existing size \(3\)",
+        ),
+        ("0", pullback.ones(2, 4), RuntimeError, r"the number of sizes provided \(1\) must be greater or equal"),
+        (
+            "[0, 1]",
+            pullback.ones(3, 4),
+            RuntimeError,
+            r"shape mismatch: value tensor of shape \[3, 4\] cannot be broadcast to indexing result",
+        ),
+        ("x > 100", pullback.ones(2), RuntimeError, r"shape mismatch: value tensor of shape \[2\] cannot be broadcast"),
+        (
+            "[0, 1]",
+            pullback.ones(4, dtype=pullback.float64),
+            RuntimeError,
+            "Index put requires the source and destination dtypes match",
+        ),
+        ("5", 1, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+        ("0, 0, 0", 1, IndexError, "too many indices for tensor of dimension 2"),
+        ("[5]", 1, IndexError, "index 5 is out of bounds"),
+        ("0", "a", TypeError, "can't assign a str to a torch.FloatTensor"),
+        ("0", [1, 2, 3, 4], TypeError, "can't assign a list to a torch.FloatTensor"),
+    ],
+)
 def test_bad_writes_change_nothing(index: str, value: Any, error: type[Exception], words: str) -> None:
     x = pullback.ones(3, 4)
     with pytest.raises(error, match=words):
@@ -240,7 +277,9 @@ def test_an_index_that_is_changed_afterwards_is_noticed() -> None:
 
 def test_leaves_are_not_written_into() -> None:
     x = pullback.ones(3, requires_grad=True)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+    ):
         x[0] = 1
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         x[[0]] = 1
@@ -253,8 +292,10 @@ def test_leaves_are_not_written_into() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.complex64])
-@pytest.mark.parametrize("rows, picked, columns", [(5, 9, ()), (5, 9, (3,)), (50, 9, (3, 2)), (300, 900, (80,)), (4, 0, (3,)),
-                                                   (900, 900, (80,))])  # fmt: skip
+@pytest.mark.parametrize(
+    "rows, picked, columns",
+    [(5, 9, ()), (5, 9, (3,)), (50, 9, (3, 2)), (300, 900, (80,)), (4, 0, (3,)), (900, 900, (80,))],
+)
 def test_every_way_of_summing(rows: int, picked: int, columns: tuple[int, ...], dtype: Any) -> None:
     """One column, distinct rows, few repeated rows, many repeated rows: always what ``np.add.at`` gives."""
     rng = np.random.default_rng(0)
@@ -291,14 +332,19 @@ def test_large_and_small_gathers_agree() -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_indexing_across_a_dimension_is_what_numpy_does(seed: int) -> None:
-    """Element by element with an index smaller than the rest, by slices, and flat; for all types, layouts and types of index."""
+    """Element by element with an index smaller than the rest, by slices, and flat; for all types, layouts and types of
+    index.
+    """
     rng = np.random.default_rng(seed)
     shape = tuple(int(n) for n in rng.integers(1, 5, rng.integers(1, 5)))
     d = int(rng.integers(len(shape)))
     lesser = tuple(int(rng.integers(1, n + 1)) if k != d else int(rng.integers(1, 6)) for k, n in enumerate(shape))
     dtype, kind = rng.choice(["f4", "f8", "f2", "i4", "i8", "u1", "c8", "c16"]), rng.choice(["i4", "i8"])
     a, v = (np.asarray(rng.integers(0, 9, s).astype(dtype), order=rng.choice(["C", "F"])) for s in (shape, lesser))
-    i, picks = rng.integers(0, shape[d], lesser).astype(kind), rng.integers(-shape[d], shape[d], rng.integers(1, 4, rng.integers(0, 3)))
+    i, picks = (
+        rng.integers(0, shape[d], lesser).astype(kind),
+        rng.integers(-shape[d], shape[d], rng.integers(1, 4, rng.integers(0, 3))),
+    )
     flat = rng.integers(-a.size, a.size, 4)
     grid = np.ogrid[tuple(map(slice, lesser))]
     each, slices = (*grid[:d], i, *grid[d + 1 :]), (slice(None),) * d + (np.asarray(picks),)
@@ -321,7 +367,9 @@ def test_indexing_across_a_dimension_is_what_numpy_does(seed: int) -> None:
     assert_array_equal(x.scatter_reduce(d, index, src, "sum").numpy(), written(each, v, "add"))
     assert_array_equal(x[at].numpy(), a[slices])
     assert_array_equal(x.take(numbers).numpy(), a.take(flat))
-    assert_array_equal(x.put(numbers, x.take(numbers) * 2).numpy(), written(np.unravel_index(flat % a.size, shape), a.take(flat) * 2))
+    assert_array_equal(
+        x.put(numbers, x.take(numbers) * 2).numpy(), written(np.unravel_index(flat % a.size, shape), a.take(flat) * 2)
+    )
     y, z = x.clone(), x.clone()
     y[at], z[at] = x[at] * 2, 3
     assert_array_equal(y.numpy(), written(slices, a[slices] * np.asarray(2, dtype)))
@@ -339,8 +387,13 @@ def test_across_a_dimension_nothing_outside_is_read_or_written(number: int) -> N
     x = pullback.zeros(2, 3)
     index, ones = L([[0, number]]), pullback.ones(1, 2)
     words = f"index {number} is out of bounds for dimension 1 with size 3"
-    for call in (lambda: x.gather(1, index), lambda: x.scatter_(1, index, 1.0), lambda: x.scatter_add_(1, index, ones),
-                 lambda: x.scatter_reduce_(1, index, ones, "sum"), lambda: x.index_add_(1, index[0], pullback.ones(2, 2))):  # fmt: skip
+    for call in (
+        lambda: x.gather(1, index),
+        lambda: x.scatter_(1, index, 1.0),
+        lambda: x.scatter_add_(1, index, ones),
+        lambda: x.scatter_reduce_(1, index, ones, "sum"),
+        lambda: x.index_add_(1, index[0], pullback.ones(2, 2)),
+    ):
         with pytest.raises(RuntimeError, match=words):
             call()
     with pytest.raises(IndexError, match=words):
@@ -399,8 +452,11 @@ def test_index_reduce_is_scatter_reduce_of_slices(reduce: str, include_self: boo
     for scattered in (True, False):
         rng = np.random.default_rng(0)
         x, s = (L(rng.uniform(0.5, 2, shape), requires_grad=True) for shape in ((2, 4), (2, 3)))
-        y = (x.scatter_reduce(1, i.expand(2, 3), s, reduce, include_self=include_self) if scattered
-             else x.index_reduce(1, i, s, reduce, include_self=include_self))  # fmt: skip
+        y = (
+            x.scatter_reduce(1, i.expand(2, 3), s, reduce, include_self=include_self)
+            if scattered
+            else x.index_reduce(1, i, s, reduce, include_self=include_self)
+        )
         (y * y).sum().backward()
         results.append((y, x.grad, s.grad))
     for a, b in zip(*results):
@@ -419,8 +475,15 @@ def test_ties_of_an_extreme_share_its_gradient() -> None:
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("x, s", [([2.0, 3.0], [0.0, 4.0, 5.0]), ([0.0, 3.0], [2.0, 4.0, 5.0]), ([0.0, 0.0], [0.0, 4.0, 0.0]),
-                                  ([2.0, 3.0], [0.0, 0.0, 5.0])])  # fmt: skip
+@pytest.mark.parametrize(
+    "x, s",
+    [
+        ([2.0, 3.0], [0.0, 4.0, 5.0]),
+        ([0.0, 3.0], [2.0, 4.0, 5.0]),
+        ([0.0, 0.0], [0.0, 4.0, 0.0]),
+        ([2.0, 3.0], [0.0, 0.0, 5.0]),
+    ],
+)
 def test_products_with_zeros_have_gradients(x: list[float], s: list[float], include_self: bool) -> None:
     leaves = L(x, dtype=pullback.float64, requires_grad=True), L(s, dtype=pullback.float64, requires_grad=True)
     product = lambda x, s: x.scatter_reduce(0, L([0, 0, 1]), s, "prod", include_self=include_self)
@@ -451,7 +514,9 @@ PICKING = {
 def test_what_is_picked_goes_elsewhere_in_its_own_type(pick: Any) -> None:
     memory = L([1.0, 2.0, 3.0, 0.0, 0.0])
     x, at = memory[:3], L([1, 2])
-    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor"):
+    with pytest.raises(
+        RuntimeError, match="unsupported operation: some elements of the input tensor and the written-to tensor"
+    ):
         pick(x, at, memory[1:3])
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         pick(x, at, pullback.empty(2, dtype=pullback.float64))
@@ -460,14 +525,22 @@ def test_what_is_picked_goes_elsewhere_in_its_own_type(pick: Any) -> None:
 
 
 UNLIKE: dict[str, tuple[Any, int, str]] = {  # a function, which result is to go into float64, and what is said of that
-    "aminmax": (lambda x, **out: pullback.aminmax(x, dim=1, **out), 0, "Expected out tensor to have dtype float, but got double instead"),
+    "aminmax": (
+        lambda x, **out: pullback.aminmax(x, dim=1, **out),
+        0,
+        "Expected out tensor to have dtype float, but got double instead",
+    ),
     "cummax": (lambda x, **out: pullback.cummax(x, 1, **out), 1, "expected scalar_type Long but found Double"),
     "kthvalue": (lambda x, **out: pullback.kthvalue(x, 1, **out), 0, "output values must be of same type as input"),
     "kthvalue of": (lambda x, **out: pullback.kthvalue(x, 1, **out), 1, "output indices must be of scalar type Long"),
     "max": (lambda x, **out: pullback.max(x, 1, **out), 1, "Expected out tensor to have dtype long int"),
     "median": (lambda x, **out: pullback.median(x, 1, **out), 0, "Expected tensor for 'values' to have the same type"),
     "mode": (lambda x, **out: pullback.mode(x, **out), 0, "expected scalar type 'Float' but got 'Double' for values"),
-    "sort": (lambda x, **out: pullback.sort(x, **out), 1, "Expected out tensor to have dtype long int, but got double instead"),
+    "sort": (
+        lambda x, **out: pullback.sort(x, **out),
+        1,
+        "Expected out tensor to have dtype long int, but got double instead",
+    ),
 }
 
 
@@ -486,7 +559,10 @@ def test_results_keep_their_type_where_they_are_written(name: str) -> None:
 def test_complex_numbers_keep_their_type_where_they_are_written() -> None:
     x, out = L([1.0, 2.0]), pullback.empty(2, dtype=pullback.complex128)
     for function in (pullback.complex, pullback.polar):
-        with pytest.raises(RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble for argument 'out'"):
+        with pytest.raises(
+            RuntimeError,
+            match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble for argument 'out'",
+        ):
             function(x, x, out=out)
         assert function(x.double(), x.double(), out=out) is out
 
@@ -506,8 +582,15 @@ def test_draws_are_written_as_integers() -> None:
 
 def test_nonzero() -> None:
     x = L([[0, 5], [7, 0]])
-    assert pullback.nonzero(x).tolist() == [[0, 1], [1, 0]] and [t.tolist() for t in x.nonzero(as_tuple=True)] == [[0, 1], [1, 0]]
-    assert L(3).nonzero().shape == (1, 0) and L(0).nonzero().shape == (0, 0) and L(3).nonzero(as_tuple=True)[0].tolist() == [0]
+    assert pullback.nonzero(x).tolist() == [[0, 1], [1, 0]] and [t.tolist() for t in x.nonzero(as_tuple=True)] == [
+        [0, 1],
+        [1, 0],
+    ]
+    assert (
+        L(3).nonzero().shape == (1, 0)
+        and L(0).nonzero().shape == (0, 0)
+        and L(3).nonzero(as_tuple=True)[0].tolist() == [0]
+    )
     assert pullback.nonzero_static(x, size=3, fill_value=-2).tolist() == [[0, 1], [1, 0], [-2, -2]]
     assert [t.tolist() for t in pullback.unravel_index(L([3, 5]), (2, 3))] == [[1, 1], [0, 2]]
 
@@ -526,8 +609,15 @@ def test_one_array_may_index_several_dimensions() -> None:
     values = np.arange(2 * 3 * 4 * 4, dtype=np.float64).reshape(2, 3, 4, 4)
     x, at, i = pullback.from_numpy(values).requires_grad_(), pullback.tensor([0, 1, 1, 0]), np.array([0, 1, 1, 0])
     whole = slice(None)
-    for key, expected in (((at, at), (i, i)), ((at, at, whole), (i, i, whole)), ((whole, at, at), (whole, i, i)), ((at, at, at, at), (i,) * 4),
-                          ((at, whole, at), (i, whole, i)), ((..., at, at), (..., i, i)), ((whole, whole, at), (whole, whole, i))):  # fmt: skip
+    for key, expected in (
+        ((at, at), (i, i)),
+        ((at, at, whole), (i, i, whole)),
+        ((whole, at, at), (whole, i, i)),
+        ((at, at, at, at), (i,) * 4),
+        ((at, whole, at), (i, whole, i)),
+        ((..., at, at), (..., i, i)),
+        ((whole, whole, at), (whole, whole, i)),
+    ):
         taken = x[key]
         np.testing.assert_array_equal(taken.detach().numpy(), values[expected])
         (g,) = pullback.autograd.grad(taken.sum(), x)

@@ -56,7 +56,11 @@ def test_cholesky(shape: tuple[int, ...], complex: bool) -> None:
         check(lambda a: linalg.cholesky(positive(a)), a)
         check(lambda a: linalg.cholesky(positive(a), upper=True), a)
         check(lambda a: pullback.cholesky_inverse(linalg.cholesky(positive(a))), a)
-        check(lambda a, b: pullback.cholesky_solve(b, linalg.cholesky(positive(a))), a, matrices(*shape, complex=complex, seed=1))
+        check(
+            lambda a, b: pullback.cholesky_solve(b, linalg.cholesky(positive(a))),
+            a,
+            matrices(*shape, complex=complex, seed=1),
+        )
 
 
 @KINDS
@@ -75,7 +79,9 @@ def test_symmetric_eigenvalues(shape: tuple[int, ...], complex: bool) -> None:
 @KINDS
 @pytest.mark.parametrize("uplo", ["L", "U"])
 def test_gradient_of_eigenvectors_is_symmetric(uplo: str, complex: bool) -> None:
-    """Though what is computed from them, here a square root with unequal weights, asks for more than a rotation of theirs."""
+    """Though what is computed from them, here a square root with unequal weights, asks for more than a rotation of
+    theirs.
+    """
     A = positive(matrices(2, 3, 3, complex=complex)).detach().requires_grad_()
     w, V = linalg.eigh(A, uplo)
     root = V * w.sqrt().unsqueeze(-2) @ V.mH
@@ -102,7 +108,9 @@ def test_singular_values(shape: tuple[int, ...], complex: bool, full: bool) -> N
     a = matrices(*shape, complex=complex)
     U, S, Vh = linalg.svd(a, full_matrices=full)
     k = S.shape[-1]
-    np.testing.assert_allclose((U[..., :k] * S.unsqueeze(-2) @ Vh[..., :k, :]).detach().numpy(), a.detach().numpy(), atol=1e-10)
+    np.testing.assert_allclose(
+        (U[..., :k] * S.unsqueeze(-2) @ Vh[..., :k, :]).detach().numpy(), a.detach().numpy(), atol=1e-10
+    )
     check(lambda a: linalg.svd(a, full_matrices=full)[1], a)
     if not full:
         check(lambda a: linalg.svd(a, full_matrices=False)[0].abs(), a)
@@ -209,7 +217,9 @@ def test_low_rank() -> None:
     np.testing.assert_allclose(S.numpy()[:3], np.linalg.svd(a)[1][:3], rtol=1e-8)
     np.testing.assert_allclose((U * S @ V.mT).numpy(), a, atol=1e-8)
     centered = a - a.mean(0)
-    np.testing.assert_allclose(pullback.pca_lowrank(pullback.tensor(a), q=5)[1].numpy()[:3], np.linalg.svd(centered)[1][:3], rtol=1e-8)
+    np.testing.assert_allclose(
+        pullback.pca_lowrank(pullback.tensor(a), q=5)[1].numpy()[:3], np.linalg.svd(centered)[1][:3], rtol=1e-8
+    )
 
 
 def test_distances_within_an_empty_set() -> None:
@@ -255,8 +265,14 @@ def test_many_small_triangular_systems_are_solved_as_one_is(left: bool, unit: bo
     options = {"upper": upper, "unitriangular": unit, "left": left}
     x = linalg.solve_triangular(a, b, **options)
     for i in range(20):
-        np.testing.assert_allclose(x[i].detach().numpy(), linalg.solve_triangular(a[i], b[i], **options).detach().numpy(), rtol=1e-9)
-    check(lambda a, b: linalg.solve_triangular(a, b, **options), a[:7].detach().requires_grad_(), b[:7].detach().requires_grad_())
+        np.testing.assert_allclose(
+            x[i].detach().numpy(), linalg.solve_triangular(a[i], b[i], **options).detach().numpy(), rtol=1e-9
+        )
+    check(
+        lambda a, b: linalg.solve_triangular(a, b, **options),
+        a[:7].detach().requires_grad_(),
+        b[:7].detach().requires_grad_(),
+    )
 
 
 MANY_AT_ONCE = {
@@ -278,7 +294,9 @@ def test_many_small_matrices_give_what_each_gives(name: str, dtype: Any, shape: 
     for i, part in enumerate(together):
         if part.numel():
             size = part.abs().amax().item()
-            np.testing.assert_allclose(part.numpy(), np.stack([one[i].numpy() for one in singly]), rtol=0, atol=1e-11 * size)
+            np.testing.assert_allclose(
+                part.numpy(), np.stack([one[i].numpy() for one in singly]), rtol=0, atol=1e-11 * size
+            )
 
 
 @pytest.mark.parametrize("dtype", (np.float32, np.float64, np.complex64, np.complex128))
@@ -299,12 +317,16 @@ def test_many_small_inverses_are_as_exact_as_one_is(shape: tuple[int, ...], dtyp
     if n > 1:
         A[3], A[4] = 0, np.nan
         inverse, info = linalg.inv_ex(pullback.tensor(A))
-        assert info.nonzero()[:, 0].unique().tolist() == [3] and inverse[4].isnan().all() and not inverse[5:].isnan().any()
+        assert (
+            info.nonzero()[:, 0].unique().tolist() == [3] and inverse[4].isnan().all() and not inverse[5:].isnan().any()
+        )
 
 
 def test_exponentials_of_many_matrices_of_all_sizes() -> None:
     """Tiny, nilpotent, large, infinite and undefined ones in one batch."""
-    a = pullback.tensor([[[0.0, 1.0], [0.0, 0.0]], [[1e-9, 0.0], [0.0, -30.0]], [[inf, 0.0], [0.0, 0.0]], [[nan, 0.0], [0.0, 1.0]]])
+    a = pullback.tensor(
+        [[[0.0, 1.0], [0.0, 0.0]], [[1e-9, 0.0], [0.0, -30.0]], [[inf, 0.0], [0.0, 0.0]], [[nan, 0.0], [0.0, 1.0]]]
+    )
     out = linalg.matrix_exp(a.double())
     assert out[0].tolist() == [[1, 1], [0, 1]]
     np.testing.assert_allclose(out[1].numpy(), np.diag(np.exp([1e-9, -30])), rtol=1e-14)
@@ -340,7 +362,13 @@ def test_matrices_that_are_not_finite(number: float) -> None:
     a = pullback.eye(4, dtype=pullback.complex128)
     a[1, 0] = number
     solved = [lambda driver=driver: linalg.lstsq(a, a, driver=driver) for driver in ("gelsd", "gelss")]
-    for call in (lambda: linalg.svd(a), lambda: linalg.svdvals(a), lambda: linalg.pinv(a), lambda: linalg.cond(a), *solved):
+    for call in (
+        lambda: linalg.svd(a),
+        lambda: linalg.svdvals(a),
+        lambda: linalg.pinv(a),
+        lambda: linalg.cond(a),
+        *solved,
+    ):
         with pytest.raises(linalg.LinAlgError, match="contained non-finite values"):
             call()
     both = pullback.stack([a, 2 * pullback.eye(4)]).real.requires_grad_()

@@ -73,7 +73,10 @@ def test_losses_at_infinity() -> None:
     zero = torch.tensor([0.0], requires_grad=True)
     loss = F.binary_cross_entropy(zero, torch.ones(1))
     assert loss.item() == 100 and np.isfinite(grads(loss, zero)[0]).all()  # the logarithm is held at -100
-    close(F.binary_cross_entropy_with_logits(torch.tensor([-1e4, 1e4]), torch.tensor([1.0, 1.0]), reduction="none"), [1e4, 0])
+    close(
+        F.binary_cross_entropy_with_logits(torch.tensor([-1e4, 1e4]), torch.tensor([1.0, 1.0]), reduction="none"),
+        [1e4, 0],
+    )
     close(F.soft_margin_loss(torch.tensor([-1e4]), torch.tensor([1.0])), 1e4, 1e-6)
     x = torch.tensor([-1.0, 0.0], requires_grad=True)
     loss = F.kl_div(x, torch.tensor([0.0, 1.0]), reduction="sum")
@@ -82,9 +85,13 @@ def test_losses_at_infinity() -> None:
 
 def test_warnings_of_losses() -> None:
     x = torch.zeros(2, 3)
-    with pytest.warns(UserWarning, match=r"Using a target size \(torch.Size\(\[3\]\)\) that is different to the input size"):
+    with pytest.warns(
+        UserWarning, match=r"Using a target size \(torch.Size\(\[3\]\)\) that is different to the input size"
+    ):
         assert F.mse_loss(x, torch.ones(3)).item() == 1
-    with pytest.warns(UserWarning, match="size_average and reduce args will be deprecated, please use reduction='sum' instead"):
+    with pytest.warns(
+        UserWarning, match="size_average and reduce args will be deprecated, please use reduction='sum' instead"
+    ):
         assert F.mse_loss(x, torch.ones(2, 3), size_average=False).item() == 6
     with pytest.warns(UserWarning, match="reduction='none' instead"):
         assert F.l1_loss(x, torch.ones(2, 3), reduce=False).shape == (2, 3)
@@ -109,10 +116,18 @@ def test_ctc_against_all_paths() -> None:
         expected.append(-math.log(total))
     padded = torch.tensor([[1, 1], [2, 0]])
     close(F.ctc_loss(p.log(), padded, lengths, sizes, reduction="none"), expected, 1e-10)
-    close(F.ctc_loss(p.log(), torch.tensor([1, 1, 2]), lengths, torch.tensor(sizes)), (expected[0] / 2 + expected[1]) / 2, 1e-10)
+    close(
+        F.ctc_loss(p.log(), torch.tensor([1, 1, 2]), lengths, torch.tensor(sizes)),
+        (expected[0] / 2 + expected[1]) / 2,
+        1e-10,
+    )
     x = rand(steps, 2, classes)
-    assert torch.autograd.gradcheck(lambda x: F.ctc_loss(F.log_softmax(x, -1), padded, lengths, sizes, reduction="none"), (x,))
-    assert torch.autograd.gradgradcheck(lambda x: F.ctc_loss(F.log_softmax(x, -1), padded, lengths, sizes), (x,), fast_mode=True)
+    assert torch.autograd.gradcheck(
+        lambda x: F.ctc_loss(F.log_softmax(x, -1), padded, lengths, sizes, reduction="none"), (x,)
+    )
+    assert torch.autograd.gradgradcheck(
+        lambda x: F.ctc_loss(F.log_softmax(x, -1), padded, lengths, sizes), (x,), fast_mode=True
+    )
 
 
 def test_ctc_of_a_target_that_does_not_fit() -> None:
@@ -140,7 +155,10 @@ def test_binary_cross_entropy_of_logits_is_of_the_type_of_its_target(logits: str
 def test_soft_margin_loss_of_unsigned_targets() -> None:
     """Their negatives would wrap around."""
     x = rand(3)
-    slopes = [grads(F.soft_margin_loss(x, torch.tensor([1, 0, 2], dtype=dtype)), x)[0] for dtype in (torch.uint8, torch.float64)]
+    slopes = [
+        grads(F.soft_margin_loss(x, torch.tensor([1, 0, 2], dtype=dtype)), x)[0]
+        for dtype in (torch.uint8, torch.float64)
+    ]
     np.testing.assert_array_equal(*slopes)
 
 
@@ -153,7 +171,9 @@ def test_ctc_against_pytorch() -> None:
         for root in (torch, judge):
             leaf = root.from_numpy(x.copy()).requires_grad_()
             args = (root.tensor([[1, 2, 3], [1, 1, 4], [2, 0, 0]]), root.tensor([7, 5, 6]), root.tensor([3, 3, 1]))
-            loss = root.nn.functional.ctc_loss(root.nn.functional.log_softmax(leaf, -1), *args, reduction=reduction, zero_infinity=zero)
+            loss = root.nn.functional.ctc_loss(
+                root.nn.functional.log_softmax(leaf, -1), *args, reduction=reduction, zero_infinity=zero
+            )
             loss.sum().backward()
             results.append((loss.detach().numpy(), leaf.grad.numpy()))
         for got, expected in zip(*results):

@@ -52,7 +52,10 @@ def test_in_place_functions_write_into_their_argument() -> None:
 
 
 def test_float_power_in_place_needs_the_wide_type() -> None:
-    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but the operation's result requires dtype Double"):
+    with pytest.raises(
+        RuntimeError,
+        match="the base given to float_power_ has dtype Float but the operation's result requires dtype Double",
+    ):
         pullback.ones(2).float_power_(2)
     assert pullback.tensor([3.0], dtype=pullback.float64).float_power_(2).tolist() == [9.0]
 
@@ -62,7 +65,11 @@ def test_strides_that_were_asked_for() -> None:
     assert x.new_empty_strided((2, 3), (1, 2)).stride() == (1, 2)
     assert x.new_empty_strided((2, 3), (1, 2)).dtype is pullback.float64
     assert pullback.empty_permuted((2, 3, 5), (0, 2, 1)).stride() == (15, 1, 3)
-    for layout, message in (((0, 1), "does not match the length"), ((0, 0, 1), "Duplicate dim"), ((0, 1, 3), "Dimension out of range")):
+    for layout, message in (
+        ((0, 1), "does not match the length"),
+        ((0, 0, 1), "Duplicate dim"),
+        ((0, 1, 3), "Dimension out of range"),
+    ):
         with pytest.raises(RuntimeError, match=message):
             pullback.empty_permuted((2, 3, 5), layout)
 
@@ -132,8 +139,11 @@ def test_numbers_that_a_type_cannot_hold() -> None:
     assert pullback.full((2,), -9, dtype=pullback.uint8).tolist() == [247, 247]
     assert pullback.zeros(1, dtype=pullback.uint8).fill_(-3).tolist() == [253]
     assert pullback.full((1,), 3, dtype=pullback.bool).tolist() == [True]
-    for make in (lambda: pullback.full((2,), 300, dtype=pullback.uint8), lambda: pullback.zeros(2, dtype=pullback.int8).fill_(200),
-                 lambda: pullback.full((2,), 1e10, dtype=pullback.int32)):  # fmt: skip
+    for make in (
+        lambda: pullback.full((2,), 300, dtype=pullback.uint8),
+        lambda: pullback.zeros(2, dtype=pullback.int8).fill_(200),
+        lambda: pullback.full((2,), 1e10, dtype=pullback.int32),
+    ):
         with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
             make()
 

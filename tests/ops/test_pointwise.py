@@ -56,7 +56,11 @@ def check(got: Any, expected: Any, **tolerance: float) -> None:
         (lambda x: torch.logit(x, 0.2), [0.1, 0.2, 0.5, 0.9], [0, 6.25, 4, 0]),
         (torch.logit, [0.5, 1.5], [4, nan]),
         (lambda x: torch.where(x > 0, x, torch.log(x)), [-1, 0.5, 2], [-1, 1, 1]),
-        (lambda x: torch.nn.functional.smooth_l1_loss(x, torch.zeros(5), reduction="none", beta=2.0), [-3, -2, 1, 2, nan], [-1, -1, 0.5, 1, nan]),
+        (
+            lambda x: torch.nn.functional.smooth_l1_loss(x, torch.zeros(5), reduction="none", beta=2.0),
+            [-3, -2, 1, 2, nan],
+            [-1, -1, 0.5, 1, nan],
+        ),
     ],
 )
 def test_derivative_at_kinks(f: Any, at: list[float], expected: list[float]) -> None:
@@ -94,8 +98,9 @@ def test_bounds_that_are_tensors_get_the_rest_of_the_gradient() -> None:
     assert grads == [[0, 1, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]]
 
 
-@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hardtanh", "threshold", "prelu", "softshrink", "hardshrink",
-                                  "hardsigmoid"])
+@pytest.mark.parametrize(
+    "name", ["relu", "relu6", "leaky_relu", "hardtanh", "threshold", "prelu", "softshrink", "hardshrink", "hardsigmoid"]
+)
 def test_piecewise_linear_functions_have_a_second_derivative_of_zero(name: str) -> None:
     """As in PyTorch, differentiating their gradient gives zeros rather than an error."""
     x = leaf(-1.0, 0.0, 2.0)
@@ -166,20 +171,29 @@ def test_sinc_of_complex_numbers() -> None:
 
 
 BESSEL = {
-    "bessel_j0": lambda t: mpmath.besselj(0, t), "bessel_j1": lambda t: mpmath.besselj(1, t),
-    "bessel_y0": lambda t: mpmath.bessely(0, t), "bessel_y1": lambda t: mpmath.bessely(1, t),
-    "i0": lambda t: mpmath.besseli(0, t), "i1": lambda t: mpmath.besseli(1, t),
+    "bessel_j0": lambda t: mpmath.besselj(0, t),
+    "bessel_j1": lambda t: mpmath.besselj(1, t),
+    "bessel_y0": lambda t: mpmath.bessely(0, t),
+    "bessel_y1": lambda t: mpmath.bessely(1, t),
+    "i0": lambda t: mpmath.besseli(0, t),
+    "i1": lambda t: mpmath.besseli(1, t),
     "modified_bessel_k0": lambda t: mpmath.besselk(0, t),
     "modified_bessel_k1": lambda t: mpmath.besselk(1, t),
     "i0e": lambda t: mpmath.exp(-t) * mpmath.besseli(0, t),
     "i1e": lambda t: mpmath.exp(-t) * mpmath.besseli(1, t),
     "scaled_modified_bessel_k0": lambda t: mpmath.exp(t) * mpmath.besselk(0, t),
     "scaled_modified_bessel_k1": lambda t: mpmath.exp(t) * mpmath.besselk(1, t),
-    "airy_ai": mpmath.airyai, "spherical_bessel_j0": lambda t: mpmath.sin(t) / t,
-    "erfcx": lambda t: mpmath.exp(t * t) * mpmath.erfc(t), "log_ndtr": lambda t: mpmath.log(mpmath.ncdf(t)),
-    "ndtr": mpmath.ncdf, "entr": lambda t: -t * mpmath.log(t), "digamma": mpmath.digamma,
-    "gammaln": mpmath.loggamma, "erf": mpmath.erf, "expit": lambda t: 1 / (1 + mpmath.exp(-t)),
-}  # fmt: skip
+    "airy_ai": mpmath.airyai,
+    "spherical_bessel_j0": lambda t: mpmath.sin(t) / t,
+    "erfcx": lambda t: mpmath.exp(t * t) * mpmath.erfc(t),
+    "log_ndtr": lambda t: mpmath.log(mpmath.ncdf(t)),
+    "ndtr": mpmath.ncdf,
+    "entr": lambda t: -t * mpmath.log(t),
+    "digamma": mpmath.digamma,
+    "gammaln": mpmath.loggamma,
+    "erf": mpmath.erf,
+    "expit": lambda t: 1 / (1 + mpmath.exp(-t)),
+}
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
@@ -280,9 +294,7 @@ def test_where_of_many_elements(dtype: Any) -> None:
     x, y = rng.standard_normal((2, 50, 100)) * 40
     x[0], y[1] = np.nan, np.inf
     y[2] = -0.0
-    x, y = (
-        np.nan_to_num(v).astype(dtype) if np.dtype(dtype).kind == "i" else v.astype(dtype) for v in (x, y)
-    )
+    x, y = (np.nan_to_num(v).astype(dtype) if np.dtype(dtype).kind == "i" else v.astype(dtype) for v in (x, y))
     mask = rng.random((50, 100)) > 0.5
     for a, b in ((x, y), (x.T.copy().T, np.repeat(y, 2, 1)[:, ::2]), (x[:1], y), (x, y[:, :1])):
         got = torch.where(torch.from_numpy(mask), torch.from_numpy(a), torch.from_numpy(b))
@@ -307,7 +319,9 @@ def test_leaky_relu_of_any_slope(slope: float) -> None:
     got = torch.nn.functional.leaky_relu(torch.from_numpy(x), slope).numpy()
     with np.errstate(invalid="ignore"):
         expected = np.where(x > 0, x, x * slope)
-    assert np.array_equal(got, expected, equal_nan=True) and np.array_equal(np.signbit(got[:-1]), np.signbit(expected[:-1]))
+    assert np.array_equal(got, expected, equal_nan=True) and np.array_equal(
+        np.signbit(got[:-1]), np.signbit(expected[:-1])
+    )
 
 
 def test_where_numbers_and_types() -> None:
@@ -346,8 +360,7 @@ def test_integers() -> None:
     """Rounding leaves integers, functions make floats of them, clamp promotes by its bounds."""
     n = torch.tensor([-3, 4])
     assert all(
-        f(n).dtype is torch.int64
-        for f in (torch.floor, torch.ceil, torch.round, torch.abs, torch.sign, torch.relu)
+        f(n).dtype is torch.int64 for f in (torch.floor, torch.ceil, torch.round, torch.abs, torch.sign, torch.relu)
     )
     assert torch.exp(n).dtype is torch.float32 and torch.lgamma(n).dtype is torch.float32
     assert torch.clamp(n, 0, 2).tolist() == [0, 2] and torch.clamp(n, 0.5).tolist() == [0.5, 4.0]
@@ -358,11 +371,25 @@ def test_integers() -> None:
 
 
 def test_the_step_at_zero_looks_at_nothing_else() -> None:
-    """NaN is not above zero, and signed zeros, infinities and numbers below -1 are not in between; of few numbers and of many."""
-    x, v = torch.tensor([nan, -0.0, 0.0, 2.0, -3.0, -0.5, inf, -inf]), torch.tensor([nan, -0.0, 7.0, nan, nan, nan, nan, nan])
+    """NaN is not above zero, and signed zeros, infinities and numbers below -1 are not in between; of few numbers and
+    of many.
+    """
+    x, v = (
+        torch.tensor([nan, -0.0, 0.0, 2.0, -3.0, -0.5, inf, -inf]),
+        torch.tensor([nan, -0.0, 7.0, nan, nan, nan, nan, nan]),
+    )
     for times in (1, 1024):
         for d in (torch.float32, torch.float64, torch.float16):
-            assert torch.heaviside(x.to(d).repeat(times), v.to(d).repeat(times))[-8:].tolist() == [0, 0, 7, 1, 0, 0, 1, 0]
+            assert torch.heaviside(x.to(d).repeat(times), v.to(d).repeat(times))[-8:].tolist() == [
+                0,
+                0,
+                7,
+                1,
+                0,
+                0,
+                1,
+                0,
+            ]
 
 
 def test_rounding() -> None:
@@ -390,8 +417,10 @@ def test_incomplete_gamma(a: str) -> None:
     shape = torch.tensor([0.7, 3.0, 1.0], dtype=torch.float64)
     sign = 1 if a == "igamma" else -1
     (g,) = grad(getattr(torch, a)(shape, x).sum(), x)
-    density = [float(mpmath.mpf(v) ** (s - 1) * mpmath.exp(-v) / mpmath.gamma(s))
-               for s, v in zip(shape.tolist(), [0.5, 2.0, 1e-300], strict=True)]  # fmt: skip
+    density = [
+        float(mpmath.mpf(v) ** (s - 1) * mpmath.exp(-v) / mpmath.gamma(s))
+        for s, v in zip(shape.tolist(), [0.5, 2.0, 1e-300], strict=True)
+    ]
     check((sign * g).tolist(), density)
     with pytest.raises(NotImplementedError, match="derivative for 'input'"):
         getattr(torch, a)(shape.requires_grad_(), x).sum().backward()
@@ -406,12 +435,15 @@ def test_orthogonal_polynomials(n: int) -> None:
     second = lambda n: first(n + 1).deriv() / (n + 1)  # noqa: E731
     before = lambda n: second(n - 1) if n else 0 * first(0)  # noqa: E731
     exact = {
-        "chebyshev_polynomial_t": first, "chebyshev_polynomial_u": second,
+        "chebyshev_polynomial_t": first,
+        "chebyshev_polynomial_u": second,
         "chebyshev_polynomial_v": lambda n: second(n) - before(n),
         "chebyshev_polynomial_w": lambda n: second(n) + before(n),
-        "hermite_polynomial_h": Hermite.basis, "hermite_polynomial_he": HermiteE.basis,
-        "laguerre_polynomial_l": Laguerre.basis, "legendre_polynomial_p": Legendre.basis,
-    }  # fmt: skip
+        "hermite_polynomial_h": Hermite.basis,
+        "hermite_polynomial_he": HermiteE.basis,
+        "laguerre_polynomial_l": Laguerre.basis,
+        "legendre_polynomial_p": Legendre.basis,
+    }
     for name, basis in exact.items():
         expected = basis(n)(at) if n >= 0 else 0 * at
         check(getattr(special, name)(torch.from_numpy(at), n), expected, rtol=1e-11, atol=1e-11)
@@ -451,8 +483,24 @@ def test_comparison_in_place_cuts_the_history() -> None:
         x.gt_(0)
 
 
-EXPRESSIONS = ["a & b", "a | b", "a ^ b", "~a", "a << b", "a >> b", "3 & a", "3 | a", "3 ^ a", "3 << b",
-               "300 >> b", "a & True", "a < b", "a >= 2", "2 > a", "a != b"]  # fmt: skip
+EXPRESSIONS = [
+    "a & b",
+    "a | b",
+    "a ^ b",
+    "~a",
+    "a << b",
+    "a >> b",
+    "3 & a",
+    "3 | a",
+    "3 ^ a",
+    "3 << b",
+    "300 >> b",
+    "a & True",
+    "a < b",
+    "a >= 2",
+    "2 > a",
+    "a != b",
+]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -473,11 +521,7 @@ def test_bitwise_in_place_and_bool() -> None:
     x >>= 1
     assert x is same and x.tolist() == [((v & 3 | 8) ^ 1) << 2 >> 1 for v in (6, 5)]
     t = torch.tensor([True, False])
-    assert (
-        (t & True).tolist() == [True, False]
-        and (t ^ t).dtype is torch.bool
-        and (~t).tolist() == [False, True]
-    )
+    assert (t & True).tolist() == [True, False] and (t ^ t).dtype is torch.bool and (~t).tolist() == [False, True]
     with pytest.raises(TypeError, match="only implemented on integer and Boolean-type"):
         ~torch.tensor([1.0])
 
@@ -518,10 +562,18 @@ def test_closeness() -> None:
 
 
 COMPLEX = [
-    torch.abs, torch.angle, torch.sgn, torch.real, torch.imag, torch.conj, torch.conj_physical,
-    torch.view_as_real, lambda z: z.real * z.imag, lambda z: abs(z) ** 2,
+    torch.abs,
+    torch.angle,
+    torch.sgn,
+    torch.real,
+    torch.imag,
+    torch.conj,
+    torch.conj_physical,
+    torch.view_as_real,
+    lambda z: z.real * z.imag,
+    lambda z: abs(z) ** 2,
     lambda z: torch.view_as_complex(torch.view_as_real(z)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("f", COMPLEX)
@@ -604,7 +656,8 @@ def test_special_gradients_against_pytorch(name: str) -> None:
     x, y = (root.tensor(values, dtype=root.float64, requires_grad=True) for root in (theirs, torch))
     (expected,) = theirs.autograd.grad(getattr(theirs, name)(x).sum(), x)
     (got,) = grad(getattr(torch, name)(y).sum(), y)
-    expected = np.exp(x.numpy(force=True)) if name == "expm1" else expected.numpy(force=True)  # PyTorch's loses it far below 0
+    # PyTorch's loses it far below 0
+    expected = np.exp(x.numpy(force=True)) if name == "expm1" else expected.numpy(force=True)
     known = ~np.isnan(expected) & np.isfinite(values)
     if name == "lgamma":
         known &= np.array(values) > -1e9
@@ -628,7 +681,9 @@ def test_remainders_of_many_numbers_are_those_of_few(name: str, scale: int, ends
             y[: len(ends)] = ends[: len(y)]
         exact = getattr(np, name)(x, y)
         with using("off"):
-            got = getattr(torch, name)(torch.from_numpy(x), torch.from_numpy(y) if isinstance(y, np.ndarray) else y).numpy()
+            got = getattr(torch, name)(
+                torch.from_numpy(x), torch.from_numpy(y) if isinstance(y, np.ndarray) else y
+            ).numpy()
         np.testing.assert_array_equal(got, exact)
         np.testing.assert_array_equal(np.signbit(got)[exact == exact], np.signbit(exact)[exact == exact])
 

@@ -182,7 +182,9 @@ def test_the_identity_map_samples_the_image_itself() -> None:
     for align_corners in (False, True):
         grid = F.affine_grid(theta, x.shape, align_corners)
         for mode in ("bilinear", "nearest", "bicubic"):
-            np.testing.assert_allclose(F.grid_sample(x, grid, mode, align_corners=align_corners).numpy(), x.numpy(), atol=1e-12)
+            np.testing.assert_allclose(
+                F.grid_sample(x, grid, mode, align_corners=align_corners).numpy(), x.numpy(), atol=1e-12
+            )
 
 
 def test_points_that_are_nowhere_read_zeros() -> None:
@@ -253,7 +255,9 @@ def test_interpolation_is_pytorchs(seed: int, single: bool) -> None:
         options["size"] = [int(v) for v in rng.integers(2, 14, 2)]
     else:
         options["scale_factor"] = [float(v) for v in rng.choice([2, 3, 0.5, 0.7, 2.5], 2)]
-    x = rng.standard_normal((2, 3, int(rng.integers(4, 10)), int(rng.integers(4, 10)))).astype(np.float32 if single else np.float64)
+    x = rng.standard_normal((2, 3, int(rng.integers(4, 10)), int(rng.integers(4, 10)))).astype(
+        np.float32 if single else np.float64
+    )
     results = [root.nn.functional.interpolate(root.from_numpy(x), **options).numpy() for root in (torch, judge)]
     np.testing.assert_allclose(*results, rtol=1e-5 if single else 1e-10, atol=1e-5 if single else 1e-10)
 

@@ -1,4 +1,6 @@
-"""Values and gradients of special functions and their kin against mpmath, over the whole range of float32 and float64."""
+"""Values and gradients of special functions and their kin against mpmath, over the whole range of float32 and
+float64.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def test_the_measure_itself() -> None:
     assert 0 < worst(third, exact, d) <= 0.5
     assert 0.5 < worst(np.nextafter(third, d.type(1)), exact, d) <= 1.5
     assert math.isinf(worst(np.array([np.nan], d), exact, d))
-    assert math.isinf(worst(np.array([0.0], d), [(exactly(lambda x: x**9, 1e30), unit(exactly(lambda x: x, 1e30), d))], d))
+    assert math.isinf(
+        worst(np.array([0.0], d), [(exactly(lambda x: x**9, 1e30), unit(exactly(lambda x: x, 1e30), d))], d)
+    )
 
 
 def test_the_page_and_the_bounds_list_what_the_table_lists() -> None:

@@ -9,7 +9,20 @@ import pytest
 
 from pullback.ops import ranks
 
-TYPES = ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+TYPES = [
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+]
 
 
 def by_sorting(x: np.ndarray, d: int, descending: bool) -> np.ndarray:
@@ -24,7 +37,9 @@ def elements(kind: str, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     x = x.astype(dtype) if dtype.kind == "f" else x.astype(np.int64).astype(dtype)
     flat = x.reshape(-1)
     if kind == "special" and dtype.kind == "f":
-        for i, value in enumerate([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, np.finfo(dtype).tiny, np.finfo(dtype).max]):
+        for i, value in enumerate(
+            [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, np.finfo(dtype).tiny, np.finfo(dtype).max]
+        ):
             flat[i::11] = value
     if kind == "special" and dtype.kind in "iu":
         flat[::7], flat[1::7] = np.iinfo(dtype).max, np.iinfo(dtype).min

@@ -52,7 +52,11 @@ def layouts(x: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(100003,), (20000, 3), (3, 20000), (129, 257), (5, 2000, 4), (300, 1, 70), (1, 9000), (40, 30, 20)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(100003,), (20000, 3), (3, 20000), (129, 257), (5, 2000, 4), (300, 1, 70), (1, 9000), (40, 30, 20)],
+    ids=str,
+)
 def test_sums_are_as_accurate_as_pairwise_ones(shape: tuple[int, ...], dtype: Any) -> None:
     """Along any dimensions, in any memory layout, errors stay near those of the last addition."""
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype) + dtype(1)
@@ -175,15 +179,27 @@ def test_results_written_into_out() -> None:
 @pytest.mark.parametrize(
     ("f", "name"),
     [
-        (lambda x: x.sum(), "SumBackward0"), (lambda x: x.sum(0), "SumBackward1"), (lambda x: x.sum(None, True), "SumBackward1"),
-        (lambda x: x.mean(), "MeanBackward0"), (lambda x: x.mean(0), "MeanBackward1"), (lambda x: x.prod(), "ProdBackward0"),
-        (lambda x: x.prod(0), "ProdBackward1"), (lambda x: x.max(), "MaxBackward1"), (lambda x: x.max(0)[0], "MaxBackward0"),
-        (lambda x: x.median(), "MedianBackward0"), (lambda x: x.median(0)[0], "MedianBackward1"), (lambda x: x.amin(), "AminBackward0"),
-        (lambda x: x.sort()[0], "SortBackward0"), (lambda x: x.sort(stable=True)[0], "SortBackward1"), (lambda x: x.std(), "StdBackward0"),
-        (lambda x: x.norm(), "LinalgVectorNormBackward0"), (lambda x: x.logsumexp(0), "LogsumexpBackward0"),
-        (lambda x: x.cumsum(0), "CumsumBackward0"), (lambda x: torch.var_mean(x)[1], "VarMeanBackward0"),
+        (lambda x: x.sum(), "SumBackward0"),
+        (lambda x: x.sum(0), "SumBackward1"),
+        (lambda x: x.sum(None, True), "SumBackward1"),
+        (lambda x: x.mean(), "MeanBackward0"),
+        (lambda x: x.mean(0), "MeanBackward1"),
+        (lambda x: x.prod(), "ProdBackward0"),
+        (lambda x: x.prod(0), "ProdBackward1"),
+        (lambda x: x.max(), "MaxBackward1"),
+        (lambda x: x.max(0)[0], "MaxBackward0"),
+        (lambda x: x.median(), "MedianBackward0"),
+        (lambda x: x.median(0)[0], "MedianBackward1"),
+        (lambda x: x.amin(), "AminBackward0"),
+        (lambda x: x.sort()[0], "SortBackward0"),
+        (lambda x: x.sort(stable=True)[0], "SortBackward1"),
+        (lambda x: x.std(), "StdBackward0"),
+        (lambda x: x.norm(), "LinalgVectorNormBackward0"),
+        (lambda x: x.logsumexp(0), "LogsumexpBackward0"),
+        (lambda x: x.cumsum(0), "CumsumBackward0"),
+        (lambda x: torch.var_mean(x)[1], "VarMeanBackward0"),
     ],
-)  # fmt: skip
+)
 def test_nodes_have_pytorchs_names(f: Any, name: str) -> None:
     assert f(torch.ones(3, 2, requires_grad=True)).grad_fn.name() == name
 
@@ -213,7 +229,12 @@ def test_equal_elements_share_the_gradient_unless_an_index_tells() -> None:
         assert slope(f, x) == [0, 0.5, 0.5]
     assert slope(lambda x: x.max(0), x) == slope(lambda x: x.median(0), x) == [0, 1, 0]
     assert slope(lambda x: x.amin((0, 1)), [[1.0, 3.0], [1.0, 1.0]]) == [[1 / 3, 0], [1 / 3, 1 / 3]]
-    assert slope(lambda x: x.cummax(0), x) == [1, 1, 1] and slope(lambda x: x.cummin(0), [3.0, 1.0, 1.0, 2.0]) == [1, 1, 2, 0]
+    assert slope(lambda x: x.cummax(0), x) == [1, 1, 1] and slope(lambda x: x.cummin(0), [3.0, 1.0, 1.0, 2.0]) == [
+        1,
+        1,
+        2,
+        0,
+    ]
     assert slope(lambda x: x.norm(inf), [0.0, -2.0, 2.0]) == [0, -0.5, 0.5]
 
 
@@ -245,7 +266,15 @@ def test_too_few_elements_for_a_variance() -> None:
 
 
 @pytest.mark.parametrize(
-    "x", [[2.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 3.0], [0.0, 0.0, 0.0, 3.0], [1e-200, 1e-200, 0.0, 1.0], [1.0, 2.0, 3.0, 4.0]], ids=str
+    "x",
+    [
+        [2.0, 0.0, 3.0, 4.0],
+        [0.0, 2.0, 0.0, 3.0],
+        [0.0, 0.0, 0.0, 3.0],
+        [1e-200, 1e-200, 0.0, 1.0],
+        [1.0, 2.0, 3.0, 4.0],
+    ],
+    ids=str,
 )
 def test_products_with_zeros_are_differentiable_to_any_order(x: list[float]) -> None:
     """Against the same products written out, whose factors differentiate by the product rule."""
@@ -256,7 +285,10 @@ def test_products_with_zeros_are_differentiable_to_any_order(x: list[float]) -> 
     rng = np.random.default_rng(0)
     w = [torch.tensor(rng.standard_normal(4)) for _ in range(3)]
     results = []
-    for product, scan in ((torch.prod, lambda x: x.cumprod(0)), (lambda x: running(x)[-1], lambda x: torch.stack(running(x)))):
+    for product, scan in (
+        (torch.prod, lambda x: x.cumprod(0)),
+        (lambda x: running(x)[-1], lambda x: torch.stack(running(x))),
+    ):
         t = leaf(x)
         for y in (product(t), product(t.reshape(4, 1)) * 1, (scan(t) * w[0]).sum()):
             for order in range(3):
@@ -284,7 +316,12 @@ def test_nan_is_what_extremes_find_first() -> None:
         assert math.isnan(y.item())
     assert x.argmax().item() == x.argmin().item() == 1
     assert torch.tensor([1.0, nan], dtype=torch.bfloat16).argmax().item() == 1
-    assert x.nanmedian().item() == 1 and x.nanmedian(0).indices.item() == 0 and x.nansum().item() == 3 and x.nanmean().item() == 1.5
+    assert (
+        x.nanmedian().item() == 1
+        and x.nanmedian(0).indices.item() == 0
+        and x.nansum().item() == 3
+        and x.nanmean().item() == 1.5
+    )
     assert slope(torch.max, [1.0, nan, nan]) == [0, 0.5, 0.5] and slope(torch.median, [3.0, 3.0, nan]) == [0, 0, 1]
     assert np.isnan(slope(lambda x: x.amax(0), [1.0, nan])).all()
     assert slope(torch.nansum, [1.0, nan]) == [1, 0]
@@ -430,7 +467,9 @@ def test_slopes_of_parabolas_are_exact_on_uneven_grids() -> None:
 
 
 def test_central_differences_skip_the_sample_in_the_middle() -> None:
-    np.testing.assert_equal(torch.gradient(torch.tensor([3.0, 1.0, 3.0, nan, 2.0]))[0].tolist(), [-2, 0, nan, -0.5, nan])
+    np.testing.assert_equal(
+        torch.gradient(torch.tensor([3.0, 1.0, 3.0, nan, 2.0]))[0].tolist(), [-2, 0, nan, -0.5, nan]
+    )
 
 
 def test_running_totals_in_place() -> None:
@@ -444,15 +483,39 @@ def test_running_totals_in_place() -> None:
 
 # --- PyTorch ------------------------------------------------------------------------------------------------
 
-VALUES = ([[1.0, 3.0, 3.0], [3.0, -2.0, 0.0]], [3.0, 1.0, 3.0, nan, 2.0], [nan, nan, 1.0], [-inf, 1.0, 2.0], 2.5, [5.0], [2.0, 2.0, 2.0])
+VALUES = (
+    [[1.0, 3.0, 3.0], [3.0, -2.0, 0.0]],
+    [3.0, 1.0, 3.0, nan, 2.0],
+    [nan, nan, 1.0],
+    [-inf, 1.0, 2.0],
+    2.5,
+    [5.0],
+    [2.0, 2.0, 2.0],
+)
 CALLS = {
-    "sum": "x.sum() + x.sum(-1)", "mean": "x.mean(0, True)", "max": "x.max(-1).values", "min": "x.min()", "amin": "x.amin(-1)",
-    "var": "x.var(0, correction=0.5)", "std": "x.std(-1, unbiased=False)", "norm1": "x.norm(1)", "norm3": "x.norm(3, dim=0)",
-    "norminf": "x.norm(float('inf'))", "logsumexp": "x.logsumexp(-1)", "nanmean": "x.nanmean()", "median": "x.median(0).values",
-    "nanmedian": "x.nanmedian()", "kthvalue": "x.kthvalue(1).values", "sort": "x.sort(0, True).values", "cumsum": "x.cumsum(-1)",
-    "cummax": "x.cummax(0).values", "cummin": "x.cummin(-1).values", "prod": "x.prod(0)", "aminmax": "x.aminmax().max",
+    "sum": "x.sum() + x.sum(-1)",
+    "mean": "x.mean(0, True)",
+    "max": "x.max(-1).values",
+    "min": "x.min()",
+    "amin": "x.amin(-1)",
+    "var": "x.var(0, correction=0.5)",
+    "std": "x.std(-1, unbiased=False)",
+    "norm1": "x.norm(1)",
+    "norm3": "x.norm(3, dim=0)",
+    "norminf": "x.norm(float('inf'))",
+    "logsumexp": "x.logsumexp(-1)",
+    "nanmean": "x.nanmean()",
+    "median": "x.median(0).values",
+    "nanmedian": "x.nanmedian()",
+    "kthvalue": "x.kthvalue(1).values",
+    "sort": "x.sort(0, True).values",
+    "cumsum": "x.cumsum(-1)",
+    "cummax": "x.cummax(0).values",
+    "cummin": "x.cummin(-1).values",
+    "prod": "x.prod(0)",
+    "aminmax": "x.aminmax().max",
     "topk": "x.topk(1).values",
-}  # fmt: skip
+}
 
 
 @pytest.mark.torch
@@ -475,7 +538,15 @@ def test_ties_nan_and_infinities_as_in_pytorch(name: str, values: Any) -> None:
 
 # --- many elements in few steps ---------------------------------------------------------------------------------
 
-WIDE = [((1000, 3, 4), 1), ((1000, 3, 4), -1), ((4, 2000), 0), ((5, 40, 100), 1), ((1000, 0), 1), ((600, 30, 2), 1), ((600, 20, 9), 1)]
+WIDE = [
+    ((1000, 3, 4), 1),
+    ((1000, 3, 4), -1),
+    ((4, 2000), 0),
+    ((5, 40, 100), 1),
+    ((1000, 0), 1),
+    ((600, 30, 2), 1),
+    ((600, 20, 9), 1),
+]
 
 
 @pytest.mark.parametrize("shape, dim", WIDE)
@@ -514,7 +585,9 @@ def test_neighbours_of_many_elements(shape: tuple[int, ...], dim: int) -> None:
     a = np.random.default_rng(0).standard_normal(shape)
     for x in (torch.from_numpy(a), torch.from_numpy(a)[:, ::2], torch.from_numpy(a).transpose(0, 1)):
         assert x.diff(dim=dim).numpy().tobytes() == np.diff(x.numpy(), axis=dim).tobytes()
-        np.testing.assert_allclose(torch.trapezoid(x, dim=dim), np.trapezoid(x.numpy(), axis=dim), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            torch.trapezoid(x, dim=dim), np.trapezoid(x.numpy(), axis=dim), rtol=1e-12, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 5), (2, 900, 6)])
@@ -527,8 +600,12 @@ def test_triangles(shape: tuple[int, ...], diagonal: int) -> None:
 
 
 @pytest.mark.parametrize("dtype, power", ((np.float32, 30), (np.float64, 300)))
-@pytest.mark.parametrize("dims, keepdim", (((1,), False), ((2,), True), ((1, 2), True), ((0, 2), True), ((0, 1, 2), False)))
-def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], keepdim: bool, dtype: Any, power: int) -> None:
+@pytest.mark.parametrize(
+    "dims, keepdim", (((1,), False), ((2,), True), ((1, 2), True), ((0, 2), True), ((0, 1, 2), False))
+)
+def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(
+    dims: tuple[int, ...], keepdim: bool, dtype: Any, power: int
+) -> None:
     x = np.random.default_rng(2).standard_normal((4, 3, 5))
     x[0] *= 10.0**-power
     x[1] *= 10.0**power
@@ -539,7 +616,9 @@ def test_norms_of_tiny_huge_zero_and_usual_rows_at_once(dims: tuple[int, ...], k
     scale = np.where((scale > 0) & (scale < np.inf), scale, 1)
     expected = np.sqrt(((x / scale) ** 2).sum(dims, keepdims=True)) * scale
     got = torch.linalg.vector_norm(torch.from_numpy(x.astype(dtype)), 2, dims, keepdim)
-    np.testing.assert_allclose(got.numpy(), expected if keepdim else expected.squeeze(dims), rtol=1e-6 if dtype is np.float32 else 1e-14)
+    np.testing.assert_allclose(
+        got.numpy(), expected if keepdim else expected.squeeze(dims), rtol=1e-6 if dtype is np.float32 else 1e-14
+    )
 
 
 @pytest.mark.parametrize("dim", (None, 0))
@@ -550,7 +629,11 @@ def test_variances_of_single_precision_are_taken_in_double(dim: int | None) -> N
         exact = x.astype(np.float64)
         for std in (torch.std, lambda *args: torch.std_mean(*args)[0]):
             np.testing.assert_allclose(std(torch.from_numpy(x), dim).numpy(), exact.std(dim, ddof=1), rtol=3e-7)
-    np.testing.assert_allclose(torch.var(torch.from_numpy(a + np.float32(1e6)), dim), (a + np.float32(1e6)).astype(float).var(dim, ddof=1), rtol=3e-7)
+    np.testing.assert_allclose(
+        torch.var(torch.from_numpy(a + np.float32(1e6)), dim),
+        (a + np.float32(1e6)).astype(float).var(dim, ddof=1),
+        rtol=3e-7,
+    )
     for dtype, real in ((torch.complex64, torch.float32), (torch.bfloat16, torch.bfloat16)):
         std, mean = torch.std_mean(torch.tensor([1, 3], dtype=dtype), dim)
         assert (std.dtype, mean.dtype) == (real, dtype) and mean.item() == 2

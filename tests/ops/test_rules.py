@@ -1,4 +1,6 @@
-"""Generic tests over the table of samples: every operation against mathematics, and against PyTorch where it is installed."""
+"""Generic tests over the table of samples: every operation against mathematics, and against PyTorch where it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .samples import REFUSALS, SAMPLES, Refusal, Sample, _map, is_shape
 COMPLEX = [s for s in SAMPLES if s.complex]
 
 
-def tensors(sample: Sample, root: Any = pullback, dtype: Any = np.float64, noncontiguous: bool = False) -> tuple[list[Any], list[Any]]:
+def tensors(
+    sample: Sample, root: Any = pullback, dtype: Any = np.float64, noncontiguous: bool = False
+) -> tuple[list[Any], list[Any]]:
     """The arguments of a sample as tensors of a package, and those of them that require grad."""
     leaves: list[Any] = []
 
@@ -47,9 +51,14 @@ def constant(a: Any, root: Any, dtype: Any) -> Any:
 
 
 def call(sample: Sample, root: Any, args: list[Any]) -> Any:
-    floats = [str(a.dtype).removeprefix("torch.") for a in args if isinstance(a, root.Tensor) and a.dtype.is_floating_point]
+    floats = [
+        str(a.dtype).removeprefix("torch.") for a in args if isinstance(a, root.Tensor) and a.dtype.is_floating_point
+    ]
     dtype = np.dtype(floats[0] if floats else np.float64)
-    kwargs = {k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, dtype) for k, v in sample.kwargs.items()}
+    kwargs = {
+        k: getattr(root, v.name) if isinstance(v, pullback.dtype) else constant(v, root, dtype)
+        for k, v in sample.kwargs.items()
+    }
     return sample.function(root)(*args, **kwargs)
 
 
@@ -69,7 +78,9 @@ def as_function(sample: Sample, dtype: Any = np.float64) -> tuple[Any, tuple[Any
     position = {id(t): i for i, t in enumerate(leaves)}
 
     def put(values: Any) -> Any:
-        swap = lambda a: values[position[id(a)]] if id(a) in position else [swap(v) for v in a] if isinstance(a, list) else a  # noqa: E731
+        swap = lambda a: (
+            values[position[id(a)]] if id(a) in position else [swap(v) for v in a] if isinstance(a, list) else a
+        )  # noqa: E731
         return [swap(a) for a in args]
 
     first = outputs(call(sample, pullback, args))
@@ -123,7 +134,8 @@ def test_forward_and_reverse_are_transposes(sample: Sample) -> None:
 def test_a_batch_equals_its_examples(sample: Sample) -> None:
     """``vmap`` of the gradient gives for each example what it gives alone."""
     f, leaves = as_function(sample)
-    if sample.kwargs.get("running_mean") is not None:  # one running statistic can't be written by many examples: refused
+    # one running statistic can't be written by many examples: refused
+    if sample.kwargs.get("running_mean") is not None:
         return
     if not leaves or not f(*leaves) or any(not isinstance(o, pullback.Tensor) for o in f(*leaves)):
         return
@@ -132,13 +144,18 @@ def test_a_batch_equals_its_examples(sample: Sample) -> None:
         outs, pull = pullback.func.vjp(lambda *ys: tuple(f(*ys)), *xs)
         return outs, pull(tuple(pullback.cos(o.detach().abs()) + 0 * o for o in outs))
 
-    batch = [pullback.stack([x.detach(), (x.detach() * 1.01 if not sample.distinct else x.detach()), x.detach()]) for x in leaves]
+    batch = [
+        pullback.stack([x.detach(), (x.detach() * 1.01 if not sample.distinct else x.detach()), x.detach()])
+        for x in leaves
+    ]
     together = pullback.vmap(gradients, randomness="same")(*batch)
     alone = [gradients(*[b[i].clone() for b in batch]) for i in range(3)]
     for k in (0, 1):
         for j, t in enumerate(together[k]):
             for i in range(3):
-                np.testing.assert_allclose(t[i].detach().numpy(), alone[i][k][j].detach().numpy(), rtol=1e-8, atol=1e-10)
+                np.testing.assert_allclose(
+                    t[i].detach().numpy(), alone[i][k][j].detach().numpy(), rtol=1e-8, atol=1e-10
+                )
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
@@ -151,7 +168,10 @@ def test_memory_order_does_not_matter(sample: Sample) -> None:
         live = [o for o in outs if isinstance(o, pullback.Tensor) and o.requires_grad]
         sums = [(o.real + 2 * o.imag if o.is_complex() else o).sum() for o in live]
         grads = pullback.autograd.grad(sums, leaves, allow_unused=True) if live else ()
-        results.append([o.detach().numpy() for o in outs if isinstance(o, pullback.Tensor)] + [g.numpy() for g in grads if g is not None])
+        results.append(
+            [o.detach().numpy() for o in outs if isinstance(o, pullback.Tensor)]
+            + [g.numpy() for g in grads if g is not None]
+        )
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
@@ -159,8 +179,10 @@ def test_memory_order_does_not_matter(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_single_precision_stays_single(sample: Sample) -> None:
     """float32 in, float32 out, in gradients too; and near the float64 result."""
-    wide, narrow = ([o for o in outputs(call(sample, pullback, tensors(sample, dtype=d)[0])) if isinstance(o, pullback.Tensor)]
-                    for d in (np.float64, np.float32))
+    wide, narrow = (
+        [o for o in outputs(call(sample, pullback, tensors(sample, dtype=d)[0])) if isinstance(o, pullback.Tensor)]
+        for d in (np.float64, np.float32)
+    )
     for w, n in zip(wide, narrow, strict=True):
         assert n.dtype is not pullback.float64 or sample.kwargs.get("dtype") is pullback.float64 or not n.requires_grad
         np.testing.assert_allclose(n.detach().numpy(), w.detach().numpy(), rtol=2e-3, atol=2e-4)
@@ -207,7 +229,12 @@ def test_against_pytorch(sample: Sample) -> None:
         live = [o for o in outs if o.requires_grad]
         seeds = seeds or [random(rng, o) for o in live]
         grads = root.autograd.grad(live, leaves, [root.from_numpy(s) for s in seeds], allow_unused=True) if live else ()
-        results.append(([o.detach().resolve_conj().numpy() for o in outs], [g if g is None else g.resolve_conj().numpy() for g in grads]))
+        results.append(
+            (
+                [o.detach().resolve_conj().numpy() for o in outs],
+                [g if g is None else g.resolve_conj().numpy() for g in grads],
+            )
+        )
     (expected, expected_grads), (got, got_grads) = results
     for a, b in zip(got, expected, strict=True):
         assert a.dtype == b.dtype

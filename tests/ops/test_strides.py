@@ -127,7 +127,9 @@ def test_lying_otherwise_changes_no_value(name):
     assert torch.equal(AS_THE_INPUT[name](swapped()), AS_THE_INPUT[name](swapped().contiguous()))
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ("images", "volumes", "sequences") for name in globals()[kind.upper()]])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ("images", "volumes", "sequences") for name in globals()[kind.upper()]]
+)
 def test_channels_stay_innermost(kind, name):
     f, innermost = globals()[kind.upper()][name]
     x = torch.randn({"images": (2, 4, 6, 8), "volumes": (2, 4, 6, 8, 6), "sequences": (2, 4, 7)}[kind])
@@ -141,7 +143,9 @@ def test_what_counts_as_images():
     counts = lambda x: F.max_pool2d(x, 1).stride(1) == 1  # noqa: E731
     assert not counts(torch.zeros(2, 3, 4, 5)) and counts(as_images(torch.zeros(2, 3, 4, 5)))
     assert counts(as_images(torch.zeros(2, 1, 4, 5))) and not counts(torch.zeros(2, 1, 4, 5))
-    assert not counts(as_images(torch.zeros(2, 3, 4, 5)).transpose(2, 3)) and not counts(torch.zeros(1, 3, 4, 5).expand(2, 3, 4, 5))
+    assert not counts(as_images(torch.zeros(2, 3, 4, 5)).transpose(2, 3)) and not counts(
+        torch.zeros(1, 3, 4, 5).expand(2, 3, 4, 5)
+    )
     assert F.conv2d(torch.zeros(2, 3, 1, 1), torch.zeros(4, 3, 1, 1)).stride() == (4, 1, 1, 1)
     assert F.conv2d(as_images(torch.zeros(2, 3, 1, 1)), torch.zeros(4, 3, 1, 1)).stride() == (4, 1, 4, 4)
     assert F.conv2d(as_images(torch.zeros(0, 3, 4, 5)), torch.zeros(4, 3, 1, 1)).shape == (0, 4, 4, 5)
@@ -156,7 +160,9 @@ def test_heads_side_by_side():
 
 def test_gradients_through_images():
     x = as_images(torch.randn(2, 4, 6, 6, dtype=torch.float64)).requires_grad_()
-    layers = torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3), torch.nn.GroupNorm(2, 4), torch.nn.BatchNorm2d(4), torch.nn.MaxPool2d(2)).double()
+    layers = torch.nn.Sequential(
+        torch.nn.Conv2d(4, 4, 3), torch.nn.GroupNorm(2, 4), torch.nn.BatchNorm2d(4), torch.nn.MaxPool2d(2)
+    ).double()
     assert torch.autograd.gradcheck(lambda x: F.pixel_shuffle(layers(F.pad(x, (1, 1, 1, 1), mode="reflect")), 2), x)
 
 
@@ -180,9 +186,11 @@ def test_memory_formats():
 @pytest.mark.parametrize("p", [(0, 2, 1, 3), (3, 0, 2, 1)])
 def test_dropout_and_layouts_as_in_pytorch(p):
     reference = pytest.importorskip("torch")
-    for f in (lambda t: t.nn.functional.dropout(t.ones(3, 4, 5, 6).permute(p).softmax(-1)),
-              lambda t: t.nn.functional.dropout(t.ones(3, 4, 5, 6).permute(p)),
-              lambda t: t.randn_like(t.ones(3, 4, 5, 6).permute(p))):  # fmt: skip
+    for f in (
+        lambda t: t.nn.functional.dropout(t.ones(3, 4, 5, 6).permute(p).softmax(-1)),
+        lambda t: t.nn.functional.dropout(t.ones(3, 4, 5, 6).permute(p)),
+        lambda t: t.randn_like(t.ones(3, 4, 5, 6).permute(p)),
+    ):
         reference.manual_seed(1)
         torch.manual_seed(1)
         theirs, ours = f(reference), f(torch)
@@ -191,11 +199,20 @@ def test_dropout_and_layouts_as_in_pytorch(p):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("net", [
-    lambda t: [t.nn.GroupNorm(2, 4), t.nn.Conv2d(4, 4, 3), t.nn.Dropout(0.3), t.nn.Upsample(scale_factor=2), t.nn.Dropout(0.5)],
-    lambda t: [t.nn.BatchNorm2d(4), t.nn.MaxPool2d(2), t.nn.Dropout(0.3), t.nn.Conv2d(4, 4, 1), t.nn.Dropout(0.5)],
-    lambda t: [t.nn.InstanceNorm2d(4), t.nn.AvgPool2d(2), t.nn.Dropout(0.3), t.nn.ZeroPad2d(1), t.nn.Dropout(0.5)],
-])
+@pytest.mark.parametrize(
+    "net",
+    [
+        lambda t: [
+            t.nn.GroupNorm(2, 4),
+            t.nn.Conv2d(4, 4, 3),
+            t.nn.Dropout(0.3),
+            t.nn.Upsample(scale_factor=2),
+            t.nn.Dropout(0.5),
+        ],
+        lambda t: [t.nn.BatchNorm2d(4), t.nn.MaxPool2d(2), t.nn.Dropout(0.3), t.nn.Conv2d(4, 4, 1), t.nn.Dropout(0.5)],
+        lambda t: [t.nn.InstanceNorm2d(4), t.nn.AvgPool2d(2), t.nn.Dropout(0.3), t.nn.ZeroPad2d(1), t.nn.Dropout(0.5)],
+    ],
+)
 def test_dropout_behind_layers_of_images_as_in_pytorch(net):
     reference = pytest.importorskip("torch")
     results = []
@@ -225,18 +242,37 @@ OPERANDS = {
 }
 PLAIN, LAST, TURNED, CROSSED = (60, 20, 5, 1), (60, 1, 15, 3), (1, 2, 6, 24), (60, 5, 15, 1)
 LIE = {  # as in PyTorch
-    ("plain", "last"): PLAIN, ("last", "plain"): LAST, ("last", "swapped"): LAST, ("last", "expanded"): LAST, ("last", "gaps"): LAST,
-    ("last", "column"): LAST, ("turned", "plain"): TURNED, ("turned", "last"): TURNED, ("turned", "expanded"): TURNED,
-    ("turned", "column"): TURNED, ("swapped", "last"): CROSSED, ("swapped", "column"): CROSSED, ("gaps", "last"): PLAIN,
-    ("row", "turned"): TURNED, ("row", "plain"): PLAIN,
-}  # fmt: skip
+    ("plain", "last"): PLAIN,
+    ("last", "plain"): LAST,
+    ("last", "swapped"): LAST,
+    ("last", "expanded"): LAST,
+    ("last", "gaps"): LAST,
+    ("last", "column"): LAST,
+    ("turned", "plain"): TURNED,
+    ("turned", "last"): TURNED,
+    ("turned", "expanded"): TURNED,
+    ("turned", "column"): TURNED,
+    ("swapped", "last"): CROSSED,
+    ("swapped", "column"): CROSSED,
+    ("gaps", "last"): PLAIN,
+    ("row", "turned"): TURNED,
+    ("row", "plain"): PLAIN,
+}
 
 
 @pytest.mark.parametrize("names", LIE, ids=" ".join)
 def test_the_first_operand_that_says_so_decides_how_results_lie(names):
     values = torch.arange(120.0).reshape(2, 3, 4, 5)
     x, y = (OPERANDS[name](values) for name in names)
-    results = (x * y, x > y, torch.maximum(x, y), torch.where(x > 3, x, y), x.int() + y, torch.addcmul(x, y, y), x * y.clone().requires_grad_())
+    results = (
+        x * y,
+        x > y,
+        torch.maximum(x, y),
+        torch.where(x > 3, x, y),
+        x.int() + y,
+        torch.addcmul(x, y, y),
+        x * y.clone().requires_grad_(),
+    )
     assert [r.stride() for r in results] == [LIE[names]] * len(results)
     assert torch.equal(results[0], x.contiguous() * y.contiguous())
 
@@ -250,22 +286,38 @@ def test_turns_and_ranks_lie_as_in_pytorch():
 
 def test_what_is_written_at_an_index_lies_in_rows_or_as_the_input_does():
     x, at, each, two = torch.zeros(4, 5).t(), torch.tensor([0, 2]), torch.tensor([[0, 1], [2, 3]]), torch.ones(2, 2)
-    in_rows = (x.scatter(1, each, two), x.scatter(1, each, 1.0), x.scatter_add(1, each, two), x.scatter_reduce(1, each, two, "sum"),
-               x.index_add(0, at, torch.ones(2, 4)), x.index_copy(0, at, torch.ones(2, 4)), x.masked_scatter(x > 0, two))  # fmt: skip
+    in_rows = (
+        x.scatter(1, each, two),
+        x.scatter(1, each, 1.0),
+        x.scatter_add(1, each, two),
+        x.scatter_reduce(1, each, two, "sum"),
+        x.index_add(0, at, torch.ones(2, 4)),
+        x.index_copy(0, at, torch.ones(2, 4)),
+        x.masked_scatter(x > 0, two),
+    )
     assert {r.stride() for r in in_rows} == {(4, 1)}
-    assert {r.stride() for r in (x.index_fill(0, at, 1.0), x.index_put((at,), torch.tensor(1.0)), x.put(each, two))} == {(1, 5)}
+    assert {
+        r.stride() for r in (x.index_fill(0, at, 1.0), x.index_put((at,), torch.tensor(1.0)), x.put(each, two))
+    } == {(1, 5)}
 
 
 @pytest.mark.parametrize("n", (2, 1000))
 def test_dimensions_of_which_each_operand_has_one_lie_in_their_order(n):
-    """Also where there are enough numbers for kernels, and the first operand alone would have the middle one innermost."""
+    """Also where there are enough numbers for kernels, and the first operand alone would have the middle one
+    innermost.
+    """
     row, column = torch.ones(n, 66).unsqueeze(1), torch.ones(n, 40).unsqueeze(2)
     assert [r.stride() for r in (row * column, column * row, torch.hypot(row, column))] == [(40 * 66, 66, 1)] * 3
 
 
 def test_large_transposed_copies_go_a_few_columns_at_a_time_and_repeated_rows_are_doubled() -> None:
     """Shapes around the blocks' borders, and reshapes, which are views where they can be."""
-    for shape, order in (((130, 140), (1, 0)), ((3, 129, 65), (0, 2, 1)), ((3, 5, 33, 70), (0, 3, 1, 2)), ((2, 64, 16, 16), (0, 2, 3, 1))):
+    for shape, order in (
+        ((130, 140), (1, 0)),
+        ((3, 129, 65), (0, 2, 1)),
+        ((3, 5, 33, 70), (0, 3, 1, 2)),
+        ((2, 64, 16, 16), (0, 2, 3, 1)),
+    ):
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         x = torch.from_numpy(values).permute(order)
         expected = np.ascontiguousarray(values.transpose(order))

@@ -25,22 +25,27 @@ def points(low: float, high: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", ("on", "off"))
-@pytest.mark.parametrize("function, exact, low, high", [
-    (torch.erf, scipy.special.erf, -4, 4),
-    (torch.erfc, scipy.special.erfc, -4, 10.25),
-    (torch.erfinv, scipy.special.erfinv, -63 / 64, 63 / 64),
-    (special.ndtr, scipy.special.ndtr, -14.5, 6),
-    (torch.lgamma, lambda x: np.where(np.isinf(x), inf, scipy.special.gammaln(x)), 1 / 8, 16),
-    (torch.digamma, scipy.special.psi, 1 / 8, 16),
-    (torch.i0, scipy.special.i0, -16, 16),
-    (special.i1, scipy.special.i1, -16, 16),
-    (special.i0e, scipy.special.i0e, -16, 16),
-    (special.i1e, scipy.special.i1e, -16, 16),
-    (special.bessel_j0, scipy.special.j0, -16, 16),
-    (special.bessel_j1, scipy.special.j1, -16, 16),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function, exact, low, high",
+    [
+        (torch.erf, scipy.special.erf, -4, 4),
+        (torch.erfc, scipy.special.erfc, -4, 10.25),
+        (torch.erfinv, scipy.special.erfinv, -63 / 64, 63 / 64),
+        (special.ndtr, scipy.special.ndtr, -14.5, 6),
+        (torch.lgamma, lambda x: np.where(np.isinf(x), inf, scipy.special.gammaln(x)), 1 / 8, 16),
+        (torch.digamma, scipy.special.psi, 1 / 8, 16),
+        (torch.i0, scipy.special.i0, -16, 16),
+        (special.i1, scipy.special.i1, -16, 16),
+        (special.i0e, scipy.special.i0e, -16, 16),
+        (special.i1e, scipy.special.i1e, -16, 16),
+        (special.bessel_j0, scipy.special.j0, -16, 16),
+        (special.bessel_j1, scipy.special.j1, -16, 16),
+    ],
+)
 def test_values_from_tables(function: Any, exact: Any, low: float, high: float, mode: str) -> None:
-    """Within 5 units in the last place, or of what one unit of the argument changes; zeros, infinities and NaN are exact."""
+    """Within 5 units in the last place, or of what one unit of the argument changes; zeros, infinities and NaN are
+    exact.
+    """
     x = points(low, high)
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)

@@ -164,7 +164,9 @@ def test_views_of_one_node_and_of_no_grad_are_not_written_into() -> None:
             view.mul_(2)
     with pullback.no_grad():
         z = y[0]
-    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+    with pytest.raises(
+        RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"
+    ):
         z.mul_(2)
     with pullback.no_grad():
         z.mul_(2)
@@ -175,10 +177,14 @@ def test_leaves_that_require_grad_are_not_written_into() -> None:
     x, v = leaves(pullback)
     before = x.detach().clone()
     for write_into in (lambda: x[0].mul_(2), lambda: x.view(-1)[3:].zero_(), lambda: x.diagonal().fill_(0)):
-        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(
+            RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+        ):
             write_into()
     for change in (lambda: x.t_(), lambda: x.unsqueeze_(0), lambda: x.squeeze_(0)):
-        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        with pytest.raises(
+            RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"
+        ):
             change()
     assert pullback.equal(x.detach(), before)
     assert x.shape == (3, 4)
@@ -191,8 +197,15 @@ def test_leaves_that_require_grad_are_not_written_into() -> None:
 def test_expanded_tensors_are_read_only_but_for_their_distinct_parts() -> None:
     x = pullback.arange(3.0)
     e = x.expand(2, 3)
-    for write_into in (lambda: e.add_(1), lambda: e.zero_(), lambda: e.fill_(1), lambda: e.__setitem__((slice(None), 0), 1)):
-        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    for write_into in (
+        lambda: e.add_(1),
+        lambda: e.zero_(),
+        lambda: e.fill_(1),
+        lambda: e.__setitem__((slice(None), 0), 1),
+    ):
+        with pytest.raises(
+            RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
+        ):
             write_into()
     assert x.tolist() == [0, 1, 2]
     e[0].add_(1)
@@ -270,7 +283,9 @@ def test_a_window_shows_what_the_view_shows(seed: int) -> None:
     values, g = rng.standard_normal(base.shape), rng.standard_normal(view.shape)
     repeats = 0 in base.strides and any(n > 1 for n, s in zip(base.shape, base.strides) if s == 0)
     if not repeats:
-        np.testing.assert_allclose((w.read(values) * g).sum(), (values * w.place(g, base.shape)).sum(), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(
+            (w.read(values) * g).sum(), (values * w.place(g, base.shape)).sum(), rtol=1e-10, atol=1e-10
+        )
         inside = w.place(np.ones(view.shape), base.shape) > 0
         np.testing.assert_array_equal(w.overwritten(values, -1.0), np.where(inside, -1.0, values))
     if base.flags.c_contiguous and np.unique(view).size == view.size:
@@ -292,7 +307,10 @@ def test_a_window_may_reach_beyond_its_base() -> None:
 def test_of_an_element_written_twice_the_last_write_counts() -> None:
     memory = np.zeros(2)
     part = window(memory, strided(memory, (3, 2), (0, 8), 0))
-    x, value = pullback.zeros(2, dtype=pullback.float64), pullback.arange(6.0, dtype=pullback.float64).view(3, 2).requires_grad_()
+    x, value = (
+        pullback.zeros(2, dtype=pullback.float64),
+        pullback.arange(6.0, dtype=pullback.float64).view(3, 2).requires_grad_(),
+    )
     y = write(x, value, part)
     assert y.tolist() == [4, 5]
     y.sum().backward()
@@ -307,7 +325,10 @@ def test_all_types_have_views(dtype: str) -> None:
     y[0].mul_(2)
     y.t()[1].add_(1)
     y.diagonal().mul_(3)
-    assert y.expand(2, 3, 4).unfold(2, 2, 1).as_strided((2, 2), (4, 1)).to(pullback.complex64).real.tolist() == [[6, 3], [1, 6]]
+    assert y.expand(2, 3, 4).unfold(2, 2, 1).as_strided((2, 2), (4, 1)).to(pullback.complex64).real.tolist() == [
+        [6, 3],
+        [1, 6],
+    ]
     y.sum().backward(gradient=pullback.ones((), dtype=y.dtype))
     assert x.grad.dtype is x.dtype
     assert x.grad.to(pullback.complex64).real.tolist() == [[6, 2, 2, 2], [1, 3, 1, 1], [1, 1, 3, 1]]
@@ -320,8 +341,20 @@ def test_where_elements_lie() -> None:
     x = pullback.zeros(3, 4)
     y = x[1:, 2]
     assert (x.stride(), x.stride(-1), y.stride(), y.storage_offset()) == ((4, 1), 1, (4,), 6)
-    assert y.data_ptr() - x.data_ptr() == 24 and y.untyped_storage().data_ptr() == x.data_ptr() and y.untyped_storage().nbytes() == 48
-    assert (x.size(), x.size(1), x.dim(), x.ndimension(), x.numel(), x.nelement(), x.element_size()) == ((3, 4), 4, 2, 2, 12, 12, 4)
+    assert (
+        y.data_ptr() - x.data_ptr() == 24
+        and y.untyped_storage().data_ptr() == x.data_ptr()
+        and y.untyped_storage().nbytes() == 48
+    )
+    assert (x.size(), x.size(1), x.dim(), x.ndimension(), x.numel(), x.nelement(), x.element_size()) == (
+        (3, 4),
+        4,
+        2,
+        2,
+        12,
+        12,
+        4,
+    )
     assert x.expand(2, 3, 4).stride() == (0, 4, 1) and x.t().stride() == (1, 4) and x[:, None].stride() == (4, 4, 1)
     assert pullback.zeros(3, 0, 2).stride() == (2, 2, 1)
     assert x.is_set_to(x.view(3, 4)) and not x.is_set_to(x.t()) and x.is_same_size(x * 2)
@@ -347,8 +380,10 @@ def test_memory_read_as_another_type() -> None:
     y = x.view(pullback.int32)
     assert not y.requires_grad and owner_of(y._array) is owner_of(x._array)
     assert x.view(dtype=pullback.int16).shape == (2, 4) and x.view(pullback.float64).shape == (2, 1)
-    for wrong, words in ((x.t(), r"self.stride\(-1\) must be 1 to view Float as Short"),
-                         (pullback.zeros(()), r"self.dim\(\) cannot be 0 to view Float as Short")):  # fmt: skip
+    for wrong, words in (
+        (x.t(), r"self.stride\(-1\) must be 1 to view Float as Short"),
+        (pullback.zeros(()), r"self.dim\(\) cannot be 0 to view Float as Short"),
+    ):
         with pytest.raises(RuntimeError, match=words):
             wrong.view(pullback.int16)
     with pytest.raises(RuntimeError, match=r"self.size\(-1\) must be divisible by 2 to view Float as Double"):
@@ -378,7 +413,9 @@ def test_transposes_of_other_than_matrices() -> None:
         assert pullback.zeros(2, 3, 4).T.shape == (4, 3, 2)
     with pytest.raises(RuntimeError, match="tensor.H is only supported on matrices"):
         pullback.zeros(3).H  # noqa: B018
-    with pytest.raises(RuntimeError, match="tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor"):
+    with pytest.raises(
+        RuntimeError, match="tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor"
+    ):
         pullback.zeros(3).mT  # noqa: B018
     z = pullback.tensor([[1 + 2j, 3j]])
     assert z.H.tolist() == [[1 - 2j], [-3j]] and z.mH.shape == (2, 1)
@@ -400,7 +437,9 @@ def test_many_short_pieces_are_joined_as_few_are(dtype: Any, dim: int) -> None:
 
 
 def test_joining_many_pieces_that_do_not_fit_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 1. Expected size 5000 but got size 5001"):
+    with pytest.raises(
+        RuntimeError, match="Sizes of tensors must match except in dimension 1. Expected size 5000 but got size 5001"
+    ):
         pullback.cat([pullback.zeros(5000, 1), pullback.zeros(5001, 1)], 1)
 
 
@@ -409,17 +448,26 @@ def test_small_and_large_tensors_are_rolled_as_numpy_does(n: int) -> None:
     x = np.arange(n * n * 2.0).reshape(n, 2, n)
     for shifts, dims in (((1,), ()), ((-2, 1, 5), (0, 1, -1)), ((1, 1), (2, 2)), ((n,), (0,))):
         rolled = pullback.roll(pullback.from_numpy(x.swapaxes(0, 2)), shifts, dims)
-        np.testing.assert_array_equal(rolled.numpy(), np.roll(x.swapaxes(0, 2), shifts if dims else shifts[0], dims or None))
+        np.testing.assert_array_equal(
+            rolled.numpy(), np.roll(x.swapaxes(0, 2), shifts if dims else shifts[0], dims or None)
+        )
         assert rolled.is_contiguous()
 
 
 def test_choices_of_three_and_of_none() -> None:
-    a, b, c = pullback.tensor([1.0, 2.0], requires_grad=True), pullback.tensor([3.0, 4.0, 5.0]), pullback.tensor([6.0, 7.0], requires_grad=True)
+    a, b, c = (
+        pullback.tensor([1.0, 2.0], requires_grad=True),
+        pullback.tensor([3.0, 4.0, 5.0]),
+        pullback.tensor([6.0, 7.0], requires_grad=True),
+    )
     rows = pullback.cartesian_prod(a, b, c)
     assert rows.tolist() == [[x, y, z] for x in a.tolist() for y in b.tolist() for z in c.tolist()]
     weights = pullback.arange(36.0).reshape(12, 3)
     (rows * weights).sum().backward()
-    assert a.grad.tolist() == [sum(range(0, 18, 3)), sum(range(18, 36, 3))] and c.grad.tolist() == [sum(range(2, 36, 6)), sum(range(5, 36, 6))]
+    assert a.grad.tolist() == [sum(range(0, 18, 3)), sum(range(18, 36, 3))] and c.grad.tolist() == [
+        sum(range(2, 36, 6)),
+        sum(range(5, 36, 6)),
+    ]
     assert pullback.cartesian_prod(a, b[:0]).shape == (0, 2)
     with pytest.raises(RuntimeError, match="meshgrid expects all tensors to have the same dtype"):
         pullback.cartesian_prod(a, b.double())

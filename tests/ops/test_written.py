@@ -1,4 +1,6 @@
-"""Large results that nothing records are computed right where they are to be: with the outcome, and the refusals, of a copy."""
+"""Large results that nothing records are computed right where they are to be: with the outcome, and the refusals, of a
+copy.
+"""
 
 from __future__ import annotations
 

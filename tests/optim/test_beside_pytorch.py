@@ -22,9 +22,17 @@ OPTIONS = {
     "RMSprop": [{}, {"centered": True}, {"momentum": 0.9}, {"momentum": 0.9, "centered": True, "alpha": 0.5}],
     "Rprop": [{}, {"etas": (0.3, 2.0)}, {"step_sizes": (1e-3, 0.06)}],
     "Adafactor": [{}, {"beta2_decay": -0.3}, {"eps": (1e-3, 0.1)}, {"d": 2.0}],
-    "Muon": [{}, {"nesterov": False}, {"momentum": 0.3}, {"adjust_lr_fn": "match_rms_adamw"}, {"ns_steps": 3, "eps": 0.1}],
+    "Muon": [
+        {},
+        {"nesterov": False},
+        {"momentum": 0.3},
+        {"adjust_lr_fn": "match_rms_adamw"},
+        {"ns_steps": 3, "eps": 0.1},
+    ],
 }
-CASES = [pytest.param(name, options, id=f"{name}-{i}") for name, all in OPTIONS.items() for i, options in enumerate(all)]
+CASES = [
+    pytest.param(name, options, id=f"{name}-{i}") for name, all in OPTIONS.items() for i, options in enumerate(all)
+]
 SHAPES = {"Muon": [(4, 3), (3, 5), (2, 2)], "Adafactor": [(4, 3), (5,), (), (2, 3, 4)]}
 
 

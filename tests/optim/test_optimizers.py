@@ -1,4 +1,6 @@
-"""Optimizers: the programs of ``golden/record_optimizers.py`` and ``record_methods.py``, and what PyTorch leaves open."""
+"""Optimizers: the programs of ``golden/record_optimizers.py`` and ``record_methods.py``, and what PyTorch leaves
+open.
+"""
 
 import gc
 import time
@@ -184,7 +186,9 @@ def test_an_optimizer_is_freed_without_the_garbage_collector(make):
 
 
 def test_line_search_as_a_function():
-    """As libraries of optimizers import it: from (-1.2, 1) along the gradient, to a point as low as the conditions ask."""
+    """As libraries of optimizers import it: from (-1.2, 1) along the gradient, to a point as low as the conditions
+    ask.
+    """
     from pullback.optim.lbfgs import _cubic_interpolate, _strong_wolfe
 
     def loss_and_gradient(x, t, d):
@@ -195,7 +199,10 @@ def test_line_search_as_a_function():
     x = pullback.tensor([-1.2, 1.0])
     f, g = loss_and_gradient(x, 0, x)
     loss, gradient, t, calls = _strong_wolfe(loss_and_gradient, x, 1.0, -g, f, g, -g.dot(g))
-    assert (loss, gradient) == (pytest.approx(loss_and_gradient(x, t, -g)[0]), pytest.approx(loss_and_gradient(x, t, -g)[1]))
+    assert (loss, gradient) == (
+        pytest.approx(loss_and_gradient(x, t, -g)[0]),
+        pytest.approx(loss_and_gradient(x, t, -g)[1]),
+    )
     assert loss <= f - 1e-4 * t * g.dot(g) and abs(gradient.dot(g)) <= 0.9 * g.dot(g) and 1 < calls <= 25
     ends = [pullback.tensor(v) for v in (0.0, 1.0, -2.0, 2.0, 1.0, 2.0)]  # (t - 1) ** 2
     assert _cubic_interpolate(*ends) == pytest.approx(1.0)

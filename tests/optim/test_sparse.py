@@ -58,7 +58,9 @@ def test_rows_as_pytorch_has_them(make):
     torch = pytest.importorskip("torch")
 
     def gradient(rows, values):
-        return torch.sparse_coo_tensor([rows], torch.tensor(values, dtype=torch.float64), (4, 2), check_invariants=False)
+        return torch.sparse_coo_tensor(
+            [rows], torch.tensor(values, dtype=torch.float64), (4, 2), check_invariants=False
+        )
 
     expected, theirs = train(make, torch, gradient)
     ours, optimizer = train(make)
@@ -98,7 +100,9 @@ def test_rows_without_gradient_stay():
     assert (p[[0, 1, 3]] != np.arange(8.0).reshape(4, 2)[[0, 1, 3]]).all()
 
 
-@pytest.mark.parametrize("name", ["Adadelta", "Adafactor", "Adamax", "ASGD", "Muon", "NAdam", "RAdam", "RMSprop", "Rprop"])
+@pytest.mark.parametrize(
+    "name", ["Adadelta", "Adafactor", "Adamax", "ASGD", "Muon", "NAdam", "RAdam", "RMSprop", "Rprop"]
+)
 def test_who_refuses(name):
     p = pullback.ones(4, 2, requires_grad=True)
     p._grad = Rows([1], [[1.0, 1.0]])
@@ -110,7 +114,9 @@ def test_adam_names_sparse_adam_and_the_reverse():
     p = pullback.ones(4, 2, requires_grad=True)
     p._grad = Rows([1], [[1.0, 1.0]])
     for kind in (optim.Adam, optim.AdamW):
-        with pytest.raises(RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"):
+        with pytest.raises(
+            RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"
+        ):
             kind([p]).step()
     with pytest.raises(RuntimeError, match="weight_decay option is not compatible with sparse gradients"):
         optim.Adagrad([p], weight_decay=0.1).step()

@@ -1,7 +1,7 @@
 """PyTorch programs as people write them, run unmodified without PyTorch: each prints what it printed under PyTorch.
 
-The programs are in ``scripts``, what PyTorch 2.13 made of them in ``tests/golden/scripts``. Words must agree to the letter,
-numbers to what float32 leaves after some steps of training on another machine.
+The programs are in ``scripts``, what PyTorch 2.13 made of them in ``tests/golden/scripts``. Words must agree to the
+letter, numbers to what float32 leaves after some steps of training on another machine.
 """
 
 import os
@@ -29,7 +29,9 @@ def words_and_numbers(line):
 def test_prints_what_it_printed_under_pytorch(name, tmp_path):
     variables = {**os.environ, "PYTHONPATH": str(Path(pullback.__file__).parent.parent), "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, "-m", "pullback", "run", str(HERE / "scripts" / f"{name}.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=300)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=300
+    )
     assert done.returncode == 0, done.stderr
     expected = (HERE.parent / "golden" / "scripts" / f"{name}.txt").read_text(encoding="utf-8")
     for got, want in zip(done.stdout.splitlines(), expected.splitlines(), strict=True):

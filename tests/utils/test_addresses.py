@@ -39,4 +39,6 @@ def test_wrapped_exceptions():
         wrapped = pickle.loads(pickle.dumps(ExceptionWrapper(where="in a test")))
     with pytest.raises(KeyError) as caught:
         wrapped.reraise()
-    assert str(caught.value).startswith("Caught KeyError in a test.\nOriginal Traceback") and str(caught.value).endswith("KeyError: 'key'\n")
+    assert str(caught.value).startswith("Caught KeyError in a test.\nOriginal Traceback") and str(
+        caught.value
+    ).endswith("KeyError: 'key'\n")

@@ -42,8 +42,9 @@ from pullback.utils.data import (
 )
 
 # Forking a process in which BLAS has threads is what PyTorch does, too.
-pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning",
-                                        "ignore:This DataLoader will create:UserWarning")  # fmt: skip
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded:DeprecationWarning", "ignore:This DataLoader will create:UserWarning"
+)
 METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
 Point = namedtuple("Point", "x y")
 
@@ -128,8 +129,11 @@ def test_stack_dataset():
     assert stacked[2] == (2, "d") and len(stacked) == 3
     assert stacked.__getitems__([0, 2]) == [(0, "b"), (2, "d")]
     assert StackDataset(a=range(2), b="xy").__getitems__([1]) == [{"a": 1, "b": "y"}]
-    for bad, words in ((lambda: StackDataset(), "At least one"), (lambda: StackDataset([1], a=[1]), "both types"),
-                       (lambda: StackDataset([1], [1, 2]), "Size mismatch")):  # fmt: skip
+    for bad, words in (
+        (lambda: StackDataset(), "At least one"),
+        (lambda: StackDataset([1], a=[1]), "both types"),
+        (lambda: StackDataset([1], [1, 2]), "Size mismatch"),
+    ):
         with pytest.raises(ValueError, match=words):
             bad()
 
@@ -174,7 +178,9 @@ def test_subset():
         Half(range(3), [0])
 
 
-@pytest.mark.parametrize("lengths, sizes", [([3, 7], [3, 7]), ([0.75, 0.25], [8, 2]), ([1.0], [10]), ([0.35, 0.35, 0.3], [4, 3, 3])])
+@pytest.mark.parametrize(
+    "lengths, sizes", [([3, 7], [3, 7]), ([0.75, 0.25], [8, 2]), ([1.0], [10]), ([0.35, 0.35, 0.3], [4, 3, 3])]
+)
 def test_random_split(lengths, sizes):
     parts = random_split(range(10), lengths, torch.Generator().manual_seed(42))
     assert [len(p) for p in parts] == sizes
@@ -212,10 +218,18 @@ def test_random_sampler_is_lazy():
         assert len(sampler) == 10**10 and len(list(itertools.islice(sampler, 7))) == 7
 
 
-@pytest.mark.parametrize("make", [lambda: RandomSampler(range(0)), lambda: RandomSampler(range(3), num_samples=0),
-                                  lambda: WeightedRandomSampler([1.0], 0), lambda: WeightedRandomSampler([[1.0]], 1),
-                                  lambda: BatchSampler(range(3), 0, False), lambda: BatchSampler(range(3), 2, None),
-                                  lambda: BatchSampler(range(3), True, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomSampler(range(0)),
+        lambda: RandomSampler(range(3), num_samples=0),
+        lambda: WeightedRandomSampler([1.0], 0),
+        lambda: WeightedRandomSampler([[1.0]], 1),
+        lambda: BatchSampler(range(3), 0, False),
+        lambda: BatchSampler(range(3), 2, None),
+        lambda: BatchSampler(range(3), True, False),
+    ],
+)
 def test_samplers_refuse(make):
     with pytest.raises(ValueError, match="should be a"):
         make()
@@ -226,7 +240,9 @@ def test_batch_sampler():
     assert len(BatchSampler(range(5), 2, True)) == 2 and len(BatchSampler(range(5), 2, False)) == 3
 
 
-@pytest.mark.parametrize("size, replicas, drop_last", [(10, 3, False), (10, 3, True), (2, 5, False), (2, 5, True), (9, 3, False)])
+@pytest.mark.parametrize(
+    "size, replicas, drop_last", [(10, 3, False), (10, 3, True), (2, 5, False), (2, 5, True), (9, 3, False)]
+)
 def test_distributed_sampler_shares_all(size, replicas, drop_last):
     shares = []
     for rank in range(replicas):
@@ -248,15 +264,22 @@ def test_distributed_sampler_refuses():
 
 
 def test_default_collate():
-    a = default_collate([{"n": 1, "f": 1.5, "s": "a", "p": Point(1, [2.0]), "b": True, "y": b"q"},
-                         {"n": 2, "f": 2.5, "s": "b", "p": Point(3, [4.0]), "b": False, "y": b"r"}])  # fmt: skip
+    a = default_collate(
+        [
+            {"n": 1, "f": 1.5, "s": "a", "p": Point(1, [2.0]), "b": True, "y": b"q"},
+            {"n": 2, "f": 2.5, "s": "b", "p": Point(3, [4.0]), "b": False, "y": b"r"},
+        ]
+    )
     assert a["n"].dtype == torch.int64 and a["f"].dtype == torch.float64 and a["b"].dtype == torch.bool
     assert a["s"] == ["a", "b"] and a["y"] == [b"q", b"r"]
     assert isinstance(a["p"], Point) and a["p"].x.tolist() == [1, 3] and a["p"].y[0].tolist() == [2, 4]
     assert default_collate([torch.ones(2), torch.zeros(2)]).tolist() == [[1, 1], [0, 0]]
     assert default_collate([np.ones(2, np.int16)] * 2).dtype == torch.int16
     assert default_collate([np.float32(1), np.float32(2)]).dtype == torch.float32
-    assert default_collate([np.float64(1)]).dtype == torch.float64 and default_collate([np.bool_(True)]).dtype == torch.bool
+    assert (
+        default_collate([np.float64(1)]).dtype == torch.float64
+        and default_collate([np.bool_(True)]).dtype == torch.bool
+    )
     assert [t.tolist() for t in default_collate([(0, 1), (2, 3)])] == [[0, 2], [1, 3]]
     assert [t.tolist() for t in default_collate([range(2), range(2)])] == [[0, 0], [1, 1]]
     assert type(default_collate([UserDict(a=1)])) is UserDict
@@ -264,19 +287,38 @@ def test_default_collate():
     assert default_collate([{}, {}]) == {} and default_collate([[], []]) == []
 
 
-@pytest.mark.parametrize("batch, error, words", [
-    ([object()], TypeError, "found <class 'object'>"), ([np.array(["a"])], TypeError, "default_collate: batch must contain"),
-    ([[1], [1, 2]], RuntimeError, "each element in list of batch should be of equal size"), ([{"a": 1}, {"b": 1}], KeyError, "a"),
-    ([torch.ones(1), torch.ones(2)], RuntimeError, "stack expects each tensor to be equal size"), ([None], TypeError, "NoneType"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "batch, error, words",
+    [
+        ([object()], TypeError, "found <class 'object'>"),
+        ([np.array(["a"])], TypeError, "default_collate: batch must contain"),
+        ([[1], [1, 2]], RuntimeError, "each element in list of batch should be of equal size"),
+        ([{"a": 1}, {"b": 1}], KeyError, "a"),
+        ([torch.ones(1), torch.ones(2)], RuntimeError, "stack expects each tensor to be equal size"),
+        ([None], TypeError, "NoneType"),
+    ],
+)
 def test_default_collate_refuses(batch, error, words):
     with pytest.raises(error, match=words):
         default_collate(batch)
 
 
 def test_default_convert():
-    out = default_convert({"a": np.arange(2), "s": np.array(["x"]), "l": [np.float32(1), "q"], "t": (1, np.ones(1)), "p": Point(1, np.ones(1))})
-    assert out["a"].tolist() == [0, 1] and isinstance(out["s"], np.ndarray) and out["l"][1] == "q" and out["l"][0].dtype == torch.float32
+    out = default_convert(
+        {
+            "a": np.arange(2),
+            "s": np.array(["x"]),
+            "l": [np.float32(1), "q"],
+            "t": (1, np.ones(1)),
+            "p": Point(1, np.ones(1)),
+        }
+    )
+    assert (
+        out["a"].tolist() == [0, 1]
+        and isinstance(out["s"], np.ndarray)
+        and out["l"][1] == "q"
+        and out["l"][0].dtype == torch.float32
+    )
     assert isinstance(out["t"], list) and isinstance(out["p"].y, torch.Tensor) and default_convert(np.str_("a")) == "a"
 
 
@@ -313,13 +355,20 @@ def test_getitems_is_preferred():
     assert [b.tolist() for b in DataLoader(Fast(3), batch_size=2)] == [[0, -1], [-2]]
 
 
-@pytest.mark.parametrize("options, words", [
-    ({"num_workers": -1}, "num_workers option should be non-negative"), ({"timeout": -1}, "timeout option"),
-    ({"prefetch_factor": 2}, "prefetch_factor option could only"), ({"persistent_workers": True}, "needs num_workers > 0"),
-    ({"shuffle": True, "sampler": [0]}, "mutually exclusive with shuffle"), ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler option"),
-    ({"batch_size": None, "drop_last": True}, "batch_size=None"), ({"num_workers": 1, "multiprocessing_context": "no"}, "valid start method"),
-    ({"multiprocessing_context": "spawn"}, "only be used with multi-process"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"num_workers": -1}, "num_workers option should be non-negative"),
+        ({"timeout": -1}, "timeout option"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only"),
+        ({"persistent_workers": True}, "needs num_workers > 0"),
+        ({"shuffle": True, "sampler": [0]}, "mutually exclusive with shuffle"),
+        ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler option"),
+        ({"batch_size": None, "drop_last": True}, "batch_size=None"),
+        ({"num_workers": 1, "multiprocessing_context": "no"}, "valid start method"),
+        ({"multiprocessing_context": "spawn"}, "only be used with multi-process"),
+    ],
+)
 def test_impossible_options(options, words):
     with pytest.raises(ValueError, match=words):
         DataLoader(Numbers(), **options)
@@ -355,7 +404,10 @@ def test_a_stream_longer_than_promised():
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_give_the_same_batches(method):
     plain, workers = [], []
-    for out, options in ((plain, {}), (workers, {"num_workers": 2, "multiprocessing_context": method, "persistent_workers": True})):
+    for out, options in (
+        (plain, {}),
+        (workers, {"num_workers": 2, "multiprocessing_context": method, "persistent_workers": True}),
+    ):
         torch.manual_seed(0)
         loader = DataLoader(Numbers(11), batch_size=2, shuffle=True, **options)
         out += [b.tolist() for _ in range(2) for b in loader]
@@ -380,13 +432,20 @@ def test_workers_seeds_are_pytorchs():
 
 
 def test_init_function_runs_in_each_worker():
-    assert [b.tolist() for b in DataLoader(Sizes(4), num_workers=2, worker_init_fn=announce)] == [[100], [101], [100], [101]]
+    assert [b.tolist() for b in DataLoader(Sizes(4), num_workers=2, worker_init_fn=announce)] == [
+        [100],
+        [101],
+        [100],
+        [101],
+    ]
     assert get_worker_info() is None
 
 
 @pytest.mark.parametrize("batch_size, batches", [(None, [0, 1, 2, 3, 4]), (2, [[0, 2], [1, 3], [4]])])
 def test_streams_are_shared_out(batch_size, batches):
-    assert [b if batch_size is None else b.tolist() for b in DataLoader(Stream(5), batch_size=batch_size, num_workers=2)] == batches
+    assert [
+        b if batch_size is None else b.tolist() for b in DataLoader(Stream(5), batch_size=batch_size, num_workers=2)
+    ] == batches
     loader = DataLoader(Stream(5), batch_size=batch_size, num_workers=2, persistent_workers=True)
     for _ in range(2):
         assert [b if batch_size is None else b.tolist() for b in loader] == batches
@@ -397,7 +456,11 @@ class Large(Dataset):
         return 3
 
     def __getitem__(self, i):
-        return {"a": np.full((300, 301), i, np.float32), "b": torch.full((200, 100), i, dtype=torch.bfloat16).t(), "n": i}
+        return {
+            "a": np.full((300, 301), i, np.float32),
+            "b": torch.full((200, 100), i, dtype=torch.bfloat16).t(),
+            "n": i,
+        }
 
 
 def test_large_arrays_arrive_whole_and_writable():
@@ -407,7 +470,9 @@ def test_large_arrays_arrive_whole_and_writable():
         batch["b"].zero_()
 
 
-@pytest.mark.parametrize("error", [ValueError("no seven"), KeyError("seven"), Twice(1, 2), StopIteration(5)], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "error", [ValueError("no seven"), KeyError("seven"), Twice(1, 2), StopIteration(5)], ids=lambda e: type(e).__name__
+)
 def test_exceptions_come_with_the_workers_traceback(error):
     loader = DataLoader(Numbers(10, 7, error), batch_size=2, num_workers=2)
     expected = RuntimeError if isinstance(error, Twice) else type(error)
@@ -417,7 +482,9 @@ def test_exceptions_come_with_the_workers_traceback(error):
         next(it)
     assert got == [[0, 1], [2, 3], [4, 5]]
     message = str(caught.value)
-    assert message.startswith(f"Caught {type(error).__name__} in DataLoader worker process 1.\nOriginal Traceback (most recent call last):")
+    assert message.startswith(
+        f"Caught {type(error).__name__} in DataLoader worker process 1.\nOriginal Traceback (most recent call last):"
+    )
     assert "raise self.event" in message
     assert next(it).tolist() == [8, 9]  # the others go on
 
@@ -439,7 +506,14 @@ def test_exceptions_of_the_init_function():
     def fail(worker_id):
         raise ValueError(f"not {worker_id}")
 
-    it = iter(DataLoader(Numbers(4), num_workers=1, worker_init_fn=fail, multiprocessing_context="fork" if "fork" in METHODS else None))
+    it = iter(
+        DataLoader(
+            Numbers(4),
+            num_workers=1,
+            worker_init_fn=fail,
+            multiprocessing_context="fork" if "fork" in METHODS else None,
+        )
+    )
     for _ in range(2):
         with pytest.raises(ValueError, match="not 0"):
             next(it)
@@ -518,8 +592,13 @@ def test_ctrl_c(tmp_path, method):
     """One traceback, that of the main process, and no process left behind."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM.format(method=method))
-    process = subprocess.Popen([sys.executable, "-m", "pullback", "run", str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pullback", "run", str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stdout.readline().startswith("ready")
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=20)
@@ -544,11 +623,19 @@ def test_beside_pytorch():
         data = torch.utils.data
         torch.manual_seed(5)
         out = []
-        for options in ({"batch_size": 4, "shuffle": True}, {"batch_size": None, "shuffle": True},
-                        {"batch_size": 3, "shuffle": True, "drop_last": True},
-                        {"batch_size": 3, "shuffle": True, "num_workers": 2, "multiprocessing_context": "fork" if "fork" in METHODS else "spawn"},
-                        {"batch_size": 2, "sampler": data.WeightedRandomSampler([0.1, 2, 3, 1], 9)},
-                        {"shuffle": True, "generator": torch.Generator().manual_seed(2)}):  # fmt: skip
+        for options in (
+            {"batch_size": 4, "shuffle": True},
+            {"batch_size": None, "shuffle": True},
+            {"batch_size": 3, "shuffle": True, "drop_last": True},
+            {
+                "batch_size": 3,
+                "shuffle": True,
+                "num_workers": 2,
+                "multiprocessing_context": "fork" if "fork" in METHODS else "spawn",
+            },
+            {"batch_size": 2, "sampler": data.WeightedRandomSampler([0.1, 2, 3, 1], 9)},
+            {"shuffle": True, "generator": torch.Generator().manual_seed(2)},
+        ):
             loader = data.DataLoader(Numbers(10), **options)
             out += [b if isinstance(b, int) else b.tolist() for _ in range(2) for b in loader]
         out += [part.indices for part in data.random_split(range(20), [0.5, 0.3, 0.2])]

@@ -14,13 +14,21 @@ def test_leaves_and_back():
     leaves, structure = pytree.tree_flatten(NEST)
     assert leaves == [1, 2, 3, 4, 5, 6, 7] and structure.num_leaves == 7
     again = pytree.tree_unflatten(leaves, structure)
-    assert again == NEST and type(again["n"]) is Pair and again["d"].default_factory is list and type(again["o"]) is OrderedDict
+    assert (
+        again == NEST
+        and type(again["n"]) is Pair
+        and again["d"].default_factory is list
+        and type(again["o"]) is OrderedDict
+    )
 
 
 def test_paths():
     paths = [pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(NEST)[0]]
     assert paths == ["['a'][0]", "['a'][1][0]", "['a'][1][1]", "['n'].a", "['n'].b[0]", "['d']['k']", "['o']['z']"]
-    assert pytree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, (2,)], [10, (20,)]) == [(1, 11), ((2, 22),)]
+    assert pytree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, (2,)], [10, (20,)]) == [
+        (1, 11),
+        ((2, 22),),
+    ]
     for path, leaf in pytree.tree_flatten_with_path(NEST)[0]:
         place = NEST
         for step in path:
@@ -37,7 +45,11 @@ def test_registered_kinds():
     assert pytree.tree_map(lambda x: x + 1, Box([1])).x == [2]
     with pytest.raises(ValueError, match="flatten_with_keys_fn"):
         pytree.tree_flatten_with_path(Box(1))
-    pytree.register_pytree_node(Box, lambda b: ([b.x], None), lambda parts, _: Box(*parts),
-                                flatten_with_keys_fn=lambda b: ([(pytree.GetAttrKey("x"), b.x)], None))  # fmt: skip
+    pytree.register_pytree_node(
+        Box,
+        lambda b: ([b.x], None),
+        lambda parts, _: Box(*parts),
+        flatten_with_keys_fn=lambda b: ([(pytree.GetAttrKey("x"), b.x)], None),
+    )
     assert pytree.keystr(pytree.tree_flatten_with_path([Box(1)])[0][0][0]) == "[0].x"
     del pytree.SUPPORTED_NODES[Box]

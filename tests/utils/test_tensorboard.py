@@ -63,7 +63,13 @@ def written(tmp_path, act):
 
 
 def test_the_parts_of_the_format():
-    assert [varint(n) for n in (0, 127, 128, 300, -1)] == [b"\0", b"\x7f", b"\x80\x01", b"\xac\x02", b"\xff" * 9 + b"\x01"]
+    assert [varint(n) for n in (0, 127, 128, 300, -1)] == [
+        b"\0",
+        b"\x7f",
+        b"\x80\x01",
+        b"\xac\x02",
+        b"\xff" * 9 + b"\x01",
+    ]
     assert whole(3, 1) == b"\x18\x01"
     assert checksum(b"123456789") == (((0xE3069283 >> 15 | 0xE3069283 << 17) & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -78,7 +84,11 @@ def test_scalars(tmp_path):
             writer.add_scalar("many", torch.ones(2))
 
     first, second, third, precise = written(tmp_path, act)
-    assert first == (3, {1: b"loss/train", 2: 0.25}) and second == (4, {1: b"n", 2: 2.0}) and third == (None, {1: b"half", 2: 1.5})
+    assert (
+        first == (3, {1: b"loss/train", 2: 0.25})
+        and second == (4, {1: b"n", 2: 2.0})
+        and third == (None, {1: b"half", 2: 1.5})
+    )
     assert dict(fields(precise[1][8]))[6] == 0.1
 
 
@@ -164,7 +174,13 @@ def test_text_sound_and_curves(tmp_path):
 
 def test_hyperparameters(tmp_path):
     with SummaryWriter(tmp_path) as writer:
-        writer.add_hparams({"lr": 0.1, "name": "a", "on": True, "no": None}, {"acc": 0.5}, {"name": ["a", "b"]}, run_name="run", global_step=2)
+        writer.add_hparams(
+            {"lr": 0.1, "name": "a", "on": True, "no": None},
+            {"acc": 0.5},
+            {"name": ["a", "b"]},
+            run_name="run",
+            global_step=2,
+        )
         with pytest.raises(TypeError, match="should be dictionary"):
             writer.add_hparams([], {})
         with pytest.raises(TypeError, match="should be a list of same type"):
@@ -172,7 +188,12 @@ def test_hyperparameters(tmp_path):
         with pytest.raises(ValueError, match="value should be one of int"):
             writer.add_hparams({"lr": []}, {}, run_name="other")
     tags = [(step, value[1]) for step, value in events(tmp_path / "run")]
-    assert tags == [(2, b"_hparams_/experiment"), (2, b"_hparams_/session_start_info"), (2, b"_hparams_/session_end_info"), (2, b"acc")]
+    assert tags == [
+        (2, b"_hparams_/experiment"),
+        (2, b"_hparams_/session_start_info"),
+        (2, b"_hparams_/session_end_info"),
+        (2, b"acc"),
+    ]
 
 
 def test_embeddings(tmp_path):

@@ -1,4 +1,5 @@
-"""PyTorch's private address for switches of its compiler and marks for it, which programs set for good measure: here they are ignored.
+"""PyTorch's private address for switches of its compiler and marks for it, which programs set for good measure: here
+they are ignored.
 
 >>> import pullback as torch
 >>> torch._dynamo.config.suppress_errors = True
@@ -14,10 +15,24 @@ from ..compiler import allow_in_graph, disable, is_compiling, reset
 from . import eval_frame
 from .eval_frame import OptimizedModule
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "is_compiling", "mark_dynamic",
-           "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]  # fmt: skip
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "eval_frame",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "reset",
+]
 
-config = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, automatic_dynamic_shapes=True)
+config = SimpleNamespace(
+    suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, automatic_dynamic_shapes=True
+)
 assume_constant_result = allow_in_graph
 
 

@@ -23,25 +23,37 @@ from ..tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-LOWER = frozenset("""
+LOWER = frozenset(
+    """
     addbmm addmm baddbmm convolution flash_attention linalg_vecdot linear lstm matmul prelu prelu_kernel
     scaled_dot_product_attention
-""".split())  # fmt: skip
-FLOAT32 = frozenset("""
-    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist cholesky
-    cholesky_inverse cholesky_solve cosine_embedding_loss cross_entropy ctc_loss elman fractional_max_pool2d
+""".split()
+)
+FLOAT32 = frozenset(
+    """
+    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist
+    cholesky cholesky_inverse cholesky_solve cosine_embedding_loss cross_entropy ctc_loss elman fractional_max_pool2d
     fractional_max_pool3d geqrf grid_sample gru hinge_embedding_loss huber_loss inverse kl_div l1_loss lu_solve
-    margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss nanquantile
-    nll_loss orgqr ormqr pad pinverse poisson_nll_loss polar prod qr quantile smooth_l1_loss soft_margin_loss stft svd
-    trace triangular_solve triplet_margin_loss view_as_complex
-    fft_fft fft_fft2 fft_fftn fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_ihfft2 fft_ihfftn
-    fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh linalg_eigvals
-    linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr
-    linalg_solve linalg_solve_ex linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve
-""".split())  # fmt: skip
+    margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss
+    nanquantile nll_loss orgqr ormqr pad pinverse poisson_nll_loss polar prod qr quantile smooth_l1_loss
+    soft_margin_loss stft svd trace triangular_solve triplet_margin_loss view_as_complex fft_fft fft_fft2 fft_fftn
+    fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2
+    fft_irfftn fft_rfft fft_rfft2 fft_rfftn linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh
+    linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank
+    linalg_qr linalg_solve linalg_solve_ex linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve
+""".split()
+)
 WIDEST = frozenset(("cat", "index_copy", "stack"))
 AS_IT_IS = frozenset(("dot", "mv", "vdot", "addmv", "bilinear"))  # although made of products, which are in LOWER
-DEVICES = {"cuda": float16, "xpu": float16, "mps": float16, "hpu": bfloat16, "xla": bfloat16, "ipu": float16, "mtia": float16}
+DEVICES = {
+    "cuda": float16,
+    "xpu": float16,
+    "mps": float16,
+    "hpu": bfloat16,
+    "xla": bfloat16,
+    "ipu": float16,
+    "mtia": float16,
+}
 
 
 class _PerThread(threading.local):
@@ -140,7 +152,9 @@ def is_autocast_available(device_type: str) -> bool:
 
 def _known(device_type: str) -> str:
     if not is_autocast_available(device_type):
-        raise RuntimeError(f"unknown device type for autocast in get_autocast_dispatch_key_from_device_type: {device_type}")
+        raise RuntimeError(
+            f"unknown device type for autocast in get_autocast_dispatch_key_from_device_type: {device_type}"
+        )
     return device_type
 
 
@@ -231,8 +245,9 @@ class autocast:
     (torch.bfloat16, torch.float32)
     """
 
-    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True,
-                 cache_enabled: bool | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):
@@ -245,9 +260,11 @@ class autocast:
             enabled = False
         elif enabled and self.fast_dtype not in (bfloat16, float16):
             name = device_type.upper()
-            warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                          f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-                          stacklevel=2)  # fmt: skip
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
             enabled = False
         self._enabled = enabled
         self._before: list[tuple[bool, Any, bool]] = []  # one entry for each time that it is entered

@@ -48,8 +48,15 @@ class GradScaler:
     tensor([0.5000], requires_grad=True)
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         self._device = device
         if enabled and device == "cuda":
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
@@ -62,15 +69,21 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
         self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_ready)
 
     def _begun(self, method: str) -> tuple[Tensor, Tensor]:
         if self._scale is None or self._growth_tracker is None:
-            raise AssertionError(f"Attempted {method} but _scale is None.  This may indicate your script did not use "
-                                 "scaler.scale(loss or outputs) earlier in the iteration.")  # fmt: skip
+            raise AssertionError(
+                f"Attempted {method} but _scale is None.  This may indicate your script did not use "
+                "scaler.scale(loss or outputs) earlier in the iteration."
+            )
         return self._scale, self._growth_tracker
 
     def scale(self, outputs: Any) -> Any:
@@ -84,7 +97,9 @@ class GradScaler:
             return outputs * self._scale
         if not isinstance(outputs, Iterable):
             raise ValueError("outputs must be a Tensor or an iterable of Tensors")
-        return type(outputs)(map(self.scale, outputs)) if isinstance(outputs, list | tuple) else map(self.scale, outputs)
+        return (
+            type(outputs)(map(self.scale, outputs)) if isinstance(outputs, list | tuple) else map(self.scale, outputs)
+        )
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place: to clip them, say.
@@ -140,8 +155,10 @@ class GradScaler:
         scale, tracker = self._begun("update")
         if new_scale is not None:
             if isinstance(new_scale, Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):
-                raise AssertionError("new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
-                                     "torch.FloatTensor with requires_grad=False.")  # fmt: skip
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
+                    "torch.FloatTensor with requires_grad=False."
+                )
             scale.fill_(new_scale)
         else:
             found = [s["found_inf"] for s in self._per_optimizer_states.values() if s["found_inf"] is not None]
@@ -216,8 +233,9 @@ class GradScaler:
         if not self._enabled:
             return
         if len(state_dict) == 0:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled "
-                               "instance of GradScaler.")  # fmt: skip
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
         self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
@@ -229,8 +247,14 @@ class GradScaler:
         state = self.__dict__.copy()
         if self._enabled:
             if self._per_optimizer_states:
-                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, "
-                                     "or at the end after scaler.update().")  # fmt: skip
-            state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(),
-                         _scale=None, _growth_tracker=None)  # fmt: skip
+                raise AssertionError(
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, "
+                    "or at the end after scaler.update()."
+                )
+            state.update(
+                _init_scale=self.get_scale(),
+                _init_growth_tracker=self._get_growth_tracker(),
+                _scale=None,
+                _growth_tracker=None,
+            )
         return state

@@ -29,16 +29,43 @@ from .entry import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  (of the same name as its module: not later)
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "detect_nan", "enable_grad", "functional", "grad", "grad_mode", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled", "set_multithreading_enabled", "zero_times_inf_is_zero",
-]  # fmt: skip
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "detect_nan",
+    "enable_grad",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "zero_times_inf_is_zero",
+]
 
 _LATER = {
-    "Function": "function", "FunctionCtx": "function", "SavedTensor": "saved", "detect_anomaly": "anomaly_mode", "detect_nan": "anomaly_mode",
-    "set_detect_anomaly": "anomaly_mode", "function": "", "functional": "", "forward_ad": "", "anomaly_mode": "", "profiler": "",
-    "variable": "", "_profiler_enabled": "profiler",
-}  # fmt: skip
+    "Function": "function",
+    "FunctionCtx": "function",
+    "SavedTensor": "saved",
+    "detect_anomaly": "anomaly_mode",
+    "detect_nan": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
+    "function": "",
+    "functional": "",
+    "forward_ad": "",
+    "anomaly_mode": "",
+    "profiler": "",
+    "variable": "",
+    "_profiler_enabled": "profiler",
+}
 
 
 def __getattr__(name: str) -> Any:

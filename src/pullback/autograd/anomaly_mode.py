@@ -1,7 +1,7 @@
 """Finding where a backward goes wrong: anomaly mode, and the first NaN or infinity.
 
-Every exception that a rule raises says as a note which node it came from, and the user's line that made it. Anomaly mode
-adds PyTorch's warning, and looks for NaN after each node. :class:`detect_nan` looks after each operation, too.
+Every exception that a rule raises says as a note which node it came from, and the user's line that made it. Anomaly
+mode adds PyTorch's warning, and looks for NaN after each node. :class:`detect_nan` looks after each operation, too.
 """
 
 from __future__ import annotations
@@ -86,8 +86,11 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
-                      stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=2,
+        )
 
     def __enter__(self) -> None:
         self.before = is_anomaly_enabled(), _state.check_nan
@@ -106,25 +109,35 @@ def refuse_nan(node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any
     for i, g in enumerate(grad_inputs):
         if isinstance(g, ndarray) and g.dtype.kind in "fc" and np.isnan(g).any():
             warn_where(node)
-            raise noted(RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output."),
-                        f"made at {at(node.location)}",
-                        *[f"in the backward of {n.name()}, made at {at(n.location)}" for n in parents(node)],
-                        *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
-                        *saved_values(node))  # fmt: skip
+            raise noted(
+                RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output."),
+                f"made at {at(node.location)}",
+                *[f"in the backward of {n.name()}, made at {at(n.location)}" for n in parents(node)],
+                *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
+                *saved_values(node),
+            )
 
 
 def warn_where(node: Any) -> None:
-    """PyTorch's warnings in anomaly mode: which line of forward made the node, and those whose backward it belongs to."""
+    """PyTorch's warnings in anomaly mode: which line of forward made the node, and those whose backward it belongs
+    to.
+    """
     warn(f"Error detected in {node.name()}. " + made_by(node, "caused the error"))
     for parent in parents(node):
-        warn(f"\n\nPrevious calculation was induced by {parent.name()}. " + made_by(parent, "induced the previous calculation"))
+        warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. "
+            + made_by(parent, "induced the previous calculation")
+        )
 
 
 def made_by(node: Node, did: str) -> str:
     if node._seq >= modes.anomaly:
         return f"Traceback of forward call that {did}:\n  {at(node.location)}\n"
-    return (f"No forward pass information available but for its line, {at(node.location)}. Enable detect anomaly during forward pass for "
-            "more information.")  # fmt: skip
+    return (
+        f"No forward pass information available but for its line, {at(node.location)}. Enable detect anomaly during "
+        f"forward pass for "
+        "more information."
+    )
 
 
 def warn(message: str) -> None:
@@ -150,10 +163,13 @@ def saved_values(node: Any) -> list[str]:
 
 
 class detect_nan(Layer):
-    """Inside, the first NaN or infinity is reported where it appears: in which operation of forward, or node of backward.
+    """Inside, the first NaN or infinity is reported where it appears: in which operation of forward, or node of
+    backward.
 
-    "Appears" means that what the operation was given had none. Nothing is run again. The price is that every operation takes
-    its slow path and one look at its result: small operations take about three times as long, large ones are read once more.
+    "Appears" means that what the operation was given had none. Nothing is run again. The price is that every operation
+    takes
+    its slow path and one look at its result: small operations take about three times as long, large ones are read once
+        more.
 
     Args:
         inf: look for infinities, too.
@@ -198,7 +214,9 @@ class detect_nan(Layer):
         what = self.appears(grad_inputs, grad_outputs)
         if what:
             given = [f"its gradient is {described(g)}" for g in grad_outputs if isinstance(g, ndarray)]
-            self.report(f"{what} appeared in the backward of {node.name()}", at(node.location), given + saved_values(node))
+            self.report(
+                f"{what} appeared in the backward of {node.name()}", at(node.location), given + saved_values(node)
+            )
 
     def appears(self, results: Sequence[Any], given: Sequence[Any]) -> str:
         """``"NaN"`` or ``"inf"`` if the results have it and what was given has not."""
@@ -208,9 +226,13 @@ class detect_nan(Layer):
                 finite = False
         if finite:
             return ""
-        numbers = [v for v in given if isinstance(v, (ndarray, np.generic)) and v.dtype.kind in "fc" or isinstance(v, float)]
-        has_nan, was_nan = (any([bool(np.isnan(v).any()) for v in vs if isinstance(v, (ndarray, np.generic, float)) and _floats(v)])
-                            for vs in (results, numbers))  # fmt: skip
+        numbers = [
+            v for v in given if isinstance(v, (ndarray, np.generic)) and v.dtype.kind in "fc" or isinstance(v, float)
+        ]
+        has_nan, was_nan = (
+            any([bool(np.isnan(v).any()) for v in vs if isinstance(v, (ndarray, np.generic, float)) and _floats(v)])
+            for vs in (results, numbers)
+        )
         if has_nan and not was_nan:
             return "NaN"
         return "inf" if self.inf and not has_nan and not any([not np.isfinite(v).all() for v in numbers]) else ""

@@ -21,8 +21,8 @@ def observe(callback: Observer | None = None, begin: Begin | None = None) -> Ite
     """Call ``callback(node, grad_outputs, grad_inputs)`` after each node, in the order of the visit.
 
     The gradients are tuples of arrays, with None where there is none; leaves come as ``AccumulateGrad`` nodes.
-    ``begin(roots)`` is called before each backward. It returns a callback for this backward alone, or None, and a function
-    that is called after it.
+    ``begin(roots)`` is called before each backward. It returns a callback for this backward alone, or None, and a
+    function that is called after it.
     """
     lists: list[tuple[list[Any], Any]] = [(observers, callback), (beginnings, begin)]
     for those, one in lists:
@@ -108,7 +108,9 @@ def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) ->
     return gs
 
 
-def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool, tell: Observer | None = None) -> Sequence[Any]:
+def after_node(
+    node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool, tell: Observer | None = None
+) -> Sequence[Any]:
     """Post hooks, and whoever watches the engine."""
     gs = g if g.__class__ is tuple else (g,)
     if node._hooks is not None and node._hooks.post:
@@ -120,8 +122,10 @@ def after_node(node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g:
                 if changed is not None:
                     changed = changed if isinstance(changed, tuple) else (changed,)
                     if len(changed) != len(results):
-                        raise RuntimeError(f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
-                                           f"(got {len(changed)}, but expected {len(results)})")  # fmt: skip
+                        raise RuntimeError(
+                            f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
+                            f"(got {len(changed)}, but expected {len(results)})"
+                        )
                     results = [None if r is None else r if create else r._array for r in changed]
     if tell is not None:
         came, left = (map(as_array, gs), map(as_array, results)) if create else (gs, results)

@@ -36,7 +36,7 @@ from .gradients import (
     taken_as,
     value_of,
     with_history,
-    without_zero_times_inf,  # fmt: skip
+    without_zero_times_inf,
 )
 from .graph import FREED, AccumulateGrad, Node
 from .route import Plan, capture_key, last_consumers, leads_nowhere_else
@@ -45,8 +45,14 @@ ndarray = np.ndarray
 DEEP = 40  # how many backwards may run inside of each other in one thread: Python's stack ends somewhere
 
 
-def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted: Sequence[Any] | None = None,
-        accumulate: bool = True) -> list[Any]:  # fmt: skip
+def run(
+    roots: Sequence[tuple[Any, Any]],
+    *,
+    retain: bool,
+    create: bool,
+    wanted: Sequence[Any] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
     """Pull gradients back.
 
     Args:
@@ -124,7 +130,14 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if asked is None:
                 continue
             edges = asked
-        if not (usual and hooks is None and pulls is not None and g.__class__ is ndarray and saved is not FREED and node._seq >= storage.last_write):
+        if not (
+            usual
+            and hooks is None
+            and pulls is not None
+            and g.__class__ is ndarray
+            and saved is not FREED
+            and node._seq >= storage.last_write
+        ):
             several = node._shape.__class__ is list
             if hooks is not None and hooks.pre:
                 g = run_prehooks(hooks.pre, g if several else (g,), create)
@@ -154,7 +167,8 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
                     graph.note_parent(node, results, began)
                 if zeros_win and node._op is not None and node._op.kind == "elementwise":
                     results = without_zero_times_inf(g, results, create)
-                if careful or node._hooks is not None and node._hooks.post:  # the rule, too, may have put hooks on its node
+                # the rule, too, may have put hooks on its node
+                if careful or node._hooks is not None and node._hooks.post:
                     results = after_node(node, hooks, fit_all(results, edges, create, node), g, create, tell)
                 pulls = None
         elif g.size >= large:
@@ -175,7 +189,12 @@ def run(roots: Sequence[tuple[Any, Any]], *, retain: bool, create: bool, wanted:
             if r is None:
                 continue
             if create:
-                if r._fn is None and node._op is not None and node._op.piecewise and node.name().startswith(node._op.piecewise):
+                if (
+                    r._fn is None
+                    and node._op is not None
+                    and node._op.piecewise
+                    and node.name().startswith(node._op.piecewise)
+                ):
                     r = depending(r, e)
                 a = r._array
                 if a.__class__ is not ndarray:
@@ -260,7 +279,9 @@ def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict
     slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
 
 
-def added_onto(node: Node, g: Any, edges: Sequence[Any], grads: dict[int, Any], leaves: dict[Any, Any], borrowed: set[int]) -> Sequence[Any]:
+def added_onto(
+    node: Node, g: Any, edges: Sequence[Any], grads: dict[int, Any], leaves: dict[Any, Any], borrowed: set[int]
+) -> Sequence[Any]:
     """Where a gradient waits already, let a kernel add to it what it pulls back: one way through memory instead of two.
 
     Returns:
@@ -289,8 +310,16 @@ def added_onto(node: Node, g: Any, edges: Sequence[Any], grads: dict[int, Any], 
     return left
 
 
-def arrive(r: Any, e: Any, node: Node, heap: list[int], nodes: dict[int, Node], grads: dict[int, Any], leaves: dict[Any, Any],
-           borrowed: set[int]) -> None:  # fmt: skip
+def arrive(
+    r: Any,
+    e: Any,
+    node: Node,
+    heap: list[int],
+    nodes: dict[int, Node],
+    grads: dict[int, Any],
+    leaves: dict[Any, Any],
+    borrowed: set[int],
+) -> None:
     """Let a node's result arrive at an edge, whatever that is."""
     r = fitted(r, e, False, node)
     if e._seq != 0:
@@ -323,7 +352,9 @@ keep_usual: Callable | None = None
 
 
 def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell: Callable | None) -> Any:
-    """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for it."""
+    """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for
+    it.
+    """
     hooks = leaf._hooks
     if hooks is not None:
         before = g

@@ -24,8 +24,14 @@ from .graph import GradientEdge, user_frame
 from .modes import enable_grad
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables: Any = None, inputs: Any = None) -> None:  # fmt: skip
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Pull gradients from ``tensors`` back to the leaves, which accumulate them in ``.grad``.
 
     Args:
@@ -42,13 +48,21 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if modes.overridden:
         from ..overrides import NOT_OVERRIDDEN, dispatch
 
-        given = {"retain_graph": retain_graph, "create_graph": create_graph, "grad_variables": grad_variables, "inputs": inputs}
+        given = {
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "grad_variables": grad_variables,
+            "inputs": inputs,
+        }
         result = dispatch(backward, (tensors, grad_tensors), given)
         if result is not NOT_OVERRIDDEN:
             return
     if modes._local.transforms:
-        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
-                           "instead or call backward() outside of functorch transforms.")  # fmt: skip
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp "
+            "instead or call backward() outside of functorch transforms."
+        )
     outputs = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets is not None and not targets:
@@ -60,10 +74,13 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if not create_graph:
         grads = run(roots, retain=retain, create=False, wanted=wanted)
     else:
-        warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-                      "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
-                      "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
-                      "after use to break the cycle and avoid the leak.", stacklevel=_outside())  # fmt: skip
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=_outside(),
+        )
         with enable_grad():
             grads = run(roots, retain=retain, create=True, wanted=wanted)
     for t, g in zip(targets or (), grads):
@@ -71,9 +88,17 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             keep(t, g, False, create_graph)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Any, ...]:  # fmt: skip
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
     """Gradients of ``outputs`` with respect to ``inputs``, returned and accumulated nowhere.
 
     Args:
@@ -100,17 +125,27 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if only_inputs is False:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
-                      "of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts "
+            "of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     seeds = _as_tuple(grad_outputs, len(outs))
     if is_grads_batched:
         return _batched(outs, ins, seeds, retain_graph, create_graph, allow_unused, materialize_grads)
     roots = _roots(outs, seeds, create_graph)
     for i, t in enumerate(ins):
         if not t.requires_grad:
-            raise noted(RuntimeError("One of the differentiated Tensors does not require grad"), f"inputs[{i}], of shape {list(t.shape)}")
+            raise noted(
+                RuntimeError("One of the differentiated Tensors does not require grad"),
+                f"inputs[{i}], of shape {list(t.shape)}",
+            )
     wanted = [_edge_of_input(t) for t in ins]
     retain = bool(create_graph if retain_graph is None else retain_graph)
     if create_graph:
@@ -129,8 +164,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             if create_graph:
                 g.requires_grad = True
         elif not allow_unused:
-            raise noted(RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                                     "allow_unused=True if this is the desired behavior."), f"its shape is {list(t.shape)}")  # fmt: skip
+            raise noted(
+                RuntimeError(
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                ),
+                f"its shape is {list(t.shape)}",
+            )
         results.append(g)
     if not create_graph:  # results of one call must not share memory with each other, or within themselves
         held: set[int] = set()
@@ -139,7 +179,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 memory = id(owner_of(r._array))
                 if memory in held or shares(r._array):
                     a = r._array  # the copy is laid out likewise, where that is without gaps
-                    results[i] = r = as_tensor(a.copy() if a.__class__ is not np.ndarray else row_major_copy(a) if 0 in a.strides else a.copy("K"))
+                    results[i] = r = as_tensor(
+                        a.copy()
+                        if a.__class__ is not np.ndarray
+                        else row_major_copy(a)
+                        if 0 in a.strides
+                        else a.copy("K")
+                    )
                     memory = id(r._array)
                 held.add(memory)
     return tuple(results)
@@ -159,14 +205,22 @@ def _batched(outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, u
 
     sizes = {s._array.shape[:1] for s in seeds if s is not None}
     if len(sizes) != 1 or sizes == {()}:
-        raise RuntimeError(f"is_grads_batched=True needs seeds with one more dimension in front, of the same size for all; their shapes are "
-                           f"{[None if s is None else list(s.shape) for s in seeds]}")  # fmt: skip
+        raise RuntimeError(
+            f"is_grads_batched=True needs seeds with one more dimension in front, of the same size for all; their "
+            f"shapes are "
+            f"{[None if s is None else list(s.shape) for s in seeds]}"
+        )
     for i, (o, s) in enumerate(zip(outs, seeds)):
         if s is not None and tuple(s.shape[1:]) != tuple(o.shape):
-            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-                               "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch "
-                               f"was detected: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {o.shape}. If you "
-                               "only want some tensors in `grad_output` to be considered batched, consider using vmap.")  # fmt: skip
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The "
+                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                "mismatch "
+                f"was detected: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {o.shape}. "
+                f"If you "
+                "only want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
     with BatchOfSeeds(sizes.pop()[0]) as batch:
         rows = [None if s is None else batch.wrap(s) for s in seeds]
         grads = grad(outs, ins, rows, retain, create, allow_unused=unused, materialize_grads=materialize)
@@ -188,7 +242,11 @@ def _as_tuple(given: Any, length: int = 1) -> tuple:
         return (None,) * length
     if given.__class__ is Tensor or isinstance(given, GradientEdge):
         return (given,)
-    return tuple(given) if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence) else (given,)
+    return (
+        tuple(given)
+        if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence)
+        else (given,)
+    )
 
 
 def _edge_of_input(t: Any) -> Any:
@@ -196,7 +254,9 @@ def _edge_of_input(t: Any) -> Any:
         return t.edge
     e = edge_of(t)
     if e is None:
-        raise noted(RuntimeError("One of the differentiated Tensors does not require grad"), f"it has shape {list(t.shape)}")
+        raise noted(
+            RuntimeError("One of the differentiated Tensors does not require grad"), f"it has shape {list(t.shape)}"
+        )
     return e
 
 
@@ -212,37 +272,51 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
     """Pairs of an edge and its seed, after every check: nothing has been changed when this raises."""
     for y, seed in zip(outputs, seeds):
         if not (seed is None or isinstance(seed, Tensor)):
-            raise noted(TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}"),
-                        f"Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r}).")  # fmt: skip
+            raise noted(
+                TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}"),
+                f"Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r}).",
+            )
     if len(outputs) != len(seeds):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
     roots = []
     for i, (y, seed) in enumerate(zip(outputs, seeds)):
         e = edge_of(y) if isinstance(y, Tensor) else y.edge
         if e is None:
-            raise noted(RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"),
-                        f"its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under no_grad(), "
-                        "from .detach(), .item() or .data, or from integers?")  # fmt: skip
+            raise noted(
+                RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"),
+                f"its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under no_grad(), "
+                "from .detach(), .item() or .data, or from integers?",
+            )
         shape, dtype = tuple(y.shape), y.dtype
         if seed is None:
             if prod(shape) != 1:
-                raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"),
-                            f"this one has shape {list(shape)}" + ("" if e._seq == 0 else f", made by {name_of(e)} at {at(line_of(e))}"),
-                            "Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, or reduce first: "
-                            "y.sum().backward()")  # fmt: skip
+                raise noted(
+                    RuntimeError("grad can be implicitly created only for scalar outputs"),
+                    f"this one has shape {list(shape)}"
+                    + ("" if e._seq == 0 else f", made by {name_of(e)} at {at(line_of(e))}"),
+                    "Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, or reduce "
+                    "first: "
+                    "y.sum().backward()",
+                )
             if dtype.is_complex:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
             g = np.ones(shape, dtype.numpy)
             roots.append((e, wrap(g) if create else g))
             continue
         if seed._array.shape != shape:
-            raise noted(RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
-                                     f"{y.shape}."),
-                        "The seed says how much each element of the output counts: it needs the output's shape, and is never "
-                        "stretched.")  # fmt: skip
+            raise noted(
+                RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
+                    f"{y.shape}."
+                ),
+                "The seed says how much each element of the output counts: it needs the output's shape, and is never "
+                "stretched.",
+            )
         if seed.dtype.is_complex != dtype.is_complex:
-            raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                               f"dtype: grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {dtype}.")  # fmt: skip
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {dtype}."
+            )
         if seed.dtype is not dtype:
             seed = seed.to(dtype)
         roots.append((e, seed if create else seed._array))
@@ -252,8 +326,13 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
 ONES = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # the seeds of scalars
 
 
-def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-             inputs: Any = None) -> None:  # fmt: skip
+def backward_from(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Pull ``gradient`` back through the graph; leaves accumulate what reaches them in ``.grad``.
 
     Args:
@@ -264,7 +343,8 @@ def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bo
         inputs: accumulate into these tensors only.
 
     Raises:
-        RuntimeError: for a seed that is missing or of the wrong shape, a graph freed already, a saved value overwritten.
+        RuntimeError: for a seed that is missing or of the wrong shape, a graph freed already, a saved value
+            overwritten.
 
     >>> import pullback as torch
     >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
@@ -277,7 +357,12 @@ def backward_from(self: Tensor, gradient: Tensor | None = None, retain_graph: bo
             seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
         elif gradient.__class__ is Tensor and e is not None:
             seed = gradient._array
-            if seed.__class__ is not a.__class__ or seed.__class__ is not np.ndarray or seed.shape != a.shape or seed.dtype != a.dtype:
+            if (
+                seed.__class__ is not a.__class__
+                or seed.__class__ is not np.ndarray
+                or seed.shape != a.shape
+                or seed.dtype != a.dtype
+            ):
                 seed = None
         if seed is not None and not modes._local.transforms:
             run(((e, seed),), retain=bool(retain_graph), create=False)

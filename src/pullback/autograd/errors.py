@@ -25,13 +25,18 @@ def at(location: tuple[str, int] | None) -> str:
 
 def second_time(node: Node) -> RuntimeError:
     return noted(
-        RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-                     "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-                     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-                     "saved tensors after calling backward."),
+        RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already "
+            "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). "
+            "Specify retain_graph=True if you need to backward through the graph a second time or if you need to "
+            "access "
+            "saved tensors after calling backward."
+        ),
         f"The freed node is {node.name()}, made at {at(node.location)}",
         "If that line belongs to an earlier iteration, a value was carried over: .detach() it there.",
-    )  # fmt: skip
+    )
 
 
 def check_saved(node: Node) -> None:
@@ -70,17 +75,26 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: storage.Wri
     whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
     return noted(
-        RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                     f"[{kind} {list(array.shape)}]{whose} is at version {write.count}; expected version {write.count - later} instead."),
+        RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{kind} {list(array.shape)}]{whose} is at version {write.count}; expected version {write.count - later} "
+            f"instead."
+        ),
         f"{node.name()} saved it ({name}) at {at(node.location)}",
         f"It was overwritten at {at(write.location)}",
         "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
-    )  # fmt: skip
+    )
 
 
 def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
-    return noted(RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected shape "
-                              f"compatible with {list(expected)}"), f"made at {at(node.location)}")  # fmt: skip
+    return noted(
+        RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected "
+            f"shape "
+            f"compatible with {list(expected)}"
+        ),
+        f"made at {at(node.location)}",
+    )
 
 
 def check_shape_kept(node: Node, leaf: Any) -> None:
@@ -91,9 +105,14 @@ def check_shape_kept(node: Node, leaf: Any) -> None:
     """
     shape = next((shape for until, shape in leaf.__dict__.get("_reshaped", ()) if until > node._seq), leaf._array.shape)
     if shape != leaf._array.shape:
-        raise noted(RuntimeError(f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} was made"),
-                    f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
-                    "Run backward before giving it another shape.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} "
+                f"was made"
+            ),
+            f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
+            "Run backward before giving it another shape.",
+        )
 
 
 def note_where(error: BaseException, node: Node) -> None:
@@ -127,10 +146,13 @@ def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
 
     name = getattr(hook, "__name__", "hook")
     if not isinstance(result, Tensor):
-        raise TypeError(f"hook '{name}' has returned a value of type {type(result).__name__}, expected a Tensor or None")
+        raise TypeError(
+            f"hook '{name}' has returned a value of type {type(result).__name__}, expected a Tensor or None"
+        )
     if result._array.shape != g._array.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value\n"
-                           f"  from {list(g._array.shape)} to {list(result._array.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value\n  from {list(g._array.shape)} to {list(result._array.shape)}"
+        )
     if result._array.dtype != g._array.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {g.dtype}, got {result.dtype})")
     return result

@@ -38,7 +38,11 @@ class Dual(Lifted):
     tangent: Any
 
     def __init__(self, level: Level, value: Any, tangent: Any, outer: bool = False) -> None:
-        if tangent.__class__ is np.ndarray and (0 in tangent.strides or not tangent.flags.writeable) and 0 not in value.strides:
+        if (
+            tangent.__class__ is np.ndarray
+            and (0 in tangent.strides or not tangent.flags.writeable)
+            and 0 not in value.strides
+        ):
             tangent = tangent.copy()  # one may write into the value, and then writes into the tangent
         if tangent.strides != value.strides:
             tangent = laid_out(tangent, value)
@@ -115,9 +119,14 @@ class Forward(Level):
         for i in op.tensors:
             v = values[i]
             if isinstance(v, Dual) and v.level is self and op.params[i] not in op.rules:
-                raise noted(NotImplementedError(f"Trying to use forward AD with {op.name} that does not support it because it has not been "
-                                                "implemented yet."), f"The derivative for '{op.params[i]}' is missing: detach that argument, "
-                                                                     f"or state {op.name}.vjp({op.params[i]}=...).")  # fmt: skip
+                raise noted(
+                    NotImplementedError(
+                        f"Trying to use forward AD with {op.name} that does not support it because it has not been "
+                        "implemented yet."
+                    ),
+                    f"The derivative for '{op.params[i]}' is missing: detach that argument, "
+                    f"or state {op.name}.vjp({op.params[i]}=...).",
+                )
 
     def _without_tangents(self, op: Any, values: Sequence[Any]) -> Any:
         def primal(v: Any) -> Any:
@@ -175,7 +184,10 @@ class Forward(Level):
                 if t is None:
                     continue
                 if op.params[i] in op.linear:
-                    there = [None if op.params[j] in op.added else held(a._array) if isinstance(a, Tensor) else a for j, a in enumerate(args)]
+                    there = [
+                        None if op.params[j] in op.added else held(a._array) if isinstance(a, Tensor) else a
+                        for j, a in enumerate(args)
+                    ]
                     there[i] = t
                     total = plus(total, op.call(*there))
                 else:
@@ -200,7 +212,9 @@ class Forward(Level):
 
         where = window(base._array, view)
         if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), Lifted):
-            raise RuntimeError("a value with a tangent can't be written into this view in place: write into a copy, x.clone()")
+            raise RuntimeError(
+                "a value with a tangent can't be written into this view in place: write into a copy, x.clone()"
+            )
         if not isinstance(base._array, Dual):
             base._array = self.raised(base._array)
         tangent = base._array.tangent
@@ -218,7 +232,9 @@ class Forward(Level):
         t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
 
         def enter(dual: Tensor, primal_too: bool, tangent_too: bool) -> Tensor:
-            return self._joined(primal if primal_too else self.part(dual, False), t if tangent_too else self.part(dual, True))
+            return self._joined(
+                primal if primal_too else self.part(dual, False), t if tangent_too else self.part(dual, True)
+            )
 
         ways = (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True))
         return entered(self._joined(primal, t), self.start, enter, *ways)
@@ -241,7 +257,11 @@ class Forward(Level):
             return zeros_like(x)
         if not dual:
             e = storage.edge_of(x)
-            return x if e is None or gradients.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+            return (
+                x
+                if e is None or gradients.number_of(e) < self.start
+                else crossing(x._array, (e,), lambda g: (self.entered(g),))
+            )
 
         def back(g: Tensor) -> tuple[Any]:
             zero = zeros_like(g)
@@ -271,7 +291,9 @@ class Forward(Level):
         def back(g: Tensor) -> tuple[Any, Any]:
             return self.part(g, True), self.part(g, False)
 
-        return self.track(crossing(Dual(self, p._array, t._array, True), (storage.edge_of(p), storage.edge_of(t)), back))
+        return self.track(
+            crossing(Dual(self, p._array, t._array, True), (storage.edge_of(p), storage.edge_of(t)), back)
+        )
 
 
 def check_size(x: Tensor, tangent: Tensor) -> None:
@@ -281,9 +303,11 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
         RuntimeError: with both shapes.
     """
     if x._array.shape != tangent._array.shape:
-        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                           f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
-                           f"{list(tangent.shape)}.")  # fmt: skip
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
 
 
 def laid_out(tangent: Any, value: Any) -> Any:
@@ -345,7 +369,11 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
                 end = storage.edge_of(r)
                 if end is not None:
                     roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
-    found = engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False) if roots else [None] * len(probes)
+    found = (
+        engine.run(roots, retain=False, create=False, wanted=probes, accumulate=False)
+        if roots
+        else [None] * len(probes)
+    )
     values = iter(found)
     along: list[Any] = []
     for o in outputs:
@@ -405,7 +433,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if _current is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     _current.__exit__()
     _current, _current_level = None, -1
 
@@ -420,23 +450,40 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ValueError: if either is not floating point.
     """
     if _current is None or level is not None and level < 0:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
     for name, x in (("Primal", tensor), ("Tangent", tangent)):
         if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
-            raise ValueError(f"Expected {name.lower()} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}")
+            raise ValueError(
+                f"Expected {name.lower()} to be floating point or complex, but got: "
+                f"{getattr(x, 'dtype', type(x).__name__)}"
+            )
     if not modes._local.tangents:
         return tensor.view_as(tensor)
     check_size(tensor, tangent)
     p, t = tensor._array, tangent._array
     if isinstance(p, Dual) and p.level is _current:
-        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
     if isinstance(t, Dual) and t.level is _current:
-        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+        )
     if t.dtype.kind == "c" and p.dtype.kind != "c":
-        raise noted(RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part.")
+        raise noted(
+            RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
+        )
     dual = _current.make(tensor, tangent)
     a = dual._array
-    if isinstance(p, np.ndarray) and isinstance(t, np.ndarray) and t.size and storage.owner_of(t).nbytes != storage.owner_of(p).nbytes:
+    if (
+        isinstance(p, np.ndarray)
+        and isinstance(t, np.ndarray)
+        and t.size
+        and storage.owner_of(t).nbytes != storage.owner_of(p).nbytes
+    ):
         a.tangent = room_like(p)  # as_strided may reach what lies around the primal
         a.tangent[...] = t
     dual.__dict__["_given"] = tangent, dual._fn

@@ -27,7 +27,9 @@ ndarray = np.ndarray
 
 
 class FunctionCtx:
-    """What ``ctx`` offers in ``forward``, ``setup_context`` and ``backward``; attributes of the user's own are welcome."""
+    """What ``ctx`` offers in ``forward``, ``setup_context`` and ``backward``; attributes of the user's own are
+    welcome.
+    """
 
     __slots__ = ()
 
@@ -47,7 +49,9 @@ class FunctionCtx:
         """
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                )
         self.to_save = tensors  # type: ignore[misc]
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -59,8 +63,13 @@ class FunctionCtx:
         self.dirty_tensors = tensors  # type: ignore[misc]
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls to "
-                      "`set_()` are not tracked", FutureWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to "
+            "`set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say that these outputs have no gradient."""
@@ -132,11 +141,17 @@ class BackwardNode(FunctionCtx, Node):
         if not self.materialize_grads:
             return g
         skipped = () if self._materialize_non_diff_grads else self._constant
-        return tuple([np.zeros(s, d) if v is None and s is not None and i not in skipped else v
-                      for i, (v, s, d) in enumerate(zip(g, self._shape, self._dtype))])  # fmt: skip
+        return tuple(
+            [
+                np.zeros(s, d) if v is None and s is not None and i not in skipped else v
+                for i, (v, s, d) in enumerate(zip(g, self._shape, self._dtype))
+            ]
+        )
 
     def _refusing_intermediates(self, gs: tuple[Any, ...]) -> Any:
-        """Run backward, recorded, with intermediates of forward on ctx replaced by tensors that refuse to be differentiated."""
+        """Run backward, recorded, with intermediates of forward on ctx replaced by tensors that refuse to be
+        differentiated.
+        """
         attributes = self.__dict__
         kept = {name: attributes[name] for name in self._intermediates if name in attributes}
         try:
@@ -154,16 +169,24 @@ class BackwardNode(FunctionCtx, Node):
         if len(results) > given and all(r is None for r in results[given:]):
             results = results[:given]
         if len(results) != given:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {given}, got {len(results)})")
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {given}, got "
+                f"{len(results)})"
+            )
         grads: list[Any] = []
         for i, (r, k) in enumerate(zip(results, where)):
             if k < 0:
                 if r is not None:
-                    raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
-                                       "corresponding forward input was not a Variable")  # fmt: skip
+                    raise RuntimeError(
+                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                        "corresponding forward input was not a Variable"
+                    )
                 continue
             if r is not None and not isinstance(r, Tensor):
-                raise noted(RuntimeError(f"expected Variable or None (got {type(r).__name__})"), f"{self.name()} returned it at position {i + 1}")
+                raise noted(
+                    RuntimeError(f"expected Variable or None (got {type(r).__name__})"),
+                    f"{self.name()} returned it at position {i + 1}",
+                )
             e = edges[k]
             if r is not None and e is not None:
                 shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
@@ -201,9 +224,11 @@ class BackwardNode(FunctionCtx, Node):
         if saved is FREED:
             raise errors.second_time(self)
         if saved is ONCE:
-            raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
-                               "autograd.Function. Either access saved_tensors only once, or set "
-                               "clear_saved_tensors_on_access=False.")  # fmt: skip
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
+                "autograd.Function. Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False."
+            )
         written, recording = self._seq < storage.last_write, modes.is_grad_enabled()
         tensors = []
         for i, s in enumerate(saved):
@@ -255,7 +280,9 @@ class BackwardNode(FunctionCtx, Node):
         for i, s in enumerate(self._saved):
             value = s.value if s.__class__ is Kept else s
             hook = value.unpack_hook if value.__class__ is SavedTensor else None
-            data = value.data if value.__class__ is SavedTensor else wrap(value) if value.__class__ is ndarray else value
+            data = (
+                value.data if value.__class__ is SavedTensor else wrap(value) if value.__class__ is ndarray else value
+            )
             shown.append(SavedTensor.of(data, hook, self, i))
         return tuple(shown)
 
@@ -290,7 +317,9 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
-        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": "torch.autograd.function"})
+        cls._backward_cls = type(
+            name + "Backward", (BackwardCFunction,), {"_function": cls, "__module__": "torch.autograd.function"}
+        )
         cls._pulls_back: Any = None  # backward, or vjp, once it was looked up
 
     def __setattr__(cls, name: str, value: Any) -> None:
@@ -304,8 +333,9 @@ class Function(metaclass=FunctionMeta):
     """A differentiable operation with a ``backward`` of your own.
 
     Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grad_outputs)``, or
-    ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; then call ``YourFunction.apply(*args)``.
-    ``backward`` receives the gradient of each output and returns one for each argument (None where there is none). It
+    ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; then call
+    ``YourFunction.apply(*args)``. ``backward`` receives the gradient of each output and returns one for each argument
+    (None where there is none). It
     runs on tensors: with ``create_graph=True`` what it does is recorded, so it can be differentiated again.
 
     >>> import pullback as torch
@@ -326,13 +356,22 @@ class Function(metaclass=FunctionMeta):
     _backward_cls: type[BackwardNode]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
-                      "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
-                      DeprecationWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            f"invoke them "
+            "on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
-                           "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function "
+            "with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -347,26 +386,35 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Turn gradients of the outputs into gradients of the arguments; override this (or ``vjp``)."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
-                                  "with backward mode AD.")  # fmt: skip
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
+            "with backward mode AD."
+        )
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Turn tangents of the arguments into tangents of the outputs; override this for forward mode."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """Compute for a whole batch at once; override this, or set ``generate_vmap_rule = True``."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or set "
-                                  "generate_vmap_rule=True.")  # fmt: skip
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set "
+            "generate_vmap_rule=True."
+        )
 
     @classmethod
     def _backward_of(cls) -> Any:
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
-            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
         cls._pulls_back = cls.backward if cls.vjp is Function.vjp else cls.vjp
         return cls._pulls_back
 
@@ -418,8 +466,14 @@ class Function(metaclass=FunctionMeta):
                 modes.switch(True)
                 local.made = made
         several = isinstance(output, tuple)
-        usual = not several and isinstance(output, Tensor) and output._view is None and output._fn is None and not node.dirty_tensors \
-            and not node.non_differentiable  # fmt: skip
+        usual = (
+            not several
+            and isinstance(output, Tensor)
+            and output._view is None
+            and output._fn is None
+            and not node.dirty_tensors
+            and not node.non_differentiable
+        )
         for a in args:
             usual = usual and output is not a
         if usual:
@@ -458,10 +512,18 @@ class Function(metaclass=FunctionMeta):
         if dirty:
             _check_dirty(node.dirty_tensors, inputs, outputs)
         if node._is_pure_view and (len(outputs) > 1 or sum(isinstance(a, Tensor) for a in args) > 1):
-            raise RuntimeError("Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need "
-                               "to support more.")  # fmt: skip
-        differentiable = [recording and isinstance(o, Tensor) and id(o) not in constant and OF_NUMPY[o._array.dtype].category >= FLOATING
-                          for o in outputs]  # fmt: skip
+            raise RuntimeError(
+                "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you "
+                "need "
+                "to support more."
+            )
+        differentiable = [
+            recording
+            and isinstance(o, Tensor)
+            and id(o) not in constant
+            and OF_NUMPY[o._array.dtype].category >= FLOATING
+            for o in outputs
+        ]
         if len(outputs) == 1:
             o = outputs[0]
             node._shape, node._dtype = (o._array.shape, o._array.dtype) if isinstance(o, Tensor) else ((), None)
@@ -475,11 +537,15 @@ class Function(metaclass=FunctionMeta):
         for i, (o, d) in enumerate(zip(outputs, differentiable)):
             if isinstance(o, Tensor) and id(o) not in placed:
                 place = _place_dirty if id(o) in dirty else _place
-                placed[id(o)] = place(node, o, i, d, id(o) in inputs, recording, ORDINARY_VIEW if node._is_pure_view else kind)
+                placed[id(o)] = place(
+                    node, o, i, d, id(o) in inputs, recording, ORDINARY_VIEW if node._is_pure_view else kind
+                )
         return [placed[id(o)] if isinstance(o, Tensor) else o for o in outputs]
 
     @classmethod
-    def _keep(cls, node: BackwardNode, attributes: dict[str, Any], args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _keep(
+        cls, node: BackwardNode, attributes: dict[str, Any], args: tuple[Any, ...], outputs: tuple[Any, ...]
+    ) -> None:
         """Keep for backward what ``forward`` asked for, which stands in the node's attributes."""
         to_save = attributes.pop("to_save", ())
         if attributes:
@@ -529,17 +595,25 @@ def _check_dirty(dirty: Sequence[Any], inputs: set[int], outputs: tuple[Any, ...
     returned = set(map(id, outputs))
     for t in dirty:
         if id(t) not in returned:
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                               "modified inplace must all be outputs of the Function.")  # fmt: skip
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are "
+                "modified inplace must all be outputs of the Function."
+            )
         if id(t) not in inputs:
-            message = ("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
-                       "passed to ctx.mark_dirty().")  # fmt: skip
+            message = (
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                "should be "
+                "passed to ctx.mark_dirty()."
+            )
             if t._is_view():
                 raise RuntimeError(message)
             warnings.warn(message, UserWarning, stacklevel=4)
 
 
-def _place_dirty(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: bool, recording: bool, kind: int) -> Any:
+def _place_dirty(
+    node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: bool, recording: bool, kind: int
+) -> Any:
     """An input that was written into stays the same tensor, with a new history."""
     if not is_input:
         return _place(node, o, i, differentiable, is_input, recording, kind)
@@ -548,12 +622,16 @@ def _place_dirty(node: BackwardNode, o: Any, i: int, differentiable: bool, is_in
     if recording:
         storage.check_writable(o, source=node)
     if differentiable and o._is_view() and node._shape.__class__ is list:
-        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
-                           "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input "
-                           "is not a view (using .clone() for example) or make your Function only return one Tensor (potentially "
-                           "splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that "
-                           "does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
-                           "this change.")  # fmt: skip
+        raise RuntimeError(
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+            "more "
+            "than one Tensor. This is not supported by the current autograd engine. You should either make sure the "
+            "input "
+            "is not a view (using .clone() for example) or make your Function only return one Tensor (potentially "
+            "splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that "
+            "does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
+            "this change."
+        )
     storage.wrote(o)
     if differentiable:
         node._seq = clock()
@@ -569,7 +647,9 @@ def _place(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: b
             return o
         result = wrap(o._array) if type(o) is Tensor or is_plain(o) else o.as_subclass(type(o))
         if is_input:
-            result._view = o._view if o._view is storage.INFERENCE_TENSOR else (o._view[0] if o._is_view() else o, clock(), kind)
+            result._view = (
+                o._view if o._view is storage.INFERENCE_TENSOR else (o._view[0] if o._is_view() else o, clock(), kind)
+            )
     elif o._is_view():
         o._view = (o._view[0], clock(), kind)
     result._hooks = result._fn = None

@@ -1,9 +1,9 @@
 """Custom Functions inside levels: their ``jvp`` and ``vmap`` methods.
 
 A level calls the Function once more below itself, on primals or on whole batches: that is recorded as usual. Above, the
-Function is one node whose saved tensors are those of the level. A cotangent from inside of the level is pulled through that
-node; one from outside takes the way below, through the user's ``jvp`` or ``vmap`` as they were recorded. So whichever
-transform is the inner one, the user's own rule for it is what counts, as in PyTorch.
+Function is one node whose saved tensors are those of the level. A cotangent from inside of the level is pulled through
+that node; one from outside takes the way below, through the user's ``jvp`` or ``vmap`` as they were recorded. So
+whichever transform is the inner one, the user's own rule for it is what counts, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return ORDINARY
         if not cls.generate_vmap_rule:
             return _batched(level, cls, args, kwargs)
-        level = next((found for v in values if (found := _forward_in(v)) is not None), None)  # vmap and jvp change places
+        # vmap and jvp change places
+        level = next((found for v in values if (found := _forward_in(v)) is not None), None)
     return _pushed(level, cls, args, kwargs) if isinstance(level, Forward) else ORDINARY
 
 
@@ -59,7 +60,9 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 class Twofold:
-    """Mixed into the class of a Function's node: edges behind the first ``_own`` lead to the outputs below the level."""
+    """Mixed into the class of a Function's node: edges behind the first ``_own`` lead to the outputs below the
+    level.
+    """
 
     _split: Callable[[Any], list[Any]]
     _level: Any
@@ -81,7 +84,9 @@ def _from_outside(value: Any, level: Any) -> bool:
     return isinstance(value, Lifted) and (value.outer if value.level is level else _from_outside(value.value, level))
 
 
-def _record(level: Any, cls: Any, args: tuple[Any, ...], outputs: Sequence[Any], several: bool, below: list[Any], split: Any) -> Any:
+def _record(
+    level: Any, cls: Any, args: tuple[Any, ...], outputs: Sequence[Any], several: bool, below: list[Any], split: Any
+) -> Any:
     """Make the outputs the results of one node, whose last edges lead to tensors ``below`` the level."""
     twofold = cls.__dict__.get("_twofold")
     if twofold is None:
@@ -180,7 +185,12 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if cls.setup_context is Function.setup_context:
         cls = _in_new_style(cls)
     dual = [isinstance(a, Tensor) and _forward_in(a._array) is level for a in args]
-    primals = tuple([_part(a, level, False) if d else level.part(a, False) if isinstance(a, Tensor) else a for a, d in zip(args, dual)])
+    primals = tuple(
+        [
+            _part(a, level, False) if d else level.part(a, False) if isinstance(a, Tensor) else a
+            for a, d in zip(args, dual)
+        ]
+    )
     results = cls.apply(*primals, **kwargs)
     several = isinstance(results, tuple)
     below = list(results) if several else [results]
@@ -194,7 +204,10 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     along = cls.jvp(ctx, *tangents)
     along = list(along) if isinstance(along, tuple) else [along]
     if len(along) != len(below):
-        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(below)} but got {len(along)})")
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(below)} but got "
+            f"{len(along)})"
+        )
     batches: list[Batch] = []
     chain = next(a._array for a, d in zip(args, dual) if d)
     while isinstance(chain, Batched):
@@ -221,7 +234,8 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if g is None or not _from_outside(g._array, level):
             return [g, None]
         parts = [_part(g, level, True), _part(g, level, False)]  # exchanged, as cotangents from outside are
-        return [p if p._fn is not None or bottom(p._array).any() else None for p in parts]  # nothing: asks for no backward
+        # nothing: asks for no backward
+        return [p if p._fn is not None or bottom(p._array).any() else None for p in parts]
 
     ends = [end if isinstance(end, Tensor) else None for pair in zip(below, along) for end in pair]
     return _record(level, cls, args, outputs, several, ends, split)
@@ -230,7 +244,11 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
 def _tangent(a: Any, primal: Any, level: Forward, dual: bool, materialize: bool) -> Tensor | None:
     """What ``jvp`` is handed for an argument."""
     if not dual:
-        return zeros_like(primal) if materialize and isinstance(a, Tensor) and OF_NUMPY[a._array.dtype].category >= FLOATING else None
+        return (
+            zeros_like(primal)
+            if materialize and isinstance(a, Tensor) and OF_NUMPY[a._array.dtype].category >= FLOATING
+            else None
+        )
     return _part(a, level, True)
 
 
@@ -241,11 +259,17 @@ def _check_written(t: Tensor, given: Tensor | None, version: int) -> None:
         RuntimeError: with what to do.
     """
     if given is None or storage.version(given._array) == version:
-        raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
-                           "inplace, then the jvp function must modify the corresponding gradient inplace.")  # fmt: skip
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+            "modifying an input "
+            "inplace, then the jvp function must modify the corresponding gradient inplace."
+        )
     if t is not given:
-        raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
-                           "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")  # fmt: skip
+        raise RuntimeError(
+            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is "
+            "modifying an "
+            "input inplace, then the jvp function must modify the gradient inplace and return it as-is."
+        )
 
 
 def _check_view(t: Tensor, given: Tensor | None, input_is_view: bool) -> None:
@@ -255,10 +279,14 @@ def _check_view(t: Tensor, given: Tensor | None, input_is_view: bool) -> None:
         RuntimeError: with what it should be a view of.
     """
     if not t._is_view():
-        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+        raise RuntimeError(
+            "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+        )
     if _viewed(t, [given]) is None:
         base = "the same base as " if input_is_view else ""
-        raise RuntimeError(f"A custom Function is returning a view but the jvp is not returning a view of {base}the given grad input.")
+        raise RuntimeError(
+            f"A custom Function is returning a view but the jvp is not returning a view of {base}the given grad input."
+        )
 
 
 def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
@@ -269,10 +297,16 @@ def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
     """
     if t is not None and not isinstance(t, Tensor):
         raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
-    if not isinstance(o, Tensor) or OF_NUMPY[o._array.dtype].category < FLOATING or any([o is n for n in ctx.non_differentiable]):
+    if (
+        not isinstance(o, Tensor)
+        or OF_NUMPY[o._array.dtype].category < FLOATING
+        or any([o is n for n in ctx.non_differentiable])
+    ):
         if t is not None:
-            raise RuntimeError(f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a "
-                               "differentiable Tensor.You should return None at that position instead.")  # fmt: skip
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a "
+                "differentiable Tensor.You should return None at that position instead."
+            )
         return None
     if t is None:
         return zeros_like(o)
@@ -281,7 +315,9 @@ def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
 
 
 def _in_new_style(cls: Any) -> Any:
-    """A Function whose ``forward`` takes ``ctx``, as one with ``setup_context``: that copies what ``forward`` left on its ctx."""
+    """A Function whose ``forward`` takes ``ctx``, as one with ``setup_context``: that copies what ``forward`` left on
+    its ctx.
+    """
     ran: list[Any] = []
 
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -294,10 +330,18 @@ def _in_new_style(cls: Any) -> Any:
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         attributes, tensors = ran
-        here = {id(a): b for a, b in zip(tensors, (*inputs, *(output if isinstance(output, tuple) else (output,)))) if isinstance(a, Tensor)}
+        here = {
+            id(a): b
+            for a, b in zip(tensors, (*inputs, *(output if isinstance(output, tuple) else (output,))))
+            if isinstance(a, Tensor)
+        }
         ctx.__dict__.update({name: tree_map(lambda v: here.get(id(v), v), value) for name, value in attributes.items()})
 
-    return type(cls.__name__, (cls,), {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "__module__": cls.__module__})
+    return type(
+        cls.__name__,
+        (cls,),
+        {"forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "__module__": cls.__module__},
+    )
 
 
 # --- batches ------------------------------------------------------------------------------------------------------
@@ -310,16 +354,24 @@ def _check_vmap(cls: Any) -> None:
         RuntimeError: with the way out.
     """
     if cls.setup_context is Function.setup_context:
-        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
-                           f"the setup_context staticmethod. {SEE}")  # fmt: skip
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+            "override "
+            f"the setup_context staticmethod. {SEE}"
+        )
     own = cls.vmap is not Function.vmap
     if own and cls.generate_vmap_rule:
-        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
-                           f"ambiguity. {SEE}")  # fmt: skip
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            f"ambiguity. {SEE}"
+        )
     if not own and not cls.generate_vmap_rule:
-        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
-                           f"vmap staticmethod or set generate_vmap_rule=True. {SEE}")  # fmt: skip
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            f"the "
+            f"vmap staticmethod or set generate_vmap_rule=True. {SEE}"
+        )
 
 
 def _physical(x: Tensor, level: Batch, depth: int = 0) -> Tensor:
@@ -338,19 +390,29 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
     flat, spec = tree_flatten(args)
     dims = [x._array.dim if here(x) else None for x in flat]
-    given = [level.unwrap(x, d) if d is not None else level.shared(x) if isinstance(x, Tensor) else x for x, d in zip(flat, dims)]
-    returned = cls.vmap(VmapInfo(level.size, level.randomness), tree_unflatten(dims, spec), *tree_unflatten(given, spec), **kwargs)
+    given = [
+        level.unwrap(x, d) if d is not None else level.shared(x) if isinstance(x, Tensor) else x
+        for x, d in zip(flat, dims)
+    ]
+    returned = cls.vmap(
+        VmapInfo(level.size, level.randomness), tree_unflatten(dims, spec), *tree_unflatten(given, spec), **kwargs
+    )
     if not isinstance(returned, tuple) or len(returned) != 2:
         got = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"
-        raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
-                           f"the output. Got {got} instead")  # fmt: skip
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+            "compatible with "
+            f"the output. Got {got} instead"
+        )
     output, out_dims = returned
     flat_out, out_spec = tree_flatten(output)
     where = broadcast_dims(out_dims, output)
     if where is None:
-        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
-                           f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
-                           f"{tree_flatten(out_dims)[1]} but output has structure {out_spec}. {SEE}")  # fmt: skip
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+            f"{tree_flatten(out_dims)[1]} but output has structure {out_spec}. {SEE}"
+        )
     outer = level in _entered([x._array for x in flat if here(x)])
     below: list[Any] = []
     outputs: list[Any] = []
@@ -362,7 +424,20 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
             outputs.append(flat[k])
         elif isinstance(o, Tensor):
             of = _viewed(o, given)
-            outputs.append(_show_view(held(o._array if d is None else Batched(level, whole._array, outer)), None if of is None else flat[of]))
+            outputs.append(
+                _show_view(
+                    held(o._array if d is None else Batched(level, whole._array, outer)),
+                    None if of is None else flat[of],
+                )
+            )
         else:
             outputs.append(o)
-    return _record(level, cls, args, outputs, isinstance(output, tuple), below, lambda g: [None if g is None else _physical(g, level)])
+    return _record(
+        level,
+        cls,
+        args,
+        outputs,
+        isinstance(output, tuple),
+        below,
+        lambda g: [None if g is None else _physical(g, level)],
+    )

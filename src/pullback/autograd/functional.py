@@ -1,8 +1,8 @@
 """Derivatives of functions as matrices: ``vjp jvp jacobian hessian vhp hvp``.
 
-With ``J`` the Jacobian of ``func`` and ``H`` the Hessian of a scalar one: ``vjp`` gives ``vᵀJ``, ``jvp`` gives ``Jv``, ``vhp``
-gives ``vᵀH``, ``hvp`` gives ``Hv``. ``jvp`` differentiates the pullback ``u ↦ uᵀJ``, which is linear in ``u``, with respect to
-``u`` ("double backward"; Townsend 2017, "A new trick for calculating Jacobian vector products").
+With ``J`` the Jacobian of ``func`` and ``H`` the Hessian of a scalar one: ``vjp`` gives ``vᵀJ``, ``jvp`` gives ``Jv``,
+``vhp`` gives ``vᵀH``, ``hvp`` gives ``Hv``. ``jvp`` differentiates the pullback ``u ↦ uᵀJ``, which is linear in ``u``,
+with respect to ``u`` ("double backward"; Townsend 2017, "A new trick for calculating Jacobian vector products").
 """
 
 from __future__ import annotations
@@ -25,15 +25,22 @@ def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
     values = x if is_tuple else (tuple(x) if isinstance(x, list) else (x,))
     for i, v in enumerate(values):
         if not isinstance(v, Tensor):
-            what = f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type " \
-                   f"{type(v)}." if is_tuple else f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the " \
-                   f"given {name} has type {type(v)}."  # fmt: skip
+            what = (
+                f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value at index "
+                f"{i} has type "
+                f"{type(v)}."
+                if is_tuple
+                else f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the "
+                f"given {name} has type {type(v)}."
+            )
             raise TypeError(what)
     return is_tuple, values
 
 
 def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
-    """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new leaves."""
+    """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new
+    leaves.
+    """
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)
 
 
@@ -45,8 +52,11 @@ def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complai
         return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
     _, values = _tuple(v, "v", function)
     if len(values) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}." if several else
-                           "The given v should contain a single Tensor.")  # fmt: skip
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}."
+            if several
+            else "The given v should contain a single Tensor."
+        )
     for i, (a, b) in enumerate(zip(values, like)):
         if a._array.shape != b._array.shape:
             prefix = f"Entry {i} in v" if len(like) > 1 else "v"
@@ -63,41 +73,65 @@ def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, crea
                 raise _independent(i)
             g = wrap(np.zeros(x._array.shape, x._array.dtype))
         elif strict and create_graph and not g.requires_grad:
-            raise RuntimeError(f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode "
-                               "when create_graph=True.")  # fmt: skip
+            raise RuntimeError(
+                f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
+                f"strict mode "
+                "when create_graph=True."
+            )
         out.append(g if create_graph else g.detach())
     return tuple(out) if is_tuple else out[0]
 
 
 def _independent(i: int) -> RuntimeError:
-    return RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+    return RuntimeError(
+        f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+    )
 
 
 def _check_jacobian(grads: Sequence[Any]) -> None:
     """Refuse first derivatives that have no second ones, in strict mode."""
     for i, g in enumerate(grads):
         if g is None or not g.requires_grad:
-            raise RuntimeError(f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
-                               "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
-                               "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function "
-                               "for example).")  # fmt: skip
+            raise RuntimeError(
+                f"While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {i} is "
+                "independent of the input. This is not allowed in strict mode. You should ensure that your function "
+                "is twice "
+                "differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+                "function "
+                "for example)."
+            )
 
 
 def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
     for i, o in enumerate(outputs):
         if strict and not o.requires_grad:
-            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
-                               "differentiable manner from the input when running in strict mode.")  # fmt: skip
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed "
+                f"in a "
+                "differentiable manner from the input when running in strict mode."
+            )
 
 
-def _pull(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
+def _pull(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], create_graph: bool
+) -> tuple[Any, ...]:
     live = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     if not live:
         return (None,) * len(inputs)
-    return grad([o for o, _ in live], inputs, [s for _, s in live], create_graph=create_graph, retain_graph=True, allow_unused=True)
+    return grad(
+        [o for o, _ in live],
+        inputs,
+        [s for _, s in live],
+        create_graph=create_graph,
+        retain_graph=True,
+        allow_unused=True,
+    )
 
 
-def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀJ)``.
 
     Args:
@@ -116,14 +150,22 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
         xs = _fresh(given, create_graph)
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
         _check_outputs(outputs, strict)
-        seeds = _seeds(v, outputs, out_tuple, "vjp", "The vector v can only be None if the user-provided function returns a single Tensor with a "
-                       "single element.")  # fmt: skip
+        seeds = _seeds(
+            v,
+            outputs,
+            out_tuple,
+            "vjp",
+            "The vector v can only be None if the user-provided function returns a single Tensor with a "
+            "single element.",
+        )
         grads = _pull(outputs, xs, seeds, create_graph)
     values = tuple(o if create_graph else o.detach() for o in outputs)
     return values if out_tuple else values[0], _results(grads, xs, is_tuple, create_graph, strict)
 
 
-def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def jvp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """``(func(*inputs), Jv)``; arguments as for :func:`vjp`, with ``v`` shaped like the inputs.
 
     >>> import pullback as torch
@@ -133,8 +175,14 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jvp")
         xs = _fresh(given, create_graph)
-        tangents = _seeds(v, xs, is_tuple, "jvp", "The vector v can only be None if the input to the user-provided function is a single "
-                          "Tensor with a single element.")  # fmt: skip
+        tangents = _seeds(
+            v,
+            xs,
+            is_tuple,
+            "jvp",
+            "The vector v can only be None if the input to the user-provided function is a single "
+            "Tensor with a single element.",
+        )
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check_outputs(outputs, strict)
         probes = tuple(wrap(np.zeros(o._array.shape, o._array.dtype)).requires_grad_(True) for o in outputs)
@@ -144,20 +192,30 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
                 raise _independent(i)
         live = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]
         if live:
-            pushed = grad([g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True)
+            pushed = grad(
+                [g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True
+            )
         else:
             pushed = (None,) * len(probes)
     values = tuple(o if create_graph else o.detach() for o in outputs)
     return values if out_tuple else values[0], _results(pushed, outputs, out_tuple, create_graph, strict)
 
 
-def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-             strategy: str = "reverse-mode") -> Any:  # fmt: skip
-    """The Jacobian: a tensor of shape ``(*output.shape, *input.shape)`` for each output and input (nested tuples for tuples).
+def jacobian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian: a tensor of shape ``(*output.shape, *input.shape)`` for each output and input (nested tuples for
+    tuples).
 
     Args:
         vectorize: all rows (or columns) at once, by ``vmap``, instead of one after the other.
-        strategy: ``"reverse-mode"``: a pullback for each output element; ``"forward-mode"``: a pushforward for each input element.
+        strategy: ``"reverse-mode"``: a pullback for each output element; ``"forward-mode"``: a pushforward for each
+            input element.
 
     Raises:
         NotImplementedError: for forward mode without ``vectorize``, or with ``create_graph``.
@@ -168,20 +226,28 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
             [0., 4.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
-                             'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')  # fmt: skip
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            "than "
+            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
     if strategy == "forward-mode":
         return _jacobian_forward(func, inputs, create_graph, strict, vectorize)
     if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
-                           "set `strict=False` or `vectorize=False`.")  # fmt: skip
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+            "Please either "
+            "set `strict=False` or `vectorize=False`."
+        )
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jacobian")
         xs = _fresh(given, create_graph)
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
         _check_outputs(outputs, strict)
-        rows = [_rows_at_once(o, xs, create_graph) if vectorize else _jacobian_of(o, i, xs, create_graph, strict)
-                for i, o in enumerate(outputs)]  # fmt: skip
+        rows = [
+            _rows_at_once(o, xs, create_graph) if vectorize else _jacobian_of(o, i, xs, create_graph, strict)
+            for i, o in enumerate(outputs)
+        ]
     shaped = tuple(row if is_tuple else row[0] for row in rows)
     return shaped if out_tuple else shaped[0]
 
@@ -190,17 +256,25 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
     """The Jacobian by columns, all at once."""
     for given, name in ((strict, "strict"), (create_graph, "create_graph")):
         if given:
-            raise NotImplementedError(f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported together '
-                                      f'(yet). Please either set `{name}=False` or `strategy="reverse-mode"`.')  # fmt: skip
+            raise NotImplementedError(
+                f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported '
+                f"together "
+                f'(yet). Please either set `{name}=False` or `strategy="reverse-mode"`.'
+            )
     if not vectorize:
-        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.")
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
+        )
     from ..func.jacobians import jacfwd
 
     is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
 
     def checked(*xs: Tensor) -> Any:
         outputs = func(*xs)
-        return outputs if not _tuple(outputs, "outputs of the user-provided function", "jacobian")[0] else tuple(outputs)
+        return (
+            outputs if not _tuple(outputs, "outputs of the user-provided function", "jacobian")[0] else tuple(outputs)
+        )
 
     return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
 
@@ -208,7 +282,12 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
 def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
     parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
-    return tuple([part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape)) for part, x in zip(parts, tensors)])
+    return tuple(
+        [
+            part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape))
+            for part, x in zip(parts, tensors)
+        ]
+    )
 
 
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
@@ -229,11 +308,19 @@ def _rows_at_once(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> tuple[
         found: Any = _usual_rows(o, xs, create_graph)
         if found is None:
             seeds = wrap(np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape))
-            found = grad([o], xs, [seeds], create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True)
+            found = grad(
+                [o], xs, [seeds], create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True
+            )
     else:
         found = (None,) * len(xs)
-    return tuple([wrap(np.zeros((*a.shape, *x._array.shape), x._array.dtype)) if g is None else g.reshape((*a.shape, *x._array.shape))
-                  for g, x in zip(found, xs)])  # fmt: skip
+    return tuple(
+        [
+            wrap(np.zeros((*a.shape, *x._array.shape), x._array.dtype))
+            if g is None
+            else g.reshape((*a.shape, *x._array.shape))
+            for g, x in zip(found, xs)
+        ]
+    )
 
 
 def _usual_rows(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> list[Any] | None:
@@ -251,10 +338,15 @@ def _usual_rows(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> list[Any
 def _check_row(g: Any, number: int, j: int, create_graph: bool, strict: bool) -> None:
     """Refuse, in strict mode, what does not depend on the inputs."""
     if strict and g is None:
-        raise RuntimeError(f"Output {number} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
+        raise RuntimeError(
+            f"Output {number} of the user-provided function is independent of input {j}. This is not allowed in "
+            f"strict mode."
+        )
     if strict and create_graph and not g.requires_grad:
-        raise RuntimeError("The jacobian of the user-provided function is independent of "
-                           f"input {number}. This is not allowed in strict mode when create_graph=True.")  # fmt: skip
+        raise RuntimeError(
+            "The jacobian of the user-provided function is independent of "
+            f"input {number}. This is not allowed in strict mode when create_graph=True."
+        )
 
 
 def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
@@ -284,9 +376,16 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
     return tuple(shaped)
 
 
-def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-            outer_jacobian_strategy: str = "reverse-mode") -> Any:  # fmt: skip
-    """The Hessian of a function with one one-element output: ``(*input_i.shape, *input_j.shape)`` for each pair of inputs.
+def hessian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of a function with one one-element output: ``(*input_i.shape, *input_j.shape)`` for each pair of
+    inputs.
 
     >>> import pullback as torch
     >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]))
@@ -320,7 +419,9 @@ def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
         raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
 
 
-def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀH)`` for a function with one one-element output.
 
     >>> import pullback as torch
@@ -330,12 +431,20 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _vector_hessian("vhp", func, inputs, v, create_graph, strict)
 
 
-def _vector_hessian(name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool) -> tuple[Any, Any]:
+def _vector_hessian(
+    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", name)
         xs = _fresh(given, create_graph)
-        seeds = _seeds(v, xs, is_tuple, name, "The vector v can only be None if the input to the user-provided function is a single Tensor "
-                       "with a single element.")  # fmt: skip
+        seeds = _seeds(
+            v,
+            xs,
+            is_tuple,
+            name,
+            "The vector v can only be None if the input to the user-provided function is a single Tensor "
+            "with a single element.",
+        )
         out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", name)
         _check_scalar(out_tuple, outputs, name)
         _check_outputs(outputs, strict)
@@ -351,8 +460,11 @@ def _vector_hessian(name: str, func: Callable, inputs: Any, v: Any, create_graph
     return (value,) if out_tuple else value, _results(second, xs, is_tuple, create_graph, strict)
 
 
-def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """``(func(*inputs), Hv)`` for a function with one one-element output; the Hessian is symmetric, so this is :func:`vhp`.
+def hvp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``(func(*inputs), Hv)`` for a function with one one-element output; the Hessian is symmetric, so this is
+    :func:`vhp`.
 
     >>> import pullback as torch
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))

@@ -29,11 +29,24 @@ class GradcheckError(RuntimeError):
     """A derivative does not agree with finite differences."""
 
 
-def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-              check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-              masked: bool | None = None) -> bool:  # fmt: skip
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Whether derivatives of ``func`` agree with finite differences.
 
     Args:
@@ -42,8 +55,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         eps: the step. atol, rtol: how close numerical and analytical derivatives have to be.
         raise_exception: raise instead of returning False.
         nondet_tol: how much two backward passes may differ.
-        check_undefined_grad: a custom Function that does not materialize gradients has to accept None for each of them, and to
-            return None or zeros if all are; an input without a tangent has to count as one whose tangent is zero.
+        check_undefined_grad: a custom Function that does not materialize gradients has to accept None for each of them,
+            and to return None or zeros if all are; an input without a tangent has to count as one whose tangent is
+            zero.
         check_grad_dtypes: gradients have to be of their inputs' types.
         check_batched_grad, check_batched_forward_grad: compare derivatives for a batch of seeds with those one by one.
         check_forward_ad, check_backward_ad: check forward mode, backward mode.
@@ -87,11 +101,25 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     return True
 
 
-def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-                  rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
-                  nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
-                  fast_mode: bool = False, masked: bool = False) -> bool:  # fmt: skip
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """Whether derivatives of the backward of ``func`` agree with finite differences.
 
     Args:
@@ -125,15 +153,33 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     def first_gradients(*args: Any) -> tuple[Any, ...]:
         ins, gs = list(args[:-n]), args[-n:]
         for i in positions:  # in forward mode they come without a history, which the first backward needs
-            ins[i] = ins[i] if ins[i].requires_grad else ins[i].detach() if not check_fwd_over_rev else ins[i].requires_grad_()
+            ins[i] = (
+                ins[i]
+                if ins[i].requires_grad
+                else ins[i].detach()
+                if not check_fwd_over_rev
+                else ins[i].requires_grad_()
+            )
         outs = _differentiable(func(*ins))
         grads = grad(outs, [ins[i] for i in positions], gs, create_graph=True, allow_unused=True)
         return tuple(g for g in grads if isinstance(g, Tensor))
 
-    return gradcheck(first_gradients, given + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-                     check_batched_grad=check_batched_grad, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev, masked=masked)  # fmt: skip
+    return gradcheck(
+        first_gradients,
+        given + seeds,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        masked=masked,
+    )
 
 
 def _tuple(x: Any) -> tuple[Any, ...]:
@@ -154,8 +200,25 @@ def _random(rng: np.random.Generator, like: ndarray) -> ndarray:
 class _Check:
     """One check: the function, its inputs, and what it gave for them."""
 
-    def __init__(self, func: Callable, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, fast: bool, masked: bool = False) -> None:
-        self.func, self.inputs, self.eps, self.atol, self.rtol, self.fast, self.masked = func, inputs, eps, atol, rtol, fast, masked
+    def __init__(
+        self,
+        func: Callable,
+        inputs: tuple[Any, ...],
+        eps: float,
+        atol: float,
+        rtol: float,
+        fast: bool,
+        masked: bool = False,
+    ) -> None:
+        self.func, self.inputs, self.eps, self.atol, self.rtol, self.fast, self.masked = (
+            func,
+            inputs,
+            eps,
+            atol,
+            rtol,
+            fast,
+            masked,
+        )
         self.wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
         self._check_inputs()
         self.rng = np.random.default_rng(1)
@@ -165,27 +228,43 @@ class _Check:
         with enable_grad():
             self.outputs = _tuple(func(*inputs))
         if any([isinstance(o, Tensor) and o.is_sparse for o in self.outputs]):
-            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn "
-                             "for gradcheck.")  # fmt: skip
+            raise ValueError(
+                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                "of fn "
+                "for gradcheck."
+            )
         self.tracked = [(j, o) for j, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad]
 
     def _check_inputs(self) -> None:
         if not self.wanted:
-            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+            raise ValueError(
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
+                "requires_grad=True."
+            )
         for i in self.wanted:
             a = self.inputs[i]._array
             if a.dtype not in (np.float64, np.complex128):
-                warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
-                              "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=4)  # fmt: skip
+                warnings.warn(
+                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
+                    f"check will "
+                    "likely fail if all the inputs are not of double precision floating point or complex. ",
+                    stacklevel=4,
+                )
             if 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
-                raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
-                                   "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
-                                   "passing it to gradcheck.")  # fmt: skip
+                raise RuntimeError(
+                    f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                    f"non-overlapping to "
+                    "be able to compute the numerical gradients correctly. You should call .contiguous on the input "
+                    "before "
+                    "passing it to gradcheck."
+                )
 
     # Finite differences.
 
     def moved(self, i: int, step: Any, outputs: Sequence[int], index: Any) -> list[ndarray]:
-        """The outputs for input ``i`` moved by ``step``, in place: the function may know the tensor by other ways, too."""
+        """The outputs for input ``i`` moved by ``step``, in place: the function may know the tensor by other ways,
+        too.
+        """
         x = self.inputs[i]
         if x.is_sparse or not x._array.flags.writeable:
             moved = wrap(np.asarray(x.detach().to_dense()._array + step, x._array.dtype))
@@ -207,8 +286,11 @@ class _Check:
             a, b = self.outputs[j]._array, values[j]._array
             for what, old, new in (("shape", tuple(a.shape), tuple(b.shape)), ("dtype", a.dtype, b.dtype)):
                 if old != new:
-                    raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index {index} by "
-                                         f"{self.eps}, but got: {what}s {old} and {new}.")  # fmt: skip
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index "
+                        f"{index} by "
+                        f"{self.eps}, but got: {what}s {old} and {new}."
+                    )
         return [np.array(values[j]._array) for j in outputs]
 
     def quotients(self, i: int, direction: Any, outputs: Sequence[int], index: Any = None) -> list[ndarray]:
@@ -218,7 +300,9 @@ class _Check:
         return [(a - b) / (2 * self.eps) for a, b in zip(up, down)]
 
     def numerical(self, i: int, outputs: Sequence[int]) -> list[tuple[ndarray, ndarray | None]]:
-        """For each output the derivatives along the real and the imaginary axis of input ``i``, as ``(elements, *output shape)``."""
+        """For each output the derivatives along the real and the imaginary axis of input ``i``, as ``(elements, *output
+        shape)``.
+        """
         x = self.inputs[i]._array
         axes: list[list[list[ndarray]]] = [[] for _ in range(2)]
         for unit, store in zip((1, 1j) if x.dtype.kind == "c" else (1,), axes):
@@ -238,8 +322,11 @@ class _Check:
             if isinstance(o, Tensor) and not o.requires_grad and o._array.dtype.kind in "fc":
                 for i in self.wanted:
                     if any(np.any(axis) for axis in self.numerical(i, [j])[0] if axis is not None):
-                        raise GradcheckError(f"Numerical gradient for function expected to be zero\n  output {j} does not require grad, but "
-                                             f"depends on input {i}")  # fmt: skip
+                        raise GradcheckError(
+                            f"Numerical gradient for function expected to be zero\n  output {j} does not require "
+                            f"grad, but "
+                            f"depends on input {i}"
+                        )
         return bool(self.tracked)
 
     def backward(self, nondet_tol: float, dtypes: bool) -> None:
@@ -247,7 +334,9 @@ class _Check:
         numerical = None if self.fast else {i: self.numerical(i, numbers) for i in self.wanted}
         for k, (j, o) in enumerate(self.tracked):
             real = [(1, "While considering the real part of complex outputs only, ")]
-            for axis, part in [(1j, real[0][1].replace("real", "imaginary")), *real] if o._array.dtype.kind == "c" else [(1, "")]:
+            for axis, part in (
+                [(1j, real[0][1].replace("real", "imaginary")), *real] if o._array.dtype.kind == "c" else [(1, "")]
+            ):
                 if numerical is None:
                     self._compare_projections(j, o, axis, part)
                 else:
@@ -263,8 +352,10 @@ class _Check:
             analytical = np.array([row[position].reshape(-1) for row in rows]).T.reshape(x.size, n)
             expected = np.array([_pulled(numerical[i], v, x).reshape(-1) for v in seeds]).T.reshape(x.size, n)
             if not np.allclose(analytical, expected, atol=self.atol, rtol=self.rtol, equal_nan=True):
-                raise GradcheckError(f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{wrap(expected)}\n"
-                                     f"analytical:{wrap(analytical)}\n")  # fmt: skip
+                raise GradcheckError(
+                    f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{wrap(expected)}\n"
+                    f"analytical:{wrap(analytical)}\n"
+                )
 
     def _compare_projections(self, j: int, o: Tensor, axis: Any, part: str) -> None:
         v = axis * self.rng.random(o._array.shape)
@@ -275,8 +366,10 @@ class _Check:
             numerical, analytical = np.vdot(v, along).real, np.vdot(g, u).real
             atol = self.atol * max(1.0, float(np.abs(u).sum())) * max(1.0, float(np.abs(v).sum()))
             if not np.allclose(analytical, numerical, atol=atol, rtol=self.rtol, equal_nan=True):
-                raise GradcheckError(f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numerical}\n"
-                                     f"analytical:{analytical}\n  (one random projection of both, in fast mode)\n")  # fmt: skip
+                raise GradcheckError(
+                    f"{part}Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numerical}\n"
+                    f"analytical:{analytical}\n  (one random projection of both, in fast mode)\n"
+                )
 
     def direction(self, i: int) -> ndarray:
         x = self.inputs[i]._array
@@ -287,9 +380,12 @@ class _Check:
         v = _random(self.rng, o._array)
         for i, g, h in zip(self.wanted, self.gradients(o, v, dtypes), self.gradients(o, v)):
             if not np.allclose(g, h, atol=nondet_tol, rtol=0, equal_nan=True):
-                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                                     "different values, although analytical gradient matches numerical gradient. The tolerance for "
-                                     f"nondeterminism was {nondet_tol}.\n  input {i}")  # fmt: skip
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives "
+                    "different values, although analytical gradient matches numerical gradient. The tolerance for "
+                    f"nondeterminism was {nondet_tol}.\n  input {i}"
+                )
 
     def gradients(self, o: Tensor, v: ndarray, dtypes: bool = False) -> list[ndarray]:
         inputs = [self.inputs[i] for i in self.wanted]
@@ -297,13 +393,21 @@ class _Check:
         for g, x in zip(grads, inputs):
             if dtypes and g is not None and g.dtype is not x.dtype:
                 raise GradcheckError(f"grad has dtype {g.dtype}, but its input {x.dtype}")
-        return [np.zeros(x.shape, x._array.dtype) if g is None else np.asarray(g.to_dense()._array) for g, x in zip(grads, inputs)]
+        return [
+            np.zeros(x.shape, x._array.dtype) if g is None else np.asarray(g.to_dense()._array)
+            for g, x in zip(grads, inputs)
+        ]
 
     def zero_seed(self) -> None:
         """A seed of zeros has to give zeros."""
         inputs = [self.inputs[i] for i in self.wanted]
-        grads = grad([o for _, o in self.tracked], inputs, [wrap(np.zeros_like(o._array)) for _, o in self.tracked], retain_graph=True,
-                     allow_unused=True)  # fmt: skip
+        grads = grad(
+            [o for _, o in self.tracked],
+            inputs,
+            [wrap(np.zeros_like(o._array)) for _, o in self.tracked],
+            retain_graph=True,
+            allow_unused=True,
+        )
         for g, x in zip(grads, inputs):
             if g is None:
                 continue
@@ -312,7 +416,9 @@ class _Check:
             if g.is_sparse and not x.is_sparse:
                 raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
             if g.is_sparse and g.sparse_dim() != x.sparse_dim():
-                raise GradcheckError(f"grad is sparse tensor, but has incorrect sparse_dim {g.sparse_dim()}, expected {x.sparse_dim()}")
+                raise GradcheckError(
+                    f"grad is sparse tensor, but has incorrect sparse_dim {g.sparse_dim()}, expected {x.sparse_dim()}"
+                )
             if np.any(np.asarray(g.to_dense()._array)):
                 raise GradcheckError("backward not multiplied by grad_output")
 
@@ -321,7 +427,9 @@ class _Check:
         for node in {id(n): n for n in [getattr(o._fn, "node", o._fn) for _, o in self.tracked]}.values():
             if not isinstance(node, BackwardNode) or node.materialize_grads:
                 continue
-            shapes, types = (node._shape, node._dtype) if node._shape.__class__ is list else ([node._shape], [node._dtype])
+            shapes, types = (
+                (node._shape, node._dtype) if node._shape.__class__ is list else ([node._shape], [node._dtype])
+            )
             zeros = [None if s is None else wrap(np.zeros(s, d)) for s, d in zip(shapes, types)]
             seeds: list[list[Any]] = [[None] * len(zeros)]
             if len(zeros) > 1:
@@ -330,12 +438,18 @@ class _Check:
                 try:
                     grads = node._function._backward_of()(node, *given)
                 except RuntimeError as error:
-                    raise GradcheckError("Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "
-                                         f"output gradients' in tools/autograd/derivatives.yaml\n{error}") from error  # fmt: skip
+                    raise GradcheckError(
+                        "Expected backward function to handle undefined output grads. Please look at 'Notes about "
+                        "undefined "
+                        f"output gradients' in tools/autograd/derivatives.yaml\n{error}"
+                    ) from error
                 for g in grads if isinstance(grads, tuple) else (grads,):
                     if isinstance(g, Tensor) and np.any(g._array != 0):
-                        raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                                             "Please look at 'Notes about undefined output gradients' in tools/autograd/derivatives.yaml")
+                        raise GradcheckError(
+                            "Expected all input grads to be undefined or zero when all output grads are undefined or "
+                            "zero. "
+                            "Please look at 'Notes about undefined output gradients' in tools/autograd/derivatives.yaml"
+                        )
 
     def batched(self) -> None:
         for j, o in self.tracked:
@@ -343,15 +457,23 @@ class _Check:
             inputs = [self.inputs[i] for i in self.wanted]
             rows = [self.gradients(o, v) for v in seeds]
             try:
-                batch = grad(o, inputs, wrap(np.stack(seeds)), retain_graph=True, allow_unused=True, is_grads_batched=True)
+                batch = grad(
+                    o, inputs, wrap(np.stack(seeds)), retain_graph=True, allow_unused=True, is_grads_batched=True
+                )
             except RuntimeError as error:
-                raise GradcheckError("gradcheck or gradgradcheck failed while testing batched gradient computation.\nThis could have been "
-                                     "invoked in a number of ways (via a test that calls gradcheck/gradgradcheck directly or via an "
-                                     f"autogenerated test).\n{error}") from error  # fmt: skip
+                raise GradcheckError(
+                    "gradcheck or gradgradcheck failed while testing batched gradient computation.\nThis could have "
+                    "been "
+                    "invoked in a number of ways (via a test that calls gradcheck/gradgradcheck directly or via an "
+                    f"autogenerated test).\n{error}"
+                ) from error
             for i, g, *single in zip(self.wanted, batch, *rows):
                 if g is not None and not np.allclose(g._array, np.stack(single), atol=self.atol, rtol=self.rtol):
-                    raise GradcheckError(f"For output {j} and input {i}:\n\ngradcheck or gradgradcheck failed while testing batched gradient "
-                                         "computation: gradients computed for a batch of seeds differ from those one by one")  # fmt: skip
+                    raise GradcheckError(
+                        f"For output {j} and input {i}:\n\ngradcheck or gradgradcheck failed while testing batched "
+                        f"gradient "
+                        "computation: gradients computed for a batch of seeds differ from those one by one"
+                    )
 
     def pushed(self, given: dict[int, Tensor]) -> list[Tensor]:
         """The tangents of the outputs for tangents of some inputs; those of the others are undefined."""
@@ -359,7 +481,9 @@ class _Check:
 
         with forward_ad.dual_level():
             plain = [x.detach() if i in self.wanted else x for i, x in enumerate(self.inputs)]
-            values = _tuple(self.func(*[forward_ad.make_dual(x, given[i]) if i in given else x for i, x in enumerate(plain)]))
+            values = _tuple(
+                self.func(*[forward_ad.make_dual(x, given[i]) if i in given else x for i, x in enumerate(plain)])
+            )
             tangents = [(o, forward_ad.unpack_dual(values[j]).tangent) for j, o in self.tracked]
             return [wrap(np.zeros_like(o._array)) if t is None else t for o, t in tangents]
 
@@ -377,14 +501,20 @@ class _Check:
                 columns = [(u, push(i, u), self.quotients(i, u, numbers))]
             else:
                 units = np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
-                columns = [(u, push(i, u), self.quotients(i, u, numbers)) for u in ([*units, *(1j * units)] if x.dtype.kind == "c" else units)]
+                columns = [
+                    (u, push(i, u), self.quotients(i, u, numbers))
+                    for u in ([*units, *(1j * units)] if x.dtype.kind == "c" else units)
+                ]
             for k, j in enumerate(numbers):
                 analytical = np.array([pushed[k].reshape(-1) for _, pushed, _ in columns])
                 numerical = np.array([along[k].reshape(-1) for _, _, along in columns])
                 atol = self.atol * (max(1.0, float(np.abs(columns[0][0]).sum())) if self.fast else 1.0)
                 if not np.allclose(analytical, numerical, atol=atol, rtol=self.rtol, equal_nan=True):
-                    raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {j} with respect to input {i},\nnumerical:"
-                                         f"{wrap(numerical)}\nanalytical:{wrap(analytical)}\n")  # fmt: skip
+                    raise GradcheckError(
+                        f"Jacobian computed with forward mode mismatch for output {j} with respect to input "
+                        f"{i},\nnumerical:"
+                        f"{wrap(numerical)}\nanalytical:{wrap(analytical)}\n"
+                    )
 
     def batched_tangents(self) -> None:
         """Tangents computed for a batch against those one by one."""
@@ -397,8 +527,11 @@ class _Check:
                 with BatchOfSeeds(len(us)) as batch:
                     together = [batch.unwrap(t)._array for t in self.pushed({i: batch.wrap(wrap(np.stack(us)))})]
             except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}\n\ngradcheck failed while testing batched gradient "
-                                     "computation with forward-mode AD.") from error  # fmt: skip
+                raise GradcheckError(
+                    f"While computing batched gradients, got: {error}\n\ngradcheck failed while testing batched "
+                    f"gradient "
+                    "computation with forward-mode AD."
+                ) from error
             for all_at_once, *single in zip(together, *rows):
                 if not np.allclose(all_at_once, np.stack([t._array for t in single]), atol=self.atol, rtol=self.rtol):
                     raise GradcheckError(f"For input {i}: tangents computed for a batch differ from those one by one")
@@ -410,8 +543,11 @@ class _Check:
             with_zero, without = self.pushed({**us, i: zero}), self.pushed({k: u for k, u in us.items() if k != i})
             for (j, _), expected, got in zip(self.tracked, with_zero, without):
                 if not np.allclose(expected._array, got._array, atol=self.atol, rtol=self.rtol):
-                    raise GradcheckError(f"Mismatch in tangent values for output with index: {j} when input: {i} has an undefined tangent value. "
-                                         f"Got: {got} but expected: {expected}")  # fmt: skip
+                    raise GradcheckError(
+                        f"Mismatch in tangent values for output with index: {j} when input: {i} has an undefined "
+                        f"tangent value. "
+                        f"Got: {got} but expected: {expected}"
+                    )
 
 
 def _pulled(columns: tuple[Any, Any], v: ndarray, x: ndarray) -> ndarray:
@@ -431,14 +567,23 @@ def _pulled(columns: tuple[Any, Any], v: ndarray, x: ndarray) -> ndarray:
 
 
 def _deprecated(name: str, grad_out: float) -> None:
-    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed in a "
-                  "future version of PyTorch.", FutureWarning, stacklevel=3)  # fmt: skip
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
+        f"be removed in a "
+        "future version of PyTorch.",
+        FutureWarning,
+        stacklevel=3,
+    )
     if grad_out != 1.0:
         raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
 
 
-def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """The numerical Jacobians of ``fn(inputs)``'s first output with respect to each input, ``(elements of input, of output)``."""
+def get_numerical_jacobian(
+    fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> Any:
+    """The numerical Jacobians of ``fn(inputs)``'s first output with respect to each input, ``(elements of input, of
+    output)``.
+    """
     _deprecated("get_numerical_jacobian", grad_out)
     check = _Check(lambda *xs: fn(xs), _tuple(inputs), eps, 0, 0, False)
     wanted = [i for i, x in enumerate(check.inputs) if x is target] if target is not None else check.wanted
@@ -446,8 +591,12 @@ def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: f
     return tuple(wrap(check.numerical(i, [0])[0][0].reshape(-1, n)) for i in wanted)
 
 
-def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[Any, ...]:
-    """Jacobians by backward, whether a second time gave the same, and whether sizes and types of gradients were right."""
+def get_analytical_jacobian(
+    inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[Any, ...]:
+    """Jacobians by backward, whether a second time gave the same, and whether sizes and types of gradients were
+    right.
+    """
     _deprecated("get_analytical_jacobian", grad_out)
     given = [x for x in _tuple(inputs) if x.requires_grad]
     n = output._array.size

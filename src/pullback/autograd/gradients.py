@@ -173,7 +173,9 @@ def restored(array: Any, e: Any) -> Any:
 
 
 def depending(g: Any, e: Any) -> Any:
-    """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second derivatives expect."""
+    """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second
+    derivatives expect.
+    """
     result, op = wrap(g._array), ops.compare.overwritten.op
     slowly.record(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
     return result
@@ -214,7 +216,9 @@ def _keep_unusual(leaf: Any, g: Any, owned: bool, create: bool) -> None:
 
 
 def laid_like(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:
-    """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is new."""
+    """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is
+    new.
+    """
     if not isinstance(x, ndarray):  # of a sparse tensor
         return g, owned
     dense = np.empty_like(x, g.dtype)

@@ -29,7 +29,8 @@ from ..hooks import RemovableHandle
 
 clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
 
-# Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's own.
+# Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's
+# own.
 USERS: set[str] = set()
 OURS: set[str] = set()
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -141,7 +142,9 @@ class Node:
         order = SHOWN_ORDER.get(self.name()) if self._op is not None and self._op.name == "linear" else None
         if order is None:
             return tuple(next_function(e) for e in self._edges)
-        return tuple(next_function(self._edges[i]) if i != 1 or self._edges[1] is None else (TBackward0(self), 0) for i in order)
+        return tuple(
+            next_function(self._edges[i]) if i != 1 or self._edges[1] is None else (TBackward0(self), 0) for i in order
+        )
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -291,7 +294,13 @@ class TBackward0(Node):
 
     def __init__(self, linear: Node) -> None:
         self.linear = linear
-        self._edges, self._hooks, self._code, self._lasti, self._seq = (linear._edges[1],), None, linear._code, linear._lasti, linear._seq
+        self._edges, self._hooks, self._code, self._lasti, self._seq = (
+            (linear._edges[1],),
+            None,
+            linear._code,
+            linear._lasti,
+            linear._seq,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TBackward0) and self.linear is other.linear
@@ -328,7 +337,8 @@ class TBackward0(Node):
 # The inputs of linear maps (input, weight, bias) in the order in which PyTorch's nodes of these names have them.
 SHOWN_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
 grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
-hooked_leaves: list[None] = []  # an entry for each leaf with hooks: while there is any, the engine visits leaves in PyTorch's order
+# an entry for each leaf with hooks: while there is any, the engine visits leaves in PyTorch's order
+hooked_leaves: list[None] = []
 
 
 class LeafHooks(Hooks):
@@ -378,7 +388,9 @@ def note_parent(node: Node, results: Sequence[Any], began: int) -> None:
 
 
 def parents(node: Node) -> Iterator[Node]:
-    """The node in whose backward this one was made, if that was in anomaly mode; then the one in whose backward that was."""
+    """The node in whose backward this one was made, if that was in anomaly mode; then the one in whose backward that
+    was.
+    """
     while node._hooks is not None and "parent_" in node._hooks.metadata:
         node = node._hooks.metadata["parent_"]
         yield node

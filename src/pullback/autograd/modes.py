@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-silent: list[None] = []  # one entry for each thread whose recording is off (lists append and pop without a lock of ours)
+# one entry for each thread whose recording is off (lists append and pop without a lock of ours)
+silent: list[None] = []
 special = 0  # reasons to take the slow path in every op
 intercepted = 0  # those of them that may take the whole call (function modes, autocasting)
 overridden = False  # whether some class overrides operations (``__torch_function__``)
@@ -47,7 +48,8 @@ class _PerThread(threading.local):
     trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
 
     def __init__(self) -> None:
-        self.arguments: list[Any] = []  # what transforms that are running were given, as weak references, the oldest first
+        # what transforms that are running were given, as weak references, the oldest first
+        self.arguments: list[Any] = []
 
 
 _local = _PerThread()
@@ -62,7 +64,9 @@ def special_case(change: int, intercepts: bool = False) -> None:
 
 
 def make_on(devices: tuple[Any, ...]) -> None:
-    """Let this thread make tensors on the last of these devices; making them asks which while there is more than the CPU."""
+    """Let this thread make tensors on the last of these devices; making them asks which while there is more than the
+    CPU.
+    """
     before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (_local.devices, devices))
     special_case(len(after) - len(before))
     _local.devices = devices
@@ -105,9 +109,15 @@ class Mode:
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
-            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
-                          "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
-                          "and nothing else.", FutureWarning, stacklevel=2)  # fmt: skip
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or "
+                "methods. To preserve the current behavior of class decoration, you can directly decorate the "
+                "`__init__` method "
+                "and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(fn):
             return _generator(self, fn)  # type: ignore[return-value]
 
@@ -233,10 +243,11 @@ class inference_mode(Mode):
 
 
 class zero_times_inf_is_zero(Mode):
-    """Inside, an elementwise operation whose incoming gradient is 0 passes on 0 in backward, even where its derivative is infinite.
+    """Inside, an elementwise operation whose incoming gradient is 0 passes on 0 in backward, even where its derivative
+    is infinite.
 
-    By IEEE arithmetic that would be NaN, which is what PyTorch gives and what happens by default. The usual victim is the
-    branch that ``where`` did not select.
+    By IEEE arithmetic that would be NaN, which is what PyTorch gives and what happens by default. The usual victim is
+    the branch that ``where`` did not select.
 
     >>> import pullback as torch
     >>> x = torch.tensor([0.0, 4.0], requires_grad=True)

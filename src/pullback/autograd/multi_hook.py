@@ -28,13 +28,15 @@ class _MultiHandle(RemovableHandle):
         self.handles = state
 
 
-def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: Literal["all", "any"] = "all") -> RemovableHandle:
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable, *, mode: Literal["all", "any"] = "all"
+) -> RemovableHandle:
     """Call a hook when gradients of several tensors have been computed in one backward.
 
     Args:
         tensors: those that require grad count.
-        fn: with ``mode="all"``, takes the list of gradients, in the order of ``tensors``, once the last of those that this
-            backward computes is there (None for the others). With ``"any"``, takes the first gradient.
+        fn: with ``mode="all"``, takes the list of gradients, in the order of ``tensors``, once the last of those that
+            this backward computes is there (None for the others). With ``"any"``, takes the first gradient.
 
     Returns:
         A handle that removes it.
@@ -62,13 +64,17 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: Lite
         return _MultiHandle([t.register_hook(first) for t in tensors if t.requires_grad])
 
     nodes = [get_gradient_edge(t).node if t.requires_grad else None for t in tensors]
-    waiting: dict[int, tuple[int, list[Any]]] = {}  # for each backward: how many gradients are still to come, and those there are
+    # for each backward: how many gradients are still to come, and those there are
+    waiting: dict[int, tuple[int, list[Any]]] = {}
 
     def hook_of(position: int) -> Callable[[Any], None]:
         def arrived(grad: Any) -> None:
             task = running.task_id()
             with lock:
-                missing, grads = waiting.get(task) or (sum(n is not None and running.will_execute(n) for n in nodes), [None] * len(nodes))
+                missing, grads = waiting.get(task) or (
+                    sum(n is not None and running.will_execute(n) for n in nodes),
+                    [None] * len(nodes),
+                )
                 grads[position] = grad
                 missing -= 1
                 waiting[task] = missing, grads

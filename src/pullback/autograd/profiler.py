@@ -1,8 +1,8 @@
 """The profiler: which operations ran, how often, for how long, and how much memory their results took.
 
-Operations are seen by a layer below autograd (:mod:`pullback.layers`), so while a profiler is on they take the slow path:
-times of small operations are upper bounds. Backward is seen node by node. Events nest: what an operation did itself, and
-what those inside of it did, are told apart.
+Operations are seen by a layer below autograd (:mod:`pullback.layers`), so while a profiler is on they take the slow
+path: times of small operations are upper bounds. Backward is seen node by node. Events nest: what an operation did
+itself, and what those inside of it did, are told apart.
 """
 
 from __future__ import annotations
@@ -39,8 +39,20 @@ class FunctionEvent:
     device_time_total = self_device_time_total = 0
     is_async = is_remote = is_legacy = False
 
-    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, node_id: int = -1, fwd_thread: int | None = None,
-                 input_shapes: Any = None, cpu_memory_usage: int = 0, sequence_nr: int = -1, **ignored: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        node_id: int = -1,
+        fwd_thread: int | None = None,
+        input_shapes: Any = None,
+        cpu_memory_usage: int = 0,
+        sequence_nr: int = -1,
+        **ignored: Any,
+    ) -> None:
         self.id, self.name, self.thread, self.node_id, self.fwd_thread = id, name, thread, node_id, fwd_thread
         self.time_range = Interval(start_us, end_us)
         self.input_shapes = input_shapes or []
@@ -69,7 +81,8 @@ class FunctionEvent:
     cpu_time = cpu_time_total
 
     def __repr__(self) -> str:
-        return f"<FunctionEvent id={self.id} name={self.name} cpu_time={format_time(self.cpu_time_total)} input_shapes={self.input_shapes}>"
+        taken = format_time(self.cpu_time_total)
+        return f"<FunctionEvent id={self.id} name={self.name} cpu_time={taken} input_shapes={self.input_shapes}>"
 
 
 class Interval:
@@ -110,7 +123,8 @@ class FunctionEventAvg:
         return self.cpu_time_total / self.count if self.count else 0.0
 
     def __repr__(self) -> str:
-        return f"<FunctionEventAvg key={self.key} self_cpu_time={format_time(self.self_cpu_time_total)} count={self.count}>"
+        taken = format_time(self.self_cpu_time_total)
+        return f"<FunctionEventAvg key={self.key} self_cpu_time={taken} count={self.count}>"
 
 
 class EventList(list):
@@ -124,9 +138,13 @@ class EventList(list):
         """Find out from the times which events lie inside of which (each thread by itself)."""
         for thread in sorted({e.thread for e in self}):
             open_events: list[FunctionEvent] = []
-            for event in sorted((e for e in self if e.thread == thread), key=lambda e: (e.time_range.start, -e.time_range.end)):
-                while open_events and (event.time_range.start >= open_events[-1].time_range.end
-                                       or event.time_range.end > open_events[-1].time_range.end):  # fmt: skip
+            for event in sorted(
+                (e for e in self if e.thread == thread), key=lambda e: (e.time_range.start, -e.time_range.end)
+            ):
+                while open_events and (
+                    event.time_range.start >= open_events[-1].time_range.end
+                    or event.time_range.end > open_events[-1].time_range.end
+                ):
                     open_events.pop()
                 if open_events:
                     open_events[-1].cpu_children.append(event)
@@ -153,8 +171,16 @@ class EventList(list):
         total.key = "Total"
         return total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-              max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False) -> str:  # fmt: skip
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
         """A table of names, times and calls.
 
         Args:
@@ -175,9 +201,19 @@ class EventList(list):
         rows = []
         for e in events:
             name = e.key if len(e.key) <= max_name_column_width else e.key[: max_name_column_width - 3] + "..."
-            row = [name, part(e.self_cpu_time_total), format_time(e.self_cpu_time_total), part(e.cpu_time_total),
-                   format_time(e.cpu_time_total), format_time(e.cpu_time)]  # fmt: skip
-            row += [format_memory(e.cpu_memory_usage), format_memory(e.self_cpu_memory_usage)] if self.profile_memory else []
+            row = [
+                name,
+                part(e.self_cpu_time_total),
+                format_time(e.self_cpu_time_total),
+                part(e.cpu_time_total),
+                format_time(e.cpu_time_total),
+                format_time(e.cpu_time),
+            ]
+            row += (
+                [format_memory(e.cpu_memory_usage), format_memory(e.self_cpu_memory_usage)]
+                if self.profile_memory
+                else []
+            )
             rows.append(row + [str(e.count)] + ([str(e.input_shapes)[:max_shapes_column_width]] if shapes else []))
         widths = [max(len(r[i]) for r in [titles, *rows]) for i in range(len(titles))]
         rule = "  ".join("-" * w for w in widths)
@@ -188,8 +224,18 @@ class EventList(list):
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events for ``chrome://tracing``."""
-        traced = [{"name": e.name, "ph": "X", "ts": e.time_range.start, "dur": e.cpu_time_total, "tid": e.thread, "pid": "CPU functions",
-                   "args": {}} for e in self]  # fmt: skip
+        traced = [
+            {
+                "name": e.name,
+                "ph": "X",
+                "ts": e.time_range.start,
+                "dur": e.cpu_time_total,
+                "tid": e.thread,
+                "pid": "CPU functions",
+                "args": {},
+            }
+            for e in self
+        ]
         with open(path, "w", encoding="utf-8") as file:
             json.dump(traced, file)
 
@@ -245,7 +291,9 @@ class profile(Layer):
     True
     """
 
-    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, **ignored: Any) -> None:
+    def __init__(
+        self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, **ignored: Any
+    ) -> None:
         self.enabled, self.record_shapes, self.profile_memory = enabled, record_shapes, profile_memory
         self.function_events: EventList = EventList(profile_memory=profile_memory)
         self.stack: list[FunctionEvent] = []
@@ -304,7 +352,9 @@ class profile(Layer):
     def after_node(self, node: Any, grad_outputs: Any, grad_inputs: Any) -> None:
         if threading.get_ident() != self.thread:
             return
-        event = FunctionEvent(self.count, node.name(), 0, self.since, now(), fwd_thread=0, sequence_nr=node._sequence_nr())
+        event = FunctionEvent(
+            self.count, node.name(), 0, self.since, now(), fwd_thread=0, sequence_nr=node._sequence_nr()
+        )
         self.count += 1
         self.function_events.append(event)
         if self.stack:
@@ -372,7 +422,8 @@ class record_function:
         return wrapped
 
 
-emit_nvtx, emit_itt = (dummy(name, "torch.autograd.profiler") for name in ("emit_nvtx", "emit_itt"))  # marks for profilers of devices
+# marks for profilers of devices
+emit_nvtx, emit_itt = (dummy(name, "torch.autograd.profiler") for name in ("emit_nvtx", "emit_itt"))
 
 
 def profiler_enabled() -> bool:

@@ -2,7 +2,8 @@
 
 A custom Function's forward records nothing. What it keeps on ctx, or saves, may be an intermediate value, computed from
 inputs that want gradients; when backward is itself recorded, such a value would pass for a constant. So tensors made
-inside forward carry a mark (:data:`pullback.storage.INSIDE`), and a recorded backward sees marked ones behind a :class:`Guard`.
+inside forward carry a mark (:data:`pullback.storage.INSIDE`), and a recorded backward sees marked ones behind a
+:class:`Guard`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def has_intermediate(value: Any) -> bool:
         return value._hooks is storage.INSIDE
     if isinstance(value, dict):
         value = list(value.values())
-    return isinstance(value, (tuple, list)) and any([isinstance(v, Tensor) and v._hooks is storage.INSIDE for v in value])
+    return isinstance(value, (tuple, list)) and any(
+        [isinstance(v, Tensor) and v._hooks is storage.INSIDE for v in value]
+    )
 
 
 def guarded(value: Any, node: Node, where: str) -> Any:
@@ -39,7 +42,12 @@ def guarded(value: Any, node: Node, where: str) -> Any:
         result = wrap(value._array)
         result._fn = guard = Guard()
         guard._edges, guard._saved, guard._hooks = node._edges, (where, node.name(), node.location), None
-        guard._shape, guard._dtype, guard._code, guard._lasti = value._array.shape, value._array.dtype, node._code, node._lasti
+        guard._shape, guard._dtype, guard._code, guard._lasti = (
+            value._array.shape,
+            value._array.dtype,
+            node._code,
+            node._lasti,
+        )
         guard._seq = clock()
         return result
     if isinstance(value, dict):
@@ -57,17 +65,24 @@ class Guard(Node):
 
     def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         where, name, location = self._saved
-        raise noted(RuntimeError(f"trying to differentiate twice through {where} of {name}, an intermediate value of its forward, whose own "
-                                 "derivative is not recorded"),
-                    f"applied at {errors.at(location)}",
-                    "Save inputs or outputs with ctx.save_for_backward() and compute the rest from them in backward.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                f"trying to differentiate twice through {where} of {name}, an intermediate value of its forward, "
+                f"whose own "
+                "derivative is not recorded"
+            ),
+            f"applied at {errors.at(location)}",
+            "Save inputs or outputs with ctx.save_for_backward() and compute the rest from them in backward.",
+        )
 
 
 # --- refusing second derivatives -------------------------------------------------------------------------------------
 
 
 def once_differentiable(fn: Any) -> Any:
-    """Decorates a ``backward`` that cannot itself be differentiated: trying to raises, instead of giving wrong values."""
+    """Decorates a ``backward`` that cannot itself be differentiated: trying to raises, instead of giving wrong
+    values.
+    """
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:

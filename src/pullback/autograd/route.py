@@ -40,7 +40,8 @@ class Plan:
                 self.running[-node._seq] = asked
                 outputs = range(len(node._shape)) if node._shape.__class__ is list else (-1,)
                 self.live.update((-node._seq, i) for i in outputs)
-            elif accumulate and -node._seq in self.catch:  # PyTorch runs the nodes of the tensors that accumulate, too, for their hooks
+            elif accumulate and -node._seq in self.catch:
+                # PyTorch runs the nodes of the tensors that accumulate, too, for their hooks
                 self.running[-node._seq] = asked
 
 
@@ -85,7 +86,8 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
     for node in reachable([e for e, _ in roots]):  # rising: the first consumer met here is the last to run
         if plan is None or -node._seq in plan.running:
             edges = node._edges
-            if len(edges) == 3 and node._op is not None and node._op.name == "linear":  # bias, input, and then by way of a transposition
+            # bias, input, and then by way of a transposition
+            if len(edges) == 3 and node._op is not None and node._op.name == "linear":
                 edges = [edges[i] for i in SHOWN_ORDER["AddmmBackward0"]]
             for e in edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:

@@ -1,7 +1,7 @@
 """Many gradients of one graph in one pass: seeds with one more dimension in front, a row for each gradient.
 
-Jacobians are made of such rows. ``vmap`` pulls anything back for a batch of seeds; here is the usual case without it: the
-rules of elementwise operations broadcast over a dimension in front as they are, and those of views, reductions and
+Jacobians are made of such rows. ``vmap`` pulls anything back for a batch of seeds; here is the usual case without it:
+the rules of elementwise operations broadcast over a dimension in front as they are, and those of views, reductions and
 products do so once their shapes and dimensions are told of it. Where a graph has anything else (hooks, custom
 Functions, other operations), nothing is done and the caller goes the general way.
 """
@@ -101,8 +101,13 @@ def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] |
     return found
 
 
-def walked(nodes: Sequence[tuple[Node, list[Any]]], grads: dict[int, Any], ends: set[int], of_node: Callable[..., Any],
-           add: Callable[[Any, Any], None]) -> bool:  # fmt: skip
+def walked(
+    nodes: Sequence[tuple[Node, list[Any]]],
+    grads: dict[int, Any],
+    ends: set[int],
+    of_node: Callable[..., Any],
+    add: Callable[[Any, Any], None],
+) -> bool:
     """Let gradients flow; whether all went well.
 
     Args:
@@ -165,7 +170,9 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
 
 
 def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
-    """A rule's result in the shape and type that the edge wants: summed, in each row, over what broadcasting stretched."""
+    """A rule's result in the shape and type that the edge wants: summed, in each row, over what broadcasting
+    stretched.
+    """
     a = gradients.as_array(r)
     if e._seq < 0 or a.__class__ is not np.ndarray or create is (r is a):
         return NOT_HERE
@@ -184,7 +191,8 @@ def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
 
 # Operations whose rules need no more than their shapes and dimensions moved behind the rows.
 ALONG = frozenset(
-    "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part sum_dims mean "
+    "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part "
+    "sum_dims mean "
     "cat stack clone flip tril triu softmax log_softmax logsumexp cumsum neighbours cast".split()
 )
 DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
@@ -215,9 +223,13 @@ def told(node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = 
                 return None
             value = (slice(None), *value)
         elif name in DIMS and node._op.name not in ("squeeze", "unsqueeze"):  # which only change the shape back
-            if not ndim or value.__class__ in (tuple, list) and not value:  # nothing to count, or what "none" means depends
+            # nothing to count, or what "none" means depends
+            if not ndim or value.__class__ in (tuple, list) and not value:
                 return None
-            dims = [d % ndim + 1 for d in (range(ndim) if value is None else value if value.__class__ in (tuple, list) else (value,))]
+            dims = [
+                d % ndim + 1
+                for d in (range(ndim) if value is None else value if value.__class__ in (tuple, list) else (value,))
+            ]
             value = (0, *dims) if node._op.name == "permute" else dims[0] if isinstance(value, int) else tuple(dims)
         elif isinstance(value, (np.ndarray, Tensor)) and not done:
             value = expand(value, (rows, *value.shape))

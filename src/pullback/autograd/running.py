@@ -17,7 +17,9 @@ _ids = itertools.count().__next__
 
 
 def backward(*inside: Callable) -> dict[str, Any] | None:
-    """The local variables of the innermost backward that runs in this thread, or of a function inside of it; None outside of any."""
+    """The local variables of the innermost backward that runs in this thread, or of a function inside of it; None
+    outside of any.
+    """
     frame: Any = sys._getframe(1)
     codes = [fn.__code__ for fn in (engine.run, *inside)]
     while frame is not None:
@@ -76,8 +78,10 @@ def will_execute(node: Any) -> bool:
     plan = run["plan"]
     leaf = isinstance(node, AccumulateGrad)
     if leaf and not run["accumulate"]:
-        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
-                           "currently not supported.")  # fmt: skip
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
+        )
     if plan is not None:
         if not leaf:
             return -node._seq in plan.running or -node._seq in plan.catch
@@ -102,15 +106,23 @@ def execution_order() -> list[Any]:
     if run is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if modes._local.multithreading:
-        raise RuntimeError("get_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, "
-                           "e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n")
+        raise RuntimeError(
+            "get_current_graph_task_execution_order expects the current backward to be executed with multithreading "
+            "disabled, "
+            "e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     "
+            "torch.autograd.grad(...)\n"
+        )
     roots, plan = run["roots"], run["plan"]
     due = route.last_consumers(roots, plan)
     order: list[Any] = []
     for node in reversed(route.reachable([e for e, _ in roots])):
         if plan is None or -node._seq in plan.running or -node._seq in plan.catch:
             order.append(node)
-            order += [AccumulateGrad.of(leaf) for leaf in due.get(-node._seq, ()) if plan is None or (0, id(leaf)) in plan.live]
+            order += [
+                AccumulateGrad.of(leaf)
+                for leaf in due.get(-node._seq, ())
+                if plan is None or (0, id(leaf)) in plan.live
+            ]
     return order
 
 

@@ -1,8 +1,8 @@
 """What nodes keep for backward, packed by hooks of the user's.
 
-While such hooks are on, every operation takes the slow path, where :func:`pack` replaces each array that a new node saved
-by a :class:`SavedTensor`: whatever the pack hook made of it. The node then changes its class to a twin whose rule unpacks
-first, so nodes without hooks, and the engine, know nothing of all this.
+While such hooks are on, every operation takes the slow path, where :func:`pack` replaces each array that a new node
+saved by a :class:`SavedTensor`: whatever the pack hook made of it. The node then changes its class to a twin whose rule
+unpacks first, so nodes without hooks, and the engine, know nothing of all this.
 """
 
 from __future__ import annotations
@@ -42,15 +42,24 @@ class SavedTensor:
     _within: int | None  # which value of a list that stands at that position
 
     def __init__(self, *args: Any) -> None:
-        raise noted(RuntimeError("Trying to create a SavedTensor object from Python is forbidden."),
-                    "Nodes make them: y.grad_fn._raw_saved_self.")  # fmt: skip
+        raise noted(
+            RuntimeError("Trying to create a SavedTensor object from Python is forbidden."),
+            "Nodes make them: y.grad_fn._raw_saved_self.",
+        )
 
     @classmethod
-    def of(cls, data: Any, unpack_hook: Callable | None, node: Node | None = None, position: int = -1,
-           within: int | None = None) -> SavedTensor:  # fmt: skip
+    def of(
+        cls,
+        data: Any,
+        unpack_hook: Callable | None,
+        node: Node | None = None,
+        position: int = -1,
+        within: int | None = None,
+    ) -> SavedTensor:
         self = object.__new__(cls)
         self.data, self.unpack_hook = data, unpack_hook
-        self._node, self._position, self._within = node, position, within  # only in what the user is shown: a node must not hold itself
+        # only in what the user is shown: a node must not hold itself
+        self._node, self._position, self._within = node, position, within
         return self
 
     def unpack(self) -> Tensor:
@@ -60,7 +69,10 @@ class SavedTensor:
         with UsersCode(False):
             result = self.unpack_hook(self.data)
         if not isinstance(result, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(result).__name__}")
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(result).__name__}"
+            )
         return result
 
     def register_hooks(self, pack_hook: Callable | None = None, unpack_hook: Callable | None = None) -> None:
@@ -71,15 +83,22 @@ class SavedTensor:
             TypeError: unless both hooks are given and can be called.
         """
         if not callable(pack_hook) or not callable(unpack_hook):
-            raise TypeError("register_hooks(): incompatible function arguments: pack_hook and unpack_hook must be callable")
+            raise TypeError(
+                "register_hooks(): incompatible function arguments: pack_hook and unpack_hook must be callable"
+            )
         node, i, k = self._node, self._position, self._within
         if node is None or node._saved is FREED:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are "
-                               "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
-                               "through the graph a second time or if you need to access saved variables after calling backward.")  # fmt: skip
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                "graph are "
+                "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+                "through the graph a second time or if you need to access saved variables after calling backward."
+            )
         value = node._saved[i] if k is None else node._saved[i][k]
         if self.unpack_hook is not None or value.__class__ is SavedTensor:
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set is not supported.")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set is not supported."
+            )
         if self.data is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if node._op is None:
@@ -102,9 +121,16 @@ def packed(tensor: Tensor, pack_hook: Callable, unpack_hook: Callable) -> SavedT
     with modes.no_grad():
         data = pack_hook(tensor)
     if storage.version(tensor._array) != before:
-        raise noted(RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
-                                 "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "
-                                 "need to perform in-place operations on the input to a pack hook."), "Let it work on a .clone().")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+                "not be "
+                "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+                "you "
+                "need to perform in-place operations on the input to a pack hook."
+            ),
+            "Let it work on a .clone().",
+        )
     return SavedTensor.of(data, unpack_hook)
 
 
@@ -113,7 +139,13 @@ def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequ
     mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
     ready: dict[int, SavedTensor] = {}
     for n, (kind, i, users) in enumerate(op.getters):
-        if kind == "value" and i in op.tensors and users & mask and isinstance(args[i], Tensor) and values[i].__class__ is ndarray:
+        if (
+            kind == "value"
+            and i in op.tensors
+            and users & mask
+            and isinstance(args[i], Tensor)
+            and values[i].__class__ is ndarray
+        ):
             ready[n] = packed(restored(values[i], edges[op.tensors.index(i)]), *modes._local.packing[-1])
     modes._local.packed_inputs = op, ready
 
@@ -141,9 +173,16 @@ def pack(node: Node) -> None:
 
 def unpacked(saved: Sequence[Any]) -> tuple[Any, ...]:
     """Saved values, those that are packed as arrays again."""
-    return tuple([v.unpack()._array if v.__class__ is SavedTensor else
-                  [u.unpack()._array if u.__class__ is SavedTensor else u for u in v] if v.__class__ is list else v
-                  for v in saved])  # fmt: skip
+    return tuple(
+        [
+            v.unpack()._array
+            if v.__class__ is SavedTensor
+            else [u.unpack()._array if u.__class__ is SavedTensor else u for u in v]
+            if v.__class__ is list
+            else v
+            for v in saved
+        ]
+    )
 
 
 twins: dict[type[Node], type[Node]] = {}  # for a class of nodes, the one that unpacks
@@ -159,10 +198,17 @@ def use_twin(node: Node) -> None:
         pull: Any = cls._pull
         if pulls is not None:
             pull = lambda node, g, saved, edges: [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]  # noqa: E731
-        twins[cls] = type(cls.__name__, (cls,), {
-            "__slots__": (), "_packs": True, "_pulls": None, "__module__": cls.__module__,
-            "_pull": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
-        })  # fmt: skip
+        twins[cls] = type(
+            cls.__name__,
+            (cls,),
+            {
+                "__slots__": (),
+                "_packs": True,
+                "_pulls": None,
+                "__module__": cls.__module__,
+                "_pull": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
+            },
+        )
     node.__class__ = twins[cls]
 
 
@@ -177,7 +223,11 @@ def show(node: Node, position: int) -> SavedTensor | tuple[SavedTensor, ...]:
         return SavedTensor.of(with_history(node)[position], None, node, position)
     shown: list[SavedTensor] = []
     for k, v in enumerate(value):
-        data, hook = (v.data, v.unpack_hook) if v.__class__ is SavedTensor else (wrap(v) if isinstance(v, ndarray) else None, None)
+        data, hook = (
+            (v.data, v.unpack_hook)
+            if v.__class__ is SavedTensor
+            else (wrap(v) if isinstance(v, ndarray) else None, None)
+        )
         shown.append(SavedTensor.of(data, hook, node, position, k))
     return tuple(shown)
 
@@ -186,7 +236,8 @@ def show(node: Node, position: int) -> SavedTensor | tuple[SavedTensor, ...]:
 
 
 class saved_tensors_hooks:
-    """Inside, what operations save for backward is kept as ``pack_hook(tensor)``; backward sees ``unpack_hook`` of that.
+    """Inside, what operations save for backward is kept as ``pack_hook(tensor)``; backward sees ``unpack_hook`` of
+    that.
 
     Args:
         pack_hook: takes the tensor, which it must not change; returns anything.
@@ -282,8 +333,10 @@ class MutationContext:
 
     def give(self, handle: Handle) -> Tensor:
         if not self.open:
-            raise AssertionError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
-                                 "in which the graph was originally recorded.")  # fmt: skip
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded."
+            )
         return wrap(handle.array)
 
     def before_write(self, array: ndarray) -> None:
@@ -336,7 +389,10 @@ def unsaved(node: Node, name: str) -> Any:
     if public not in names and public.endswith("_sym_sizes"):
         public = PUBLIC_NAMES.get(name[:-10], name[:-10]) + "_shape"
     if public not in names:
-        raise noted(AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"), f"it saved: {', '.join(names) or 'nothing'}")
+        raise noted(
+            AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"),
+            f"it saved: {', '.join(names) or 'nothing'}",
+        )
     if raw:
         return show(node, names.index(public))
     if node._saved is FREED:
@@ -350,8 +406,13 @@ def unsaved(node: Node, name: str) -> Any:
 def shown_names(node: Node) -> list[str]:
     """The names of what a node kept, for ``dir(grad_fn)``: tools that draw graphs look there."""
     names = node._op.saved_names if node._op is not None else ()
-    theirs = {ours: name for name, ours in PUBLIC_NAMES.items() if ours != "other"}  # that is its name in most operations
-    plain = [(n.removesuffix("_shape"), "_sym_sizes" if n.endswith("_shape") else "") for n in names if n not in ("name", "part")]
+    # that is its name in most operations
+    theirs = {ours: name for name, ours in PUBLIC_NAMES.items() if ours != "other"}
+    plain = [
+        (n.removesuffix("_shape"), "_sym_sizes" if n.endswith("_shape") else "")
+        for n in names
+        if n not in ("name", "part")
+    ]
     return [f"_saved_{theirs.get(n, n)}{ending}" for n, ending in plain]
 
 

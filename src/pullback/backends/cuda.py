@@ -7,8 +7,13 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
-                         allow_fp16_accumulation=False, fp32_precision="none")  # fmt: skip
+matmul = SimpleNamespace(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+    allow_fp16_accumulation=False,
+    fp32_precision="none",
+)
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 _allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
@@ -41,6 +46,8 @@ enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
 
 
 @contextmanager
-def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
     """Accepted: attention is computed in one way."""
     yield

@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 
-def of(space: dict[str, Any], *names: str) -> tuple[Callable[..., tuple[Any, ...]], Callable[..., AbstractContextManager[None]]]:
+def of(
+    space: dict[str, Any], *names: str
+) -> tuple[Callable[..., tuple[Any, ...]], Callable[..., AbstractContextManager[None]]]:
     """``set_flags`` and ``flags`` of the module whose variables are in `space`."""
 
     def set_flags(**values: Any) -> tuple[Any, ...]:

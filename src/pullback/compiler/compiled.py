@@ -32,19 +32,30 @@ MANY = 1000  # things in a list, beyond which they are not compared one by one
 TRACING = threading.RLock()  # tensors hold other values while a function is traced
 
 
-def compile(model: Any = None, *, fallback: bool | None = None, mode: Any = None, backend: Any = None, fullgraph: Any = None,
-            dynamic: Any = None, options: Any = None, disable: bool = False, name: Any = None) -> Any:  # fmt: skip
+def compile(
+    model: Any = None,
+    *,
+    fallback: bool | None = None,
+    mode: Any = None,
+    backend: Any = None,
+    fullgraph: Any = None,
+    dynamic: Any = None,
+    options: Any = None,
+    disable: bool = False,
+    name: Any = None,
+) -> Any:
     """A function, or a module, that is traced at its first call and from then on runs as one plan of native code.
 
     A whole training step can be compiled: forward, backward, the optimizer's step. What it reads without being given it
-    (parameters, buffers, the optimizer's state, learning rates) is read anew at each call, what it writes is written, and random
-    numbers are drawn anew. A version is compiled for each combination of shapes, types and modes; after eight
-    the function runs as it is.
+    (parameters, buffers, the optimizer's state, learning rates) is read anew at each call, what it writes is written,
+    and random numbers are drawn anew. A version is compiled for each combination of shapes, types and modes; after
+    eight the function runs as it is.
 
     Args:
         model: the function or module. None: a decorator.
-        fallback: run what can't be compiled as it is, with one warning, instead of raising. By default so where Pullback
-            stands in PyTorch's place (:func:`pullback.install`), as PyTorch does, unless ``fullgraph`` says otherwise.
+        fallback: run what can't be compiled as it is, with one warning, instead of raising. By default so where
+            Pullback stands in PyTorch's place (:func:`pullback.install`), as PyTorch does, unless ``fullgraph`` says
+            otherwise.
         mode, backend, dynamic, options, name: accepted for compatibility.
         disable: give back ``model`` itself.
 
@@ -72,8 +83,14 @@ def compile(model: Any = None, *, fallback: bool | None = None, mode: Any = None
     if disable:
         return model
     if isinstance(model, Module):
-        return CompiledModule(model, Compiled(model.forward if type(model).__call__ is Module.__call__ else model, fallback))
-    return functools.wraps(model, updated=())(Compiled(model, fallback)) if hasattr(model, "__name__") else Compiled(model, fallback)
+        return CompiledModule(
+            model, Compiled(model.forward if type(model).__call__ is Module.__call__ else model, fallback)
+        )
+    return (
+        functools.wraps(model, updated=())(Compiled(model, fallback))
+        if hasattr(model, "__name__")
+        else Compiled(model, fallback)
+    )
 
 
 class Compiled:
@@ -95,7 +112,8 @@ class Compiled:
             result = version.run(args, kwargs)
             if result is not MISS:
                 if i:
-                    self.versions = [version, *[v for v in self.versions if v is not version]]  # other threads go through the list
+                    # other threads go through the list
+                    self.versions = [version, *[v for v in self.versions if v is not version]]
                 return result
         return self._first(args, kwargs)
 
@@ -133,7 +151,9 @@ class Compiled:
 
     def _newest(self) -> Version:
         if not self.versions:
-            raise RuntimeError("nothing is compiled yet: call the function first" + (f" ({self._eager})" if self._eager else ""))
+            raise RuntimeError(
+                "nothing is compiled yet: call the function first" + (f" ({self._eager})" if self._eager else "")
+            )
         return self.versions[0]
 
     def ir(self) -> str:
@@ -213,7 +233,10 @@ def traced(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Ver
             result = function(*args, **kwargs)
             version = Version(function, trace, around, leaves, spec, history, result)
             if any(id(x) in trace.leaves for x, _ in behind):
-                raise refuse("backward() would go on into the history of an argument", "Hand over x.detach(), or return the loss.")
+                raise refuse(
+                    "backward() would go on into the history of an argument",
+                    "Hand over x.detach(), or return the loss.",
+                )
     except BaseException as error:
         if behind and "leaf Variable that requires grad" in str(error):
             error = refuse("an argument that has a history is written into")
@@ -255,8 +278,16 @@ class Version:
     program: Program
     plan: Plan
 
-    def __init__(self, function: Callable, trace: Trace, around: Surroundings, leaves: list[Any], spec: Any, history: Any,
-                 result: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        function: Callable,
+        trace: Trace,
+        around: Surroundings,
+        leaves: list[Any],
+        spec: Any,
+        history: Any,
+        result: Any,
+    ) -> None:
         self.trace, self.program, self.spec = trace, trace.program, spec
         wanted = self.program.wanted
         self._changed(around)
@@ -301,7 +332,9 @@ class Version:
         for k, leaf in leaves_of.items():
             if k not in trace.tensors_known:  # its gradient is nobody's concern once the function has returned
                 if any(leaf is y for y in outputs):
-                    raise refuse("a tensor that the function made is returned with its .grad", "Return x.detach() and x.grad.")
+                    raise refuse(
+                        "a tensor that the function made is returned with its .grad", "Return x.detach() and x.grad."
+                    )
                 self.inner.append(weakref.ref(leaf))
                 trace.leaves.pop(k, None)
                 continue
@@ -320,16 +353,25 @@ class Version:
         """Refuse what the function did to Python's variables: a plan would not do it again."""
         for group, before in (*around.options, *self.trace.settings):
             if any(group[k] is not v and group[k] != v for k, v in before.items()):
-                raise refuse("the options of an optimizer are changed", "Call scheduler.step() outside of the compiled function.")
+                raise refuse(
+                    "the options of an optimizer are changed", "Call scheduler.step() outside of the compiled function."
+                )
         changed = around.changed()
         if changed:
-            raise refuse(f"a variable is changed by each call ({changed[0]})",
-                         "What is to be kept from call to call has to be in a tensor, written in place.")  # fmt: skip
+            raise refuse(
+                f"a variable is changed by each call ({changed[0]})",
+                "What is to be kept from call to call has to be in a tensor, written in place.",
+            )
         if random_states() != around.random:
-            raise refuse("random numbers of Python's or NumPy's would be drawn in the first call only", "Draw them by torch.rand, or hand them over.")
+            raise refuse(
+                "random numbers of Python's or NumPy's would be drawn in the first call only",
+                "Draw them by torch.rand, or hand them over.",
+            )
 
     def _aliases(self, arguments: list[ndarray], others: list[ndarray], constant: Callable[[Any], str]) -> list[str]:
-        """Conditions: arguments lie in memory of other tensors where they did, and nowhere else if something is written there."""
+        """Conditions: arguments lie in memory of other tensors where they did, and nowhere else if something is written
+        there.
+        """
         written = [i for _, i in self.writes]
         changed = {i.what for i in written if i.kind == "argument"}
         conditions = []
@@ -341,23 +383,54 @@ class Version:
                     conditions.append(f"shares(x{k}, x{j})")
             conditions += [f"x{k} is not {constant(y)}" for y in others if x is y]
         alone = [y for y in others if not any(x is y for x in arguments)]
-        owners = frozenset([id(storage.owner_of(y)) for y in alone if changed or any(i.kind == "tensor" and i.what._array is y for i in written)])
-        return conditions + [f"id(x{k} if x{k}.base is None else owner_of(x{k})) in {constant(owners)}" for k in range(len(arguments)) if owners]
+        owners = frozenset(
+            [
+                id(storage.owner_of(y))
+                for y in alone
+                if changed or any(i.kind == "tensor" and i.what._array is y for i in written)
+            ]
+        )
+        return conditions + [
+            f"id(x{k} if x{k}.base is None else owner_of(x{k})) in {constant(owners)}"
+            for k in range(len(arguments))
+            if owners
+        ]
 
     def finish(self, leaves: list[Any], around: Surroundings, history: Any) -> None:
-        """Make the plan, and the function that checks whether this version serves, runs it, and puts everything in its place."""
+        """Make the plan, and the function that checks whether this version serves, runs it, and puts everything in its
+        place.
+        """
         trace, program = self.trace, self.program
         sinks: dict[int, Any] = dict(self.writes)
-        fixed = {i.number: i.what if i.kind == "constant" else trace.tensors_known[id(i.what)][1] for i in program.inputs
-                 if i.kind in ("constant", "tensor")}  # fmt: skip
+        fixed = {
+            i.number: i.what if i.kind == "constant" else trace.tensors_known[id(i.what)][1]
+            for i in program.inputs
+            if i.kind in ("constant", "tensor")
+        }
         self.plan = Plan(program, sinks, fixed)
         used = self.plan.inputs
         names: dict[str, Any] = {
-            "MISS": MISS, "Tensor": Tensor, "ndarray": ndarray, "new": object.__new__, "contiguous": np.ascontiguousarray, "lock": threading.RLock(),
-            "local": modes._local, "modes": modes, "dtypes": dtypes, "hooked": hooked_leaves, "differs": differs, "same": same,
-            "shares": np.may_share_memory, "owner_of": storage.owner_of, "written": storage.written, "flatten": tree_flatten, "SPEC": self.spec,
-            "unflatten": tree_unflatten, "RESULT": self.result_spec, **trace.names,
-        }  # fmt: skip
+            "MISS": MISS,
+            "Tensor": Tensor,
+            "ndarray": ndarray,
+            "new": object.__new__,
+            "contiguous": np.ascontiguousarray,
+            "lock": threading.RLock(),
+            "local": modes._local,
+            "modes": modes,
+            "dtypes": dtypes,
+            "hooked": hooked_leaves,
+            "differs": differs,
+            "same": same,
+            "shares": np.may_share_memory,
+            "owner_of": storage.owner_of,
+            "written": storage.written,
+            "flatten": tree_flatten,
+            "SPEC": self.spec,
+            "unflatten": tree_unflatten,
+            "RESULT": self.result_spec,
+            **trace.names,
+        }
         named: dict[int, str] = {}
 
         def constant(value: Any) -> str:
@@ -379,8 +452,11 @@ class Version:
 
         grad, inference = modes._local.grad, modes._local.inference
         silent = "modes.silent and " if grad and not inference else ""  # a thread's own modes take longer to ask for
-        lines = [f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) or modes.special and (local.trace is not None "
-                 f"or modes.intercepted) or dtypes._default is not {constant(dtypes._default)}: return MISS"]  # fmt: skip
+        lines = [
+            f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) or modes.special and "
+            f"(local.trace is not None "
+            f"or modes.intercepted) or dtypes._default is not {constant(dtypes._default)}: return MISS"
+        ]
         plain = self.spec.children[1].num_leaves == 0 and all(c.type is None for c in self.spec.children[0].children)
         arguments = [f"a{i}" for i in range(len(leaves))]
         listed = "".join(f"{a}, " for a in arguments)
@@ -400,13 +476,22 @@ class Version:
                 lines += [f"if {a}.__class__ is not {constant(x.__class__)}: return MISS", f"{name} = {a}._array"]
                 if not array.flags.c_contiguous:
                     scattered.append(len(tensors) - 1)
-                conditions += [f"{name}.__class__ is not ndarray", f"{name}.shape != {array.shape}", f"{name}.dtype is not {constant(array.dtype)}",
-                               f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
-                               f"{a}._fn is not {constant(x._fn)}" if x._fn in (None, LEAF) else f"{a}._fn in {constant((None, LEAF))}"]  # fmt: skip
+                conditions += [
+                    f"{name}.__class__ is not ndarray",
+                    f"{name}.shape != {array.shape}",
+                    f"{name}.dtype is not {constant(array.dtype)}",
+                    f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
+                    f"{a}._fn is not {constant(x._fn)}"
+                    if x._fn in (None, LEAF)
+                    else f"{a}._fn in {constant((None, LEAF))}",
+                ]
             else:
                 conditions.append(changed(a, x))
-        conditions += self._aliases([trace.tensors_known[id(x)][1] for x in leaves if isinstance(x, Tensor)],
-                                    [a for x, a in trace.tensors_known.values() if id(x) in around.tensors], constant)  # fmt: skip
+        conditions += self._aliases(
+            [trace.tensors_known[id(x)][1] for x in leaves if isinstance(x, Tensor)],
+            [a for x, a in trace.tensors_known.values() if id(x) in around.tensors],
+            constant,
+        )
         conditions += [changed(c.how.format(constant(c.owner)), c.value) for c in around.checks]
         for x, copy, _ in around.copies:
             name = constant(x)
@@ -419,8 +504,13 @@ class Version:
         for x, e in history[len(tensors) :]:
             if any(i.what is x and i.number in used for i in program.inputs):
                 name = constant(x)
-                conditions += [f"{name}._array is not {constant(trace.tensors_known[id(x)][1])}", f"{name}._fn is not {constant(e)}"]
-        leaves_hooks = ", ".join([*[f"{a}._hooks" for a in tensors], *[f"{constant(x)}._hooks" for x, _ in history[len(tensors) :]]])
+                conditions += [
+                    f"{name}._array is not {constant(trace.tensors_known[id(x)][1])}",
+                    f"{name}._fn is not {constant(e)}",
+                ]
+        leaves_hooks = ", ".join(
+            [*[f"{a}._hooks" for a in tensors], *[f"{constant(x)}._hooks" for x, _ in history[len(tensors) :]]]
+        )
         hooks = [x._hooks for x, _ in history]
         conditions.append(f"hooked and [{leaves_hooks}] != {constant(hooks)}")
         for x, before in trace.leaves.values():
@@ -445,8 +535,12 @@ class Version:
             if i.kind == "argument":
                 lines.append(f"{v} = x{i.what}")
             elif i.kind == "gradient":
-                lines += [f"{v} = {of(i.what)}._grad", f"if {v} is None: return MISS", f"{v} = {v}._array",
-                          f"if {v}.shape != {program.values[i.number].shape}: return MISS"]  # fmt: skip
+                lines += [
+                    f"{v} = {of(i.what)}._grad",
+                    f"if {v} is None: return MISS",
+                    f"{v} = {v}._array",
+                    f"if {v}.shape != {program.values[i.number].shape}: return MISS",
+                ]
             elif i.kind == "random":
                 lines.append(f"{v} = {constant(i.what)}()")
             elif i.kind == "number":
@@ -463,12 +557,18 @@ class Version:
         for name, _, _ in trace.advances:
             lines.append(f"{name}_taken()")
         if self.writes:
-            records = [constant(storage.counter(fixed[i.number])) if i.number in fixed else variables[i.number] for _, i in self.writes]
+            records = [
+                constant(storage.counter(fixed[i.number])) if i.number in fixed else variables[i.number]
+                for _, i in self.writes
+            ]
             lines.append(f"written({', '.join(records)})")
 
         def tensor(target: str, place: int) -> list[str]:
-            return [f"{target} = new(Tensor)", f"{target}._array = o{place}",
-                    f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None"]  # fmt: skip
+            return [
+                f"{target} = new(Tensor)",
+                f"{target}._array = o{place}",
+                f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None",
+            ]
 
         for leaf, place in self.grads:
             name = of(leaf)
@@ -480,10 +580,19 @@ class Version:
         for k, (kind, what) in enumerate(self.results):
             if kind == "value":
                 lines += tensor(f"r{k}", what)
-            shown.append(f"r{k}" if kind == "value" else tensors[what] if kind == "argument" else
-                         f"{of(what)}._grad" if kind == "gradient" else constant(what))  # fmt: skip
+            shown.append(
+                f"r{k}"
+                if kind == "value"
+                else tensors[what]
+                if kind == "argument"
+                else f"{of(what)}._grad"
+                if kind == "gradient"
+                else constant(what)
+            )
         if self.derivative is not None:
-            lines.append(f"derivative.attach(args, kwargs, state, [{', '.join(r for r, live in zip(shown, self.live) if live)}])")
+            lines.append(
+                f"derivative.attach(args, kwargs, state, [{', '.join(r for r, live in zip(shown, self.live) if live)}])"
+            )
         listed = ", ".join(shown)
         lines.append(f"return {_built(self.result_spec, iter(shown)) or f'unflatten([{listed}], RESULT)'}")
         self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)

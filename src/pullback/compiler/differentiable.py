@@ -1,7 +1,7 @@
 """Results that require grad: one node for the whole compiled function.
 
-Nothing of the forward pass is kept for it. Its rule is compiled, too: the function once more, followed by its backward pass.
-A derivative that is to be differentiated again runs the function as it is.
+Nothing of the forward pass is kept for it. Its rule is compiled, too: the function once more, followed by its backward
+pass. A derivative that is to be differentiated again runs the function as it is.
 """
 
 from __future__ import annotations
@@ -39,12 +39,17 @@ class CompiledFunctionBackward(Node):
     def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         for x in self.derivative.ends(*self.call):
             if storage.write_since(x._array, self._seq) is not None:
-                raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                                   f"a tensor of shape {list(x._array.shape)} that a compiled function was computed from.\n"
-                                   "  Call backward() before it is written into, such as by optimizer.step().")  # fmt: skip
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                    f"a tensor of shape {list(x._array.shape)} that a compiled function was computed from.\n"
+                    "  Call backward() before it is written into, such as by optimizer.step()."
+                )
         g = g if g.__class__ is tuple else (g,)
         create = any(isinstance(v, Tensor) for v in g)
-        now, kept = default_generator.get_state() if self.state is not None else None, [(a, a.copy()) for a in self.derivative.written]
+        now, kept = (
+            default_generator.get_state() if self.state is not None else None,
+            [(a, a.copy()) for a in self.derivative.written],
+        )
         if self.state is not None:
             default_generator.set_state(self.state)
         try:
@@ -68,17 +73,23 @@ class Derivative:
         written: arrays that the function writes into, which its second run in backward may not.
     """
 
-    def __init__(self, function: Callable, leaves: list[Any], written: list[np.ndarray], draws: bool, compile: Callable) -> None:
+    def __init__(
+        self, function: Callable, leaves: list[Any], written: list[np.ndarray], draws: bool, compile: Callable
+    ) -> None:
         self.function, self.leaves, self.written, self.draws = function, leaves, written, draws
 
-        def pull(args: Any, kwargs: Any, seeds: list[Tensor], function: Callable = function, ends: list[Any] = leaves) -> tuple[Any, ...]:
+        def pull(
+            args: Any, kwargs: Any, seeds: list[Tensor], function: Callable = function, ends: list[Any] = leaves
+        ) -> tuple[Any, ...]:
             return self._grads(args, kwargs, seeds, False)
 
         self.pull = compile(pull)
 
     def _grads(self, args: Any, kwargs: Any, seeds: list[Tensor], create: bool) -> tuple[Any, ...]:
         given = {id(x) for x in tree_flatten((args, kwargs))[0]}  # which may be returned as they are
-        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given]
+        results = [
+            y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given
+        ]
         return entry.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
 
     def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:

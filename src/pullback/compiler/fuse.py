@@ -1,8 +1,10 @@
-"""From instructions to steps: loops over many elementwise operations and sums at once, matrix products, calls of Python.
+"""From instructions to steps: loops over many elementwise operations and sums at once, matrix products, calls of
+Python.
 
-Steps stand in a list and run in its order. An elementwise operation joins the first loop of its shape from which on all that
-it needs is there, so that forward, backward and the optimizer's update of one shape become few loops. A value exists in
-memory only if something outside of its loop needs it. Views cost nothing: they are other strides of the same memory.
+Steps stand in a list and run in its order. An elementwise operation joins the first loop of its shape from which on all
+that it needs is there, so that forward, backward and the optimizer's update of one shape become few loops. A value
+exists in memory only if something outside of its loop needs it. Views cost nothing: they are other strides of the same
+memory.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Fusion:
         self.memory: dict[int, Memory] = {}
         self.home: dict[int, int] = {}
         self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
-        self.simple: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}  # of values that are cheap to compute: expression, arguments, type
+        # of values that are cheap to compute: expression, arguments, type
+        self.simple: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}
         self.known: dict[Any, Scalar | None] = {}  # what functions do to one element of operands of some types
         self.numbers = {i.number for i in program.inputs if i.kind == "number"}
         self.random = {i.number for i in program.inputs if i.kind == "random"}
@@ -148,7 +151,9 @@ class Fusion:
         self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
 
     def checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
-        """Let a function look, in each run, at integers not all of which lie in ``range(below)``, and raise if something is wrong."""
+        """Let a function look, in each run, at integers not all of which lie in ``range(below)``, and raise if
+        something is wrong.
+        """
         key = function, x.number, below, options
         if x.number in self.constants:
             function(self.constants[x.number], below, *options)
@@ -236,8 +241,12 @@ class Fusion:
         """Let a loop compute a function of elements; False if it can't be followed."""
         operands = list(dict.fromkeys(refs(list(args))))
         v = self.program.values[out]
-        kind = self.kind_of([*operands, out]) or (F32 if OF.get(v.dtype) == I1 and all(
-            n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands) else None)  # fmt: skip
+        kind = self.kind_of([*operands, out]) or (
+            F32
+            if OF.get(v.dtype) == I1
+            and all(n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands)
+            else None
+        )
         if kind is None or 0 in v.shape or math.prod(v.shape) == 0:
             return False
         x = self._expression(function, args, kind, compute)
@@ -252,8 +261,18 @@ class Fusion:
 
     def _expression(self, function: Any, args: Sequence[Any], kind: Type, compute: np.dtype | None) -> Scalar | None:
         """What a function does to one element of each argument, cast before; None if it can't be followed."""
-        types = [None if a.__class__ is not Ref else kind if a.number in self.numbers else OF[self.program.values[a.number].dtype] for a in args]
-        given = [a if t is None else Scalar.argument(i, t, a.number in self.numbers) for i, (a, t) in enumerate(zip(args, types))]
+        types = [
+            None
+            if a.__class__ is not Ref
+            else kind
+            if a.number in self.numbers
+            else OF[self.program.values[a.number].dtype]
+            for a in args
+        ]
+        given = [
+            a if t is None else Scalar.argument(i, t, a.number in self.numbers)
+            for i, (a, t) in enumerate(zip(args, types))
+        ]
         key = function, compute, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
         if key not in self.known:
             self.known[key] = traced(lambda *given: function(*_cast(given, compute)), given)
@@ -284,12 +303,16 @@ class Fusion:
     def _lower(self, step: Instruction) -> bool:
         op, args, out = step.op, step.args, step.outs[0]
         if op.kind == "elementwise":
-            return len(step.outs) == 1 and self.elementwise(OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self))
+            return len(step.outs) == 1 and self.elementwise(
+                OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self)
+            )
         if op.kind == "view":
             return self._view(step)
         if op.kind == "rule":
             outs = iter(step.outs)
-            return op.of is not None and whole.rule(self, op.of, [next(outs) if given else None for given in op.gives], *args)
+            return op.of is not None and whole.rule(
+                self, op.of, [next(outs) if given else None for given in op.gives], *args
+            )
         if op.name in whole.FORWARD:
             return whole.FORWARD[op.name](self, step.outs, *args)
         special = getattr(self, f"_{op.name}", None) if op.kind == "general" else None
@@ -360,22 +383,32 @@ class Fusion:
             return False
         square, total = self.fresh(v.shape, v.dtype), self.fresh((), v.dtype)
         count = math.prod(v.shape) if reduction == "mean" else 1
-        return (self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None) and self.sum(square, range(len(v.shape)), total)
-                and self.elementwise(lambda a: a / count, [Ref(total)], out, None))  # fmt: skip
+        return (
+            self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None)
+            and self.sum(square, range(len(v.shape)), total)
+            and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
+        )
 
-    def _linalg_vector_norm(self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
+    def _linalg_vector_norm(
+        self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None
+    ) -> bool:
         from ..ops.reduce import dims_of
 
         v, o = self.program.values[x.number], self.program.values[out]
         if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
             return False
         square, total = self.fresh(v.shape, v.dtype), self.fresh(o.shape, o.dtype)
-        return (self.elementwise(lambda a: a * a, [x], square, None) and self.sum(square, dims_of(dim, len(v.shape)), total)
-                and self.elementwise(np.sqrt, [Ref(total)], out, None))  # fmt: skip
+        return (
+            self.elementwise(lambda a: a * a, [x], square, None)
+            and self.sum(square, dims_of(dim, len(v.shape)), total)
+            and self.elementwise(np.sqrt, [Ref(total)], out, None)
+        )
 
     def _place_part(self, out: int, x: Ref, part: Any, shape: Any, name: str = "") -> bool:
         v = self.program.values[out]
-        if self.kind_of([x.number]) is None or not (part.__class__ is tuple or isinstance(part, Window) and part.order is None):
+        if self.kind_of([x.number]) is None or not (
+            part.__class__ is tuple or isinstance(part, Window) and part.order is None
+        ):
             return False
         like = np.empty(v.shape, v.dtype)
         target = part.of(like) if isinstance(part, Window) else like[part]
@@ -390,7 +423,13 @@ class Fusion:
         memory = self.in_memory(x.number)
         if self.kind_of([x.number]) is None or not memory.like.flags.c_contiguous:
             return False
-        seen = memory.like[part] if part.__class__ is tuple else part.of(memory.like) if isinstance(part, Window) and part.order is None else None
+        seen = (
+            memory.like[part]
+            if part.__class__ is tuple
+            else part.of(memory.like)
+            if isinstance(part, Window) and part.order is None
+            else None
+        )
         if seen is None or 0 in seen.shape:
             return False
         between = self.fresh(seen.shape, seen.dtype)
@@ -399,16 +438,25 @@ class Fusion:
 
     def _cat(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
         v = self.program.values[out]
-        if self.kind_of([t.number for t in tensors]) is None or any(self.program.values[t.number].dtype != v.dtype for t in tensors):
+        if self.kind_of([t.number for t in tensors]) is None or any(
+            self.program.values[t.number].dtype != v.dtype for t in tensors
+        ):
             return False
-        if any(len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape for t in tensors):
+        if any(
+            len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape
+            for t in tensors
+        ):
             return False
         ends = list(accumulate([self.program.values[t.number].shape[dim] for t in tensors], initial=0))
         return self._joined(out, tensors, dim, [slice(a, b) for a, b in pairwise(ends)])
 
     def _stack(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
         v = self.program.values[out]
-        if self.kind_of([t.number for t in tensors]) is None or any(self.program.values[t.number].dtype != v.dtype for t in tensors) or 0 in v.shape:
+        if (
+            self.kind_of([t.number for t in tensors]) is None
+            or any(self.program.values[t.number].dtype != v.dtype for t in tensors)
+            or 0 in v.shape
+        ):
             return False
         return self._joined(out, tensors, dim, range(len(tensors)))
 
@@ -417,7 +465,12 @@ class Fusion:
         v = self.program.values[out]
         whole = Memory(out, np.empty(v.shape, v.dtype), 0)
         before = (slice(None),) * (dim % len(v.shape))
-        last = max([self.copy_into(t.number, whole.showing(whole.like[(*before, place, ...)])) for t, place in zip(tensors, places)])
+        last = max(
+            [
+                self.copy_into(t.number, whole.showing(whole.like[(*before, place, ...)]))
+                for t, place in zip(tensors, places)
+            ]
+        )
         self._own(out, whole.like, last)
         return True
 
@@ -428,7 +481,9 @@ class Fusion:
         if bias is None:
             return self.product(out, x, self.turned(weight))
         product = self.fresh(v.shape, v.dtype)
-        return self.product(product, x, self.turned(weight)) and self.elementwise(lambda a, b: a + b, [Ref(product), bias], out, None)
+        return self.product(product, x, self.turned(weight)) and self.elementwise(
+            lambda a, b: a + b, [Ref(product), bias], out, None
+        )
 
     def product(self, out: int, x: Ref, y: Ref) -> bool:
         values = self.program.values
@@ -467,7 +522,9 @@ def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | No
 def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
     if dtype is None:
         return list(values)
-    return [cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values]
+    return [
+        cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values
+    ]
 
 
 def _operations(x: Scalar) -> float:

@@ -3,8 +3,9 @@
     %0 = argument 0: float32(8, 10)
     %5 = linear(%0, %1, %2): float32(8, 32)            # net.py:12
 
-A value is an input (where it comes from says a :class:`Input`) or a result of an instruction. Instructions are calls of the
-package's operations, with the arguments in the order of their signatures and a :class:`Ref` in the place of each value.
+A value is an input (where it comes from says a :class:`Input`) or a result of an instruction. Instructions are calls of
+the package's operations, with the arguments in the order of their signatures and a :class:`Ref` in the place of each
+value.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}  # instructions that draw random numbers: others at every call, wanted or not
+# instructions that draw random numbers: others at every call, wanted or not
+DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}
 
 
 class Ref(NamedTuple):
@@ -40,9 +42,9 @@ class Input:
     """A value that is there when the program starts.
 
     Attributes:
-        kind: ``argument`` (``what`` is its place among the tensors that the function is given), ``tensor`` (what the tensor
-            ``what`` holds), ``gradient`` (what its ``.grad`` holds), ``constant`` (the array ``what``), ``random`` (what the
-            function ``what`` draws), or ``number`` (what the Python expression ``what`` gives).
+        kind: ``argument`` (``what`` is its place among the tensors that the function is given), ``tensor`` (what the
+            tensor ``what`` holds), ``gradient`` (what its ``.grad`` holds), ``constant`` (the array ``what``),
+            ``random`` (what the function ``what`` draws), or ``number`` (what the Python expression ``what`` gives).
         name: for reading.
     """
 
@@ -89,7 +91,9 @@ class Program:
 
     def draws(self) -> bool:
         """Whether there are random numbers."""
-        return any([i.kind == "random" for i in self.inputs]) or any([step.op.name in DRAWS for step in self.instructions])
+        return any([i.kind == "random" for i in self.inputs]) or any(
+            [step.op.name in DRAWS for step in self.instructions]
+        )
 
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]
@@ -111,8 +115,17 @@ def shown(arg: Any) -> str:
         inside = ", ".join(map(shown, arg))
         return f"[{inside}]" if arg.__class__ is list else f"({inside}{',' * (len(arg) == 1)})"
     if isinstance(arg, slice):
-        return ":".join("" if x is None else str(x) for x in (arg.start, arg.stop) + ((arg.step,) if arg.step not in (None, 1) else ()))
-    return "..." if arg is ... else str(arg) if isinstance(arg, (int, float, bool, str, type(None))) else type(arg).__name__
+        return ":".join(
+            "" if x is None else str(x)
+            for x in (arg.start, arg.stop) + ((arg.step,) if arg.step not in (None, 1) else ())
+        )
+    return (
+        "..."
+        if arg is ...
+        else str(arg)
+        if isinstance(arg, (int, float, bool, str, type(None)))
+        else type(arg).__name__
+    )
 
 
 def refs(arg: Any) -> Iterator[int]:

@@ -21,7 +21,8 @@ from .steps import OF, Loop, Memory
 
 RUN = 32  # vectors that are added up before their sum is added, with what rounding took from it, to that of all
 PARALLEL = 1 << 18  # operations, loads and stores from which on a loop is cut into parts, which threads share
-ITEMS, FEWEST = 32, 4  # how many parts, about and at least. They do not depend on the number of threads, as sums depend on them
+# how many parts, about and at least. They do not depend on the number of threads, as sums depend on them
+ITEMS, FEWEST = 32, 4
 
 
 class Table:
@@ -65,7 +66,8 @@ class Walk:
         memories: what it loads, then what it stores, then sums.
         dims: from the outermost to the innermost, the size and the byte strides of all memories.
         cut: the dimension that threads share, in parts of :attr:`chunk`; there are :attr:`items` of them.
-        partial: pairs of a sum to which each part would add, so that it has room of its own for it there, and how many bytes that takes.
+        partial: pairs of a sum to which each part would add, so that it has room of its own for it there, and how many
+            bytes that takes.
     """
 
     def __init__(self, step: Loop) -> None:
@@ -74,7 +76,11 @@ class Walk:
         self.memories = memories = [*loads, *stores, *sums]
         self.first_store, self.first_sum = len(loads), len(loads) + len(stores)
         strides = [m.like.strides for m in memories]
-        full = [k for k, m in enumerate(memories) if m.like.size and all(s for s, n in zip(m.like.strides, m.like.shape) if n > 1)]
+        full = [
+            k
+            for k, m in enumerate(memories)
+            if m.like.size and all(s for s, n in zip(m.like.strides, m.like.shape) if n > 1)
+        ]
         self.dims = merged(step.shape, strides, next((k for k in full if k >= len(loads)), full[0] if full else 0))
         self.lanes = native.WIDTH * 8 // step.kind.bits
         self.cut, self.items, self.chunk, self.partial = 0, 1, self.dims[0][0], self._shared_by_parts(0)
@@ -130,11 +136,26 @@ def loop(name: str, step: Loop, table: Table, sizes: dict[int, int], scratch: in
             part.clear(pointers[k], bytes)
             at += walk.items * _padded(bytes)
         body.write(0, pointers, item)
-    whole.call("pullback_share", whole.symbol(part.name), whole["table"], whole.constant(walk.items, I64), whole.constant(1, I64), outside=True)
+    whole.call(
+        "pullback_share",
+        whole.symbol(part.name),
+        whole["table"],
+        whole.constant(walk.items, I64),
+        whole.constant(1, I64),
+        outside=True,
+    )
     at = 0
     for k, bytes in walk.partial:
         room = whole.at(table.pointer(whole, Memory(scratch, np.empty(0), 0)), at, I8)
-        _add_up(whole, table.pointer(whole, walk.memories[k]), room, walk.items, bytes, OF[walk.memories[k].like.dtype], walk.lanes)
+        _add_up(
+            whole,
+            table.pointer(whole, walk.memories[k]),
+            room,
+            walk.items,
+            bytes,
+            OF[walk.memories[k].like.dtype],
+            walk.lanes,
+        )
         at += walk.items * _padded(bytes)
     return [part, whole]
 
@@ -241,7 +262,9 @@ class Body:
             value = p.get() + totals[k][0].get() if totals else p.get()
             f.store(f.load(pointers[k], self.types[k]) + f.sum_lanes(value), pointers[k])
 
-    def _block(self, pointers: list[Value], at: Value, count: int, fixed: dict[int, Value], partial: dict[int, Variable]) -> None:
+    def _block(
+        self, pointers: list[Value], at: Value, count: int, fixed: dict[int, Value], partial: dict[int, Variable]
+    ) -> None:
         """One vector, or the first ``count`` elements of one."""
         f, walk, lanes, types, strides = self.f, self.walk, self.lanes, self.types, self.walk.dims[-1][1]
         mask = None if count == lanes else f.mask_of([i < count for i in range(lanes)])
@@ -254,7 +277,9 @@ class Body:
             elif strides[k] == _size(types[k]):
                 arguments[index] = load(f, f.at(pointers[k], at * strides[k], I8), types[k], lanes, mask)
             else:
-                arguments[index] = _gathered(f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count)
+                arguments[index] = _gathered(
+                    f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count
+                )
         for k, value in enumerate(lowered(f, self.formula, arguments, lanes), walk.first_store):
             target, near = f.at(pointers[k], at * strides[k], I8), strides[k] == _size(types[k])
             if k >= walk.first_sum:
@@ -263,7 +288,11 @@ class Body:
                 if k in partial:
                     partial[k].set(partial[k].get() + value)
                     continue
-                value = (load(f, target, types[k], lanes, mask) if near else _gathered(f, target, strides[k], types[k], lanes, count)) + value
+                value = (
+                    load(f, target, types[k], lanes, mask)
+                    if near
+                    else _gathered(f, target, strides[k], types[k], lanes, count)
+                ) + value
             if near:
                 store(f, value, target, types[k], mask)
             else:
@@ -274,7 +303,9 @@ def _size(type: Type) -> int:
     return 1 if type == I1 else type.bits // 8
 
 
-def nested(f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]) -> None:
+def nested(
+    f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]
+) -> None:
     """Loops around something, which is told where everything then is."""
     if not dims:
         inside(pointers)
@@ -304,7 +335,9 @@ def _scattered(f: Function, value: Value, pointer: Value, stride: int, type: Typ
 
 
 def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
-    """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a place."""
+    """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a
+    place.
+    """
     f = Function(native.ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, native.DATA // 8, I64), PTR)

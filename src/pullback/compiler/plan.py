@@ -58,7 +58,9 @@ class Plan:
                 outs.append(f"v{n}")
             lines.append(f"{', '.join(outs)}{',' * (len(outs) > 1)} = call{k}({taken})")
         names["own"] = own
-        given = "".join(f"{variables[i.number]}, " for i in self.program.inputs if i.number in self.inputs and i.kind != "number")
+        given = "".join(
+            f"{variables[i.number]}, " for i in self.program.inputs if i.number in self.inputs and i.kind != "number"
+        )
         fresh: dict[int, int] = {}
         for place, number in enumerate(self.program.wanted):
             if number in fresh and place not in self.sinks:
@@ -73,7 +75,12 @@ class Plan:
     def __str__(self) -> str:
         if not self.steps:
             return str(self.program)
-        return "\n".join([f"{len(self.steps)} steps, {self._bytes} bytes between them", *(f"{i:3} {step}" for i, step in enumerate(self.steps))])
+        return "\n".join(
+            [
+                f"{len(self.steps)} steps, {self._bytes} bytes between them",
+                *(f"{i:3} {step}" for i, step in enumerate(self.steps)),
+            ]
+        )
 
     def llvm(self) -> str:
         return "\n".join(self._texts)
@@ -87,8 +94,15 @@ def own(array: Any, given: tuple[ndarray, ...]) -> ndarray:
 
 def computed_in(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
     """The type that an elementwise operation casts its operands to."""
-    operands = [replaced(args[i], lambda n: 0.5 if n in numbers else np.empty((1,) * min(len(program.values[n].shape), 1), program.values[n].dtype))
-                for i in op.tensors]  # fmt: skip
+    operands = [
+        replaced(
+            args[i],
+            lambda n: (
+                0.5 if n in numbers else np.empty((1,) * min(len(program.values[n].shape), 1), program.values[n].dtype)
+            ),
+        )
+        for i in op.tensors
+    ]
     d = dtypes.result_type_of(operands)
     if op.to > d.category:
         d = dtypes.get_default_dtype() if op.to == dtypes.FLOATING else d
@@ -125,6 +139,9 @@ def checked(out: Any, expected: Any, op: Any) -> ndarray:
     """A result in the type in which it was traced."""
     out = np.asarray(out)
     if out.shape != expected.shape:
-        raise RuntimeError(f"compile: {op.name} gave shape {list(out.shape)}, and {list(expected.shape)} when it was traced: the shape depends on "
-                           "values.\n  Run the function as it is.")  # fmt: skip
+        raise RuntimeError(
+            f"compile: {op.name} gave shape {list(out.shape)}, and {list(expected.shape)} when it was traced: the "
+            f"shape depends on "
+            "values.\n  Run the function as it is."
+        )
     return out if out.dtype == expected.dtype else out.astype(expected.dtype)

@@ -29,7 +29,12 @@ def product(name: str, step: Product, table: Table, scratch: int) -> Function:
         if _is_copied(step, x):
             shape, strides[x] = factor.like.shape, np.empty(factor.like.shape, factor.like.dtype).strides
             source, pointers[x] = pointers[x], at
-            nested(f, merged(shape, [factor.like.strides, strides[x]], 1), [source, at], lambda pair: f.store(f.load(pair[0], type), pair[1]))
+            nested(
+                f,
+                merged(shape, [factor.like.strides, strides[x]], 1),
+                [source, at],
+                lambda pair: f.store(f.load(pair[0], type), pair[1]),
+            )
             at = f.at(at, math.prod(shape), type)
     dims = merged(batch, [s[:-2] for s in strides], 2)
     (ai, ak), (bk, bj), (oi, _) = [s[-2:] for s in strides]
@@ -39,7 +44,16 @@ def product(name: str, step: Product, table: Table, scratch: int) -> Function:
         nested(f, dims, pointers, lambda x: _small(f, type, (m, n, k), (x[0], ai, ak), (x[1], bk), (x[2], oi)))
     else:
         repeated = tuple([(count, x // size, y // size, z // size) for count, (x, y, z) in dims[-2:]])
-        plan = matmul.planned(size, (m, n, k), (ai // size, ak // size), (bk // size, bj // size), oi // size, False, threads.count(), repeated)
+        plan = matmul.planned(
+            size,
+            (m, n, k),
+            (ai // size, ak // size),
+            (bk // size, bj // size),
+            oi // size,
+            False,
+            threads.count(),
+            repeated,
+        )
         assert plan is not None
         nested(f, dims[:-2], pointers, lambda x: _by_kernel(f, type, plan, x))
     return f
@@ -87,7 +101,14 @@ def _by_kernel(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Va
         f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, outside=True)
 
 
-def _small(f: Function, type: Type, sizes: tuple[int, int, int], a: tuple[Value, int, int], b: tuple[Value, int], out: tuple[Value, int]) -> None:
+def _small(
+    f: Function,
+    type: Type,
+    sizes: tuple[int, int, int],
+    a: tuple[Value, int, int],
+    b: tuple[Value, int],
+    out: tuple[Value, int],
+) -> None:
     """A product row by row: a few rows of a at a time, times vectors of b."""
     m, n, k = sizes
     (p, ai, ak), (q, bk), (r, oi) = a, b, out
@@ -102,7 +123,11 @@ def _small(f: Function, type: Type, sizes: tuple[int, int, int], a: tuple[Value,
             if k % lanes:
                 mask = f.mask_of([x < k % lanes for x in range(lanes)])
                 at = f.constant(k // lanes * lanes, I64)
-                total.set(f.fma(f.load(f.at(row, at, type), vector, mask), f.load(f.at(q, at, type), vector, mask), total.get()))
+                total.set(
+                    f.fma(
+                        f.load(f.at(row, at, type), vector, mask), f.load(f.at(q, at, type), vector, mask), total.get()
+                    )
+                )
             f.store(f.sum_lanes(total.get()), f.at(r, i * oi, I8))
         return
 

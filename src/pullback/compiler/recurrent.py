@@ -1,4 +1,6 @@
-"""Recurrent layers, which stay whole (see :mod:`whole`): the recurrence is a kernel, and products and sums around it are steps."""
+"""Recurrent layers, which stay whole (see :mod:`whole`): the recurrence is a kernel, and products and sums around it
+are steps.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,26 @@ def _fits(fusion: Fusion, size: int, given: Sequence[Any]) -> bool:
     return large and values[0].dtype in TYPES and all([v.dtype == values[0].dtype and 0 not in v.shape for v in values])
 
 
-def _forward(name: str, fusion: Fusion, outs: Sequence[int], input: Ref, states: Sequence[Ref], w_ih: Ref, w_hh: Ref, b_ih: Ref | None,
-             b_hh: Ref | None, spans: Any) -> bool:  # fmt: skip
+def _forward(
+    name: str,
+    fusion: Fusion,
+    outs: Sequence[int],
+    input: Ref,
+    states: Sequence[Ref],
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Ref | None,
+    b_hh: Ref | None,
+    spans: Any,
+) -> bool:
     cell, v = recurrent.CELLS[name], fusion.value(Ref(outs[0]))
     n, size = v.shape
-    if not _fits(fusion, n * cell.gates * size, [input, *states, w_ih, w_hh, b_ih, b_hh]) or (b_ih is None) != (b_hh is None):
+    if not _fits(fusion, n * cell.gates * size, [input, *states, w_ih, w_hh, b_ih, b_hh]) or (b_ih is None) != (
+        b_hh is None
+    ):
         return False
-    x = outs[-1] if cell.kept == cell.gates else fusion.fresh((n, cell.gates * size), v.dtype)  # or is written over by what is kept
+    # or is written over by what is kept
+    x = outs[-1] if cell.kept == cell.gates else fusion.fresh((n, cell.gates * size), v.dtype)
     if not fusion.product(x, input, fusion.turned(w_ih)):
         return False
     memory = fusion.in_memory(x)
@@ -42,8 +57,19 @@ def _forward(name: str, fusion: Fusion, outs: Sequence[int], input: Ref, states:
     return True
 
 
-def _backward(name: str, fusion: Fusion, outs: Outs, gs: Sequence[Ref], input: Ref, states: Sequence[Ref], w_ih: Ref, w_hh: Ref, spans: Any,
-              alls: Sequence[Ref], kept: Ref | None) -> bool:  # fmt: skip
+def _backward(
+    name: str,
+    fusion: Fusion,
+    outs: Outs,
+    gs: Sequence[Ref],
+    input: Ref,
+    states: Sequence[Ref],
+    w_ih: Ref,
+    w_hh: Ref,
+    spans: Any,
+    alls: Sequence[Ref],
+    kept: Ref | None,
+) -> bool:
     """The numbers of gradients are those of the input, the states, both weights and both biases."""
     cell, v = recurrent.CELLS[name], fusion.value(alls[0])
     n, size = v.shape
@@ -61,12 +87,15 @@ def _backward(name: str, fusion: Fusion, outs: Outs, gs: Sequence[Ref], input: R
 
     carried = [result(b.like.shape, number) for b, number in zip(before, of_states)]
     at_once = not (cell.apart or of_w_ih is None or of_w_hh is None)
-    depth = size + fusion.value(input).shape[1] * at_once  # h, and the input beside it: one product gives both weights' gradients
+    # h, and the input beside it: one product gives both weights' gradients
+    depth = size + fusion.value(input).shape[1] * at_once
     dy, h = result((n, cell.gates * size)), result((n, depth))
     dx = result(dy.like.shape) if cell.apart else dy
     call = recurrent.backward_kernel(name, v.dtype, before[0].like.shape, spans, arrive, depth)
     each = [m for four in zip(before, after, arriving, carried) for m in four]
-    fusion.kernel(f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])])
+    fusion.kernel(
+        f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])]
+    )
     by_x, by_y = (fusion.turned(Ref(m.root)) for m in (dx, dy))
     done = of_input is None or fusion.product(of_input, Ref(dx.root), w_ih)
     if of_w_ih is not None and of_w_hh is not None and at_once:
@@ -76,33 +105,92 @@ def _backward(name: str, fusion: Fusion, outs: Outs, gs: Sequence[Ref], input: R
         m = fusion.in_memory(both)
         fusion.memory.update({of_w_hh: m.showing(m.like[:, :size]), of_w_ih: m.showing(m.like[:, size:])})
     else:
-        done = done and (of_w_ih is None or fusion.product(of_w_ih, by_x, input)) and (of_w_hh is None or fusion.product(of_w_hh, by_y, Ref(h.root)))
+        done = (
+            done
+            and (of_w_ih is None or fusion.product(of_w_ih, by_x, input))
+            and (of_w_hh is None or fusion.product(of_w_hh, by_y, Ref(h.root)))
+        )
     if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # these are the same
-        return done and fusion.sum(dy.root, (0,), of_b_ih) and fusion.elementwise(lambda g: g, [Ref(of_b_ih)], of_b_hh, None)
-    return done and all([number is None or fusion.sum(m.root, (0,), number) for m, number in ((dx, of_b_ih), (dy, of_b_hh))])
+        return (
+            done
+            and fusion.sum(dy.root, (0,), of_b_ih)
+            and fusion.elementwise(lambda g: g, [Ref(of_b_ih)], of_b_hh, None)
+        )
+    return done and all(
+        [number is None or fusion.sum(m.root, (0,), number) for m, number in ((dx, of_b_ih), (dy, of_b_hh))]
+    )
 
 
 @lowers(FORWARD, "lstm")
-def _lstm(fusion: Fusion, outs: Sequence[int], input: Ref, hidden: Ref, cell: Ref, w_ih: Ref, w_hh: Ref, b_ih: Any = None, b_hh: Any = None,
-          projection: Any = None, spans: Any = ()) -> bool:  # fmt: skip
+def _lstm(
+    fusion: Fusion,
+    outs: Sequence[int],
+    input: Ref,
+    hidden: Ref,
+    cell: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Any = None,
+    b_hh: Any = None,
+    projection: Any = None,
+    spans: Any = (),
+) -> bool:
     return projection is None and _forward("lstm", fusion, outs, input, (hidden, cell), w_ih, w_hh, b_ih, b_hh, spans)
 
 
 @lowers(RULES, "lstm")
-def _of_lstm(fusion: Fusion, outs: Outs, g: Any, input: Ref, hidden: Ref, cell: Ref, w_ih: Ref, w_hh: Ref, b_ih: Any, b_hh: Any,
-             projection: Any, spans: Any, output: Ref, cells: Ref, gates: Ref) -> bool:  # fmt: skip
-    return projection is None and _backward("lstm", fusion, outs[:7], g, input, (hidden, cell), w_ih, w_hh, spans, (output, cells), gates)
+def _of_lstm(
+    fusion: Fusion,
+    outs: Outs,
+    g: Any,
+    input: Ref,
+    hidden: Ref,
+    cell: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Any,
+    b_hh: Any,
+    projection: Any,
+    spans: Any,
+    output: Ref,
+    cells: Ref,
+    gates: Ref,
+) -> bool:
+    return projection is None and _backward(
+        "lstm", fusion, outs[:7], g, input, (hidden, cell), w_ih, w_hh, spans, (output, cells), gates
+    )
 
 
 @lowers(FORWARD, "gru")
-def _gru(fusion: Fusion, outs: Sequence[int], input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, b_ih: Any = None, b_hh: Any = None,
-         spans: Any = ()) -> bool:  # fmt: skip
+def _gru(
+    fusion: Fusion,
+    outs: Sequence[int],
+    input: Ref,
+    hidden: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Any = None,
+    b_hh: Any = None,
+    spans: Any = (),
+) -> bool:
     return _forward("gru", fusion, outs, input, (hidden,), w_ih, w_hh, b_ih, b_hh, spans)
 
 
 @lowers(RULES, "gru")
-def _of_gru(fusion: Fusion, outs: Outs, g: Any, input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, b_ih: Any, b_hh: Any, spans: Any, output: Ref,
-            gates: Ref) -> bool:  # fmt: skip
+def _of_gru(
+    fusion: Fusion,
+    outs: Outs,
+    g: Any,
+    input: Ref,
+    hidden: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Any,
+    b_hh: Any,
+    spans: Any,
+    output: Ref,
+    gates: Ref,
+) -> bool:
     return _backward("gru", fusion, outs, (g,), input, (hidden,), w_ih, w_hh, spans, (output,), gates)
 
 
@@ -111,11 +199,23 @@ def _elman_cell(relu: bool) -> str:
 
 
 @lowers(FORWARD, "elman")
-def _elman(fusion: Fusion, outs: Sequence[int], input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, b_ih: Any = None, b_hh: Any = None,
-           spans: Any = (), relu: bool = False) -> bool:  # fmt: skip
+def _elman(
+    fusion: Fusion,
+    outs: Sequence[int],
+    input: Ref,
+    hidden: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    b_ih: Any = None,
+    b_hh: Any = None,
+    spans: Any = (),
+    relu: bool = False,
+) -> bool:
     return _forward(_elman_cell(relu), fusion, outs, input, (hidden,), w_ih, w_hh, b_ih, b_hh, spans)
 
 
 @lowers(RULES, "elman")
-def _of_elman(fusion: Fusion, outs: Outs, g: Any, input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, spans: Any, relu: bool, out: Ref) -> bool:
+def _of_elman(
+    fusion: Fusion, outs: Outs, g: Any, input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, spans: Any, relu: bool, out: Ref
+) -> bool:
     return _backward(_elman_cell(relu), fusion, outs, (g,), input, (hidden,), w_ih, w_hh, spans, (out,), None)

@@ -1,8 +1,8 @@
 """Native code for runs of steps, and lines of Python that call it in turn with the operations that have none.
 
-Memory: inputs and results are arrays of their own. A result that replaces the contents of an input is computed right there,
-if nobody reads the old contents afterwards and nothing can fail any more. All else shares one block, in which places are used
-again once what was there has been read for the last time.
+Memory: inputs and results are arrays of their own. A result that replaces the contents of an input is computed right
+there, if nobody reads the old contents afterwards and nothing can fail any more. All else shares one block, in which
+places are used again once what was there has been read for the last time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ class Segments:
             self.last_reader.update(dict.fromkeys(step.reads(), i))
         last: list[tuple[Memory, int]] = []
         for place, (number, m) in enumerate(zip(program.wanted, memories)):
-            if place in sinks and m.root != sinks[place].number and self._can_be(number, m, sinks[place].number, at_end):
+            if (
+                place in sinks
+                and m.root != sinks[place].number
+                and self._can_be(number, m, sinks[place].number, at_end)
+            ):
                 self.homes[number] = sinks[place].number
         for place, (number, m) in enumerate(zip(program.wanted, memories)):
             v = self.values[number]
@@ -67,7 +71,13 @@ class Segments:
                     last.append((m, target))
                 continue
             step = fusion.home[m.root]
-            if number == m.root and number not in self.homes and step >= 0 and m.like.flags.c_contiguous and fusion.steps[step].__class__ is not Call:
+            if (
+                number == m.root
+                and number not in self.homes
+                and step >= 0
+                and m.like.flags.c_contiguous
+                and fusion.steps[step].__class__ is not Call
+            ):
                 self.homes[number] = ("out", place)
                 self.outs[place] = number
             elif v.dtype in OF and v.shape and 0 not in v.shape or v.dtype in OF and v.shape == ():
@@ -89,9 +99,21 @@ class Segments:
         """Whether a value can be computed in the memory of the input that it replaces."""
         fusion, there = self.fusion, self.fusion.memory[target].like
         at = fusion.home[m.root]
-        if m.root != number or at < 0 or number in self.homes or there.strides != m.like.strides or there.dtype != m.like.dtype:
+        if (
+            m.root != number
+            or at < 0
+            or number in self.homes
+            or there.strides != m.like.strides
+            or there.dtype != m.like.dtype
+        ):
             return False
-        if self.calls and self.calls[-1] >= at or target in at_end or self.writers.get(number) != [at] or self.last_reader.get(target, -1) > at:
+        if (
+            self.calls
+            and self.calls[-1] >= at
+            or target in at_end
+            or self.writers.get(number) != [at]
+            or self.last_reader.get(target, -1) > at
+        ):
             return False
         step = fusion.steps[at]
         if step.__class__ is Product:
@@ -99,7 +121,9 @@ class Segments:
         if step.__class__ is Kernel:
             return False
         own = next((w for _, w in step.stores if w.root == number), None)
-        return own is not None and all((k[1], k[2]) == (0, own.key[2]) for k, (_, r) in step.loads.items() if r.root == target)
+        return own is not None and all(
+            (k[1], k[2]) == (0, own.key[2]) for k, (_, r) in step.loads.items() if r.root == target
+        )
 
     def _copied(self, m: Memory, v: Any, target: Memory | None = None) -> Memory:
         """A copy of what is in memory, made at the end."""
@@ -152,7 +176,9 @@ class Segments:
             self.offsets[r] = offset
             living.append((final[r], offset, size))
         self.offsets["room"] = end
-        needed = [room(s) for s in steps if isinstance(s, Product)] + [Walk(s).room for s in steps if isinstance(s, Loop)]
+        needed = [room(s) for s in steps if isinstance(s, Product)] + [
+            Walk(s).room for s in steps if isinstance(s, Loop)
+        ]
         self.bytes = end + max(needed, default=0)
         raw = np.empty(self.bytes + 2 * ALIGNED, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNED
@@ -177,8 +203,14 @@ class Segments:
                 runs.append([i])
         written: list[list[list[Function]]] = []  # of a step the function that is called is the last
         for run in runs:
-            written.append([loop(f"step{i}.$$", steps[i], table, sizes, -1) if steps[i].__class__ is Loop
-                            else [product(f"step{i}.$$", steps[i], table, -1)] for i in run])  # fmt: skip
+            written.append(
+                [
+                    loop(f"step{i}.$$", steps[i], table, sizes, -1)
+                    if steps[i].__class__ is Loop
+                    else [product(f"step{i}.$$", steps[i], table, -1)]
+                    for i in run
+                ]
+            )
         self.texts: list[str] = []
         self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
         self.table = np.zeros(len(table.places) + 1, np.int64)
@@ -222,7 +254,14 @@ class Segments:
         """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then result 3."""
         from .plan import caller, own
 
-        names.update(empty=np.empty, contiguous=np.ascontiguousarray, own=own, table=self.table, view=np.ndarray, block=self.block)
+        names.update(
+            empty=np.empty,
+            contiguous=np.ascontiguousarray,
+            own=own,
+            table=self.table,
+            view=np.ndarray,
+            block=self.block,
+        )
         lines: list[str] = []
 
         def constant(value: Any) -> str:
@@ -259,7 +298,10 @@ class Segments:
 
         for i, step in enumerate(self.fusion.steps):
             if step.__class__ is Call:
-                given = [variables[n] if n in self.fusion.numbers else array(self.fusion.memory[n]) for n in dict.fromkeys(refs(step.step.args))]
+                given = [
+                    variables[n] if n in self.fusion.numbers else array(self.fusion.memory[n])
+                    for n in dict.fromkeys(refs(step.step.args))
+                ]
                 outs = step.step.outs
                 variables.update({n: f"v{n}" for n in outs})
                 call = constant(caller(step.step, self.program))
@@ -270,8 +312,13 @@ class Segments:
                         lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
             elif step.__class__ is Check:
                 look, largest = constant(step.function), array(step.largest)
-                lines.append(f"{constant(largest_kernel())}(1, {step.given.like.size}, {address(step.given)}, {largest})")
-                lines.append(f"if {largest}[0] >= {step.below}: {look}({', '.join([array(step.given), *map(repr, (step.below, *step.options))])})")
+                lines.append(
+                    f"{constant(largest_kernel())}(1, {step.given.like.size}, {address(step.given)}, {largest})"
+                )
+                lines.append(
+                    f"if {largest}[0] >= {step.below}: "
+                    f"{look}({', '.join([array(step.given), *map(repr, (step.below, *step.options))])})"
+                )
             elif step.__class__ is Kernel:
                 of = address if step.function.__class__ is BuiltinFunctionType else array
                 given = [of(x) if x.__class__ is Memory else repr(x) for x in step.given]
@@ -282,7 +329,9 @@ class Segments:
                 lines.append(f"{constant(function)}(table{''.join(', ' + g for g in given)})")
         for target, m in self.moves:
             source = array(m)
-            lines.append(f"{target} = {source}.copy()" if target[0] == "o" else f"{variables[int(target[1:])]}[...] = {source}")
+            lines.append(
+                f"{target} = {source}.copy()" if target[0] == "o" else f"{variables[int(target[1:])]}[...] = {source}"
+            )
         return lines
 
 

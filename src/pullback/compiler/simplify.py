@@ -57,7 +57,10 @@ def simplified(program: Program, caller: Callable[[Instruction, Program], Callab
 def _is_constant(step: Instruction, program: Program, constants: dict[int, Any]) -> bool:
     """Whether an instruction gives the same at every call, and not too much."""
     taken = list(refs(step.args))
-    large = step.op.kind != "view" and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
+    large = (
+        step.op.kind != "view"
+        and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
+    )
     fixed = step.op.kind != "rule" and step.op.name not in DRAWS
     return fixed and len(taken) > 0 and all([n in constants for n in taken]) and not large
 

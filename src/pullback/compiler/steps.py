@@ -1,8 +1,8 @@
 """What a plan does, in order: steps that read and write memory.
 
-    loop [1024, 48] float: 2 operations, 3 loads, stores %64
-    product %61 @ %34: [1024, 48] @ [48, 48] to %62
-    kernel normalize(%31, %32, %64) to %65, %66, %67
+loop [1024, 48] float: 2 operations, 3 loads, stores %64
+product %61 @ %34: [1024, 48] @ [48, 48] to %62
+kernel normalize(%31, %32, %64) to %65, %66, %67
 """
 
 from __future__ import annotations
@@ -139,13 +139,16 @@ class Call:
 
 
 class Check:
-    """A call of Python that raises if some integers are not as they should be, which are if they lie in ``range(below)``.
+    """A call of Python that raises if some integers are not as they should be, which are if they lie in
+    ``range(below)``.
 
     Attributes:
         largest: memory for the largest of them, to which negative ones belong.
     """
 
-    def __init__(self, function: Callable[..., None], given: Memory, largest: Memory, below: int, *options: Any) -> None:
+    def __init__(
+        self, function: Callable[..., None], given: Memory, largest: Memory, below: int, *options: Any
+    ) -> None:
         self.function, self.given, self.largest, self.below, self.options = function, given, largest, below, options
 
     def reads(self) -> set[int]:

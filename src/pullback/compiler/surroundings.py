@@ -1,8 +1,9 @@
 """What a function uses without being handed it: variables of enclosing functions, globals, and what hangs on these.
 
 A compiled function holds as long as these are what they were. So every tensor that is found is an input, and everything
-that may be rebound becomes a condition, a line of Python to be checked before each call: that a variable, an attribute or an item
-still is the same object, a number the same number. Of users' objects only those attributes count whose names stand in the code that runs.
+that may be rebound becomes a condition, a line of Python to be checked before each call: that a variable, an attribute
+or an item still is the same object, a number the same number. Of users' objects only those attributes count whose names
+stand in the code that runs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from ..tensor import Tensor
 PLAIN = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHODS = (staticmethod, classmethod)
 WITHOUT_NAME = {"forward", "backward", "setup_context", "jvp", "vmap"}  # methods that are called by the package
-UNREAD = {"__init__", "__new__", "__repr__", "__str__"}  # special methods that are not looked into: all others need no name either
+# special methods that are not looked into: all others need no name either
+UNREAD = {"__init__", "__new__", "__repr__", "__str__"}
 MOST = 100_000  # things to look at
 SMALL = 4096  # bytes of an array of NumPy's whose values are looked at
 STANDARD = os.path.dirname(os.__file__)
@@ -65,7 +67,9 @@ class Check(NamedTuple):
 
 def differs(now: Any, value: Any) -> bool:
     """Whether a value is another one than it was: the text of numbers tells 0.0 from -0.0, and NaN is NaN."""
-    return now is not value and (now.__class__ is not value.__class__ or not isinstance(value, PLAIN) or repr(now) != repr(value))
+    return now is not value and (
+        now.__class__ is not value.__class__ or not isinstance(value, PLAIN) or repr(now) != repr(value)
+    )
 
 
 def same(x: Any, copy: Any) -> bool:
@@ -93,7 +97,10 @@ def _is_read(filename: str) -> bool:
 
 
 def _file_of(x: Any) -> str:
-    return getattr(sys.modules.get(type(x).__module__ if not isinstance(x, type) else x.__module__), "__file__", None) or ""
+    return (
+        getattr(sys.modules.get(type(x).__module__ if not isinstance(x, type) else x.__module__), "__file__", None)
+        or ""
+    )
 
 
 class Surroundings:
@@ -117,7 +124,8 @@ class Surroundings:
         self.iterator, self.random = "", random_states()
         self._seen: dict[int, Any] = {}
         self._names = set(WITHOUT_NAME)  # in code that has been read
-        self._spaces: list[tuple[Any, str, set[str]]] = []  # attributes of users' things, and which of them are looked at
+        # attributes of users' things, and which of them are looked at
+        self._spaces: list[tuple[Any, str, set[str]]] = []
         self._todo: list[tuple[Any, str]] = [(x, "") for x in (*roots, *ALL_MODULES)]
         while self._todo:
             while self._todo:
@@ -131,18 +139,37 @@ class Surroundings:
                     self._check(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}" if name else key)
 
     def _mentioned(self, space: Any, taken: set[str]) -> list[str]:
-        return [k for k in space if k not in taken and (k in self._names or k[:2] == "__" == k[-2:] and k not in UNREAD and
-                                                        isinstance(space[k], types.FunctionType))]  # fmt: skip
+        return [
+            k
+            for k in space
+            if k not in taken
+            and (
+                k in self._names
+                or k[:2] == "__" == k[-2:]
+                and k not in UNREAD
+                and isinstance(space[k], types.FunctionType)
+            )
+        ]
 
     def _made(self) -> list[tuple[Any, str, str]]:
         """Attributes that are new: where they are, and two names."""
-        return [(space, key, f"{name}.{key}") for space, name, taken in self._spaces for key in self._mentioned(space, taken)
-                if not any(key in table for table in map(space.get, ("_parameters", "_buffers", "_modules")) if isinstance(table, dict))]  # fmt: skip
+        return [
+            (space, key, f"{name}.{key}")
+            for space, name, taken in self._spaces
+            for key in self._mentioned(space, taken)
+            if not any(
+                key in table
+                for table in map(space.get, ("_parameters", "_buffers", "_modules"))
+                if isinstance(table, dict)
+            )
+        ]
 
     def changed(self) -> list[str]:
         """What is not what it was."""
         found = [f"{c.name}: {c.value!r:.40} became {c.now()!r:.40}" for c in self.checks if differs(c.now(), c.value)]
-        return found + [name for x, copy, name in self.copies if not same(x, copy)] + [name for _, _, name in self._made()]
+        return (
+            found + [name for x, copy, name in self.copies if not same(x, copy)] + [name for _, _, name in self._made()]
+        )
 
     def restore(self) -> None:
         """Let everything be again what it was, as far as it can be assigned."""
@@ -247,7 +274,9 @@ class Surroundings:
         codes = [code]
         while codes:
             c = codes.pop()
-            used.update([i.argval for i in dis.get_instructions(c) if i.opname.endswith("_GLOBAL") or i.opname == "LOAD_NAME"])
+            used.update(
+                [i.argval for i in dis.get_instructions(c) if i.opname.endswith("_GLOBAL") or i.opname == "LOAD_NAME"]
+            )
             codes += [k for k in c.co_consts if isinstance(k, types.CodeType)]
             self._names.update(c.co_names, [k for k in c.co_consts if isinstance(k, str)])
         for variable in sorted(used):
@@ -282,6 +311,7 @@ class Surroundings:
         known = {"training"}.union(*tables)
         self._spaces.append((attributes, name, known))
         if any(not is_users(_file_of(cls)) for cls in type(m).__mro__ if issubclass(cls, Module) and cls is not Module):
-            for key in [k for k in attributes if k not in known and k[0] != "_"]:  # a layer's, whose code is the package's
+            # a layer's, whose code is the package's
+            for key in [k for k in attributes if k not in known and k[0] != "_"]:
                 known.add(key)
                 self._check(attributes, f"{{}}[{key!r}]", attributes[key], f"{name}.{key}")

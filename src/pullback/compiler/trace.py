@@ -1,9 +1,9 @@
 """Running a function once while writing down what it computes.
 
-A :class:`Trace` is a level (:mod:`pullback.lift`) that every operation of its thread goes through. A tensor that it knows
-holds a :class:`Traced` value: the array itself, with which everything goes on as ever, and the number of the value in the
-program that is being written. So shapes and types, and what the function decides by them, need no rules of their own; what is
-decided by the numbers in a tensor would be wrong the next time, and is refused.
+A :class:`Trace` is a level (:mod:`pullback.lift`) that every operation of its thread goes through. A tensor that it
+knows holds a :class:`Traced` value: the array itself, with which everything goes on as ever, and the number of the
+value in the program that is being written. So shapes and types, and what the function decides by them, need no rules of
+their own; what is decided by the numbers in a tensor would be wrong the next time, and is refused.
 
 Memory becomes values: a write gives the tensor the number of its new contents, and views look up what they show when
 they are next used.
@@ -44,7 +44,9 @@ def refuse(what: str, way_out: str = "") -> CannotCompile:
         frame = user_frame(frame.f_back)
     where = "" if frame is None else f" at {frame.f_code.co_filename}:{frame.f_lineno}"
     error = CannotCompile(f"compile: {what}{where}")
-    error.add_note("  " + (way_out or "Move it out of the compiled function, or run it as it is: compile(fn, fallback=True)."))
+    error.add_note(
+        "  " + (way_out or "Move it out of the compiled function, or run it as it is: compile(fn, fallback=True).")
+    )
     return error
 
 
@@ -63,7 +65,9 @@ class Traced(Lifted):
     level: Any
     source: Any
 
-    def __init__(self, level: Trace, value: ndarray, number: int, parent: Traced | None = None, how: Any = None) -> None:
+    def __init__(
+        self, level: Trace, value: ndarray, number: int, parent: Traced | None = None, how: Any = None
+    ) -> None:
         self.level, self.value, self._number, self.parent, self.how = level, value, number, parent, how
         self.writes, self.source = 0, None
         self.seen = self.bottom.writes
@@ -94,8 +98,11 @@ class Traced(Lifted):
         if isinstance(value, Lifted) and value.level is not level:
             raise refuse("a write of a transformed value into a tensor from outside of the transform")
         if not isinstance(value, Traced):
-            value = level.compute(filled.op, (self, value.item() if isinstance(value, np.generic) else value)) if np.ndim(value) == 0 \
-                else level.known(np.asarray(value))  # fmt: skip
+            value = (
+                level.compute(filled.op, (self, value.item() if isinstance(value, np.generic) else value))
+                if np.ndim(value) == 0
+                else level.known(np.asarray(value))
+            )
         if value.shape != like._array.shape or value.dtype != like._array.dtype:
             value = level.compute(copied.op, (self, value))
         level.overwrite(self, value)
@@ -154,13 +161,21 @@ def _arithmetic(name: str, sign: str) -> None:
 
     def forward(self: Number, other: Any) -> Any:
         value = plain(self, other) if isinstance(other, (int, float)) else NotImplemented
-        return value if value is NotImplemented else Number.of(self.trace, value, f"({self.source} {sign} {_source(other)})")
+        return (
+            value
+            if value is NotImplemented
+            else Number.of(self.trace, value, f"({self.source} {sign} {_source(other)})")
+        )
 
     reflected = getattr(float, f"__r{name[2:]}")
 
     def backward(self: Number, other: Any) -> Any:
         value = reflected(self, other) if isinstance(other, (int, float)) else NotImplemented
-        return value if value is NotImplemented else Number.of(self.trace, value, f"({_source(other)} {sign} {self.source})")
+        return (
+            value
+            if value is NotImplemented
+            else Number.of(self.trace, value, f"({_source(other)} {sign} {self.source})")
+        )
 
     setattr(Number, name, forward)
     setattr(Number, f"__r{name[2:]}", backward)
@@ -180,13 +195,29 @@ def _comparison(name: str, sign: str) -> None:
 
 for _name, _sign in {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**"}.items():
     _arithmetic(_name, _sign)
-for _name, _sign in {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "==", "__ne__": "!="}.items():
+for _name, _sign in {
+    "__lt__": "<",
+    "__le__": "<=",
+    "__gt__": ">",
+    "__ge__": ">=",
+    "__eq__": "==",
+    "__ne__": "!=",
+}.items():
     _comparison(_name, _sign)
 
 
 # Operations whose rules are kernels of their own, on arrays.
-WITH_KERNELS = {"cross_entropy", "elman", "flash_attention", "gru", "log_softmax", "lstm", "scaled_dot_product_attention", "softmax",
-                "standardize"}  # fmt: skip
+WITH_KERNELS = {
+    "cross_entropy",
+    "elman",
+    "flash_attention",
+    "gru",
+    "log_softmax",
+    "lstm",
+    "scaled_dot_product_attention",
+    "softmax",
+    "standardize",
+}
 
 
 class Rule:
@@ -211,7 +242,15 @@ def values_of(x: Any) -> Any:
 
 
 # What computes another shape for other numbers of the same shape.
-SHAPED_BY_VALUES = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere", "bincount", "repeat_interleave"}
+SHAPED_BY_VALUES = {
+    "nonzero",
+    "masked_select",
+    "unique",
+    "unique_consecutive",
+    "argwhere",
+    "bincount",
+    "repeat_interleave",
+}
 
 
 class Trace(Level):
@@ -275,8 +314,10 @@ class Trace(Level):
 
     def refuse_value(self) -> None:
         """Somebody wants to know what is in a tensor."""
-        raise refuse("the value of a tensor is asked for, which is not the same at every call",
-                     "Choose between values by torch.where, and return what is to be looked at.")  # fmt: skip
+        raise refuse(
+            "the value of a tensor is asked for, which is not the same at every call",
+            "Choose between values by torch.where, and return what is to be looked at.",
+        )
 
     # --- inputs -------------------------------------------------------------------------------------------------
 
@@ -293,10 +334,14 @@ class Trace(Level):
         return x
 
     def keep_state(self, optimizer: Any, tensor: Tensor, names: Iterable[str], counters: Iterable[str] = ()) -> None:
-        """What an optimizer remembers of a tensor has to be the same objects at later calls; the tensors in it are inputs."""
+        """What an optimizer remembers of a tensor has to be the same objects at later calls; the tensors in it are
+        inputs.
+        """
         own = optimizer.state[tensor]
         own_name = self.name(own, "own")
-        self.conditions.append(f"{self.name(optimizer.state, 'state')}.get({self.name(tensor, 'tensor')}) is {own_name}")
+        self.conditions.append(
+            f"{self.name(optimizer.state, 'state')}.get({self.name(tensor, 'tensor')}) is {own_name}"
+        )
         self.conditions += [f"{own_name}[{name!r}] is {self.name(own[name], 'kept')}" for name in (*names, *counters)]
         for name in names:
             self.know(own[name], "tensor", own[name], name)
@@ -383,15 +428,27 @@ class Trace(Level):
         return v
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
-        if op.name in SHAPED_BY_VALUES or op.name == "index" and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)]):
+        if (
+            op.name in SHAPED_BY_VALUES
+            or op.name == "index"
+            and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
+        ):
             raise refuse(f"the shape of what {op.name} gives depends on values")
         if op.name in DRAWS:
             self.draws(in_between=True)
         given = [self.concrete(v) for v in values]
         args = tuple([self.operand(v) for v in values])
         with self.paused():
-            out = op.call(*[[held(w) for w in v] if i == 0 and op.listed else held(v) if isinstance(v, ndarray) and i in op.tensors else v
-                            for i, v in enumerate(given)])  # fmt: skip
+            out = op.call(
+                *[
+                    [held(w) for w in v]
+                    if i == 0 and op.listed
+                    else held(v)
+                    if isinstance(v, ndarray) and i in op.tensors
+                    else v
+                    for i, v in enumerate(given)
+                ]
+            )
         several = isinstance(out, (tuple, list))
         arrays = [o._array for o in (out if several else [out])]
         if op.kind != "view":  # results that are an operand's own memory would not be another tensor's
@@ -403,15 +460,23 @@ class Trace(Level):
         parent = None
         if op.kind == "view":
             parent = values[0] if isinstance(values[0], Traced) else self.known(values[0])
-        results = [Traced(self, a, n, parent, (written, args[1:], i, len(outs))) for i, (a, n) in enumerate(zip(arrays, outs))]
+        results = [
+            Traced(self, a, n, parent, (written, args[1:], i, len(outs))) for i, (a, n) in enumerate(zip(arrays, outs))
+        ]
         return results if several else results[0]
 
     def takes_whole(self, node: Any, g: Any, saved: tuple[Any, ...]) -> bool:
-        """Whether a rule is better one instruction, for it is a kernel of its own: in first derivatives, which are arrays."""
+        """Whether a rule is better one instruction, for it is a kernel of its own: in first derivatives, which are
+        arrays.
+        """
         values = [*(g if g.__class__ is tuple else (g,)), *saved]
         lifted = [v for v in values if isinstance(v, Lifted)]
-        return getattr(node._op, "name", "") in WITH_KERNELS and not any([isinstance(v, Tensor) for v in values]) and \
-            len(lifted) > 0 and all([v.level is self for v in lifted])  # fmt: skip
+        return (
+            getattr(node._op, "name", "") in WITH_KERNELS
+            and not any([isinstance(v, Tensor) for v in values])
+            and len(lifted) > 0
+            and all([v.level is self for v in lifted])
+        )
 
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule that looks at values: one instruction."""
@@ -429,7 +494,12 @@ class Trace(Level):
             found = pull(node, *concrete, edges)
             arrays = [np.asarray(r._array if isinstance(r, Tensor) else r) for r in found if r is not None]
         outs = tuple([self.program.new(a) for a in arrays])
-        rule = Rule(node.name(), lambda g, saved: on_arrays(tuple(g) if several else g, tuple(saved)), node._op, [r is not None for r in found])
+        rule = Rule(
+            node.name(),
+            lambda g, saved: on_arrays(tuple(g) if several else g, tuple(saved)),
+            node._op,
+            [r is not None for r in found],
+        )
         self.write_down(rule, self.operand(args), outs)
         results = iter([held(Traced(self, a.copy("K"), n)) for a, n in zip(arrays, outs)])
         return [None if r is None else next(results) for r in found]
@@ -458,9 +528,14 @@ class Trace(Level):
         for t, array, number in zip(written, after, outs):
             self.overwrite(t._array, Traced(self, array, number))
 
-    def for_each(self, given: Sequence[Sequence[Tensor]], record: Callable[[int], None],
-                 compute: Callable[[Sequence[Sequence[ndarray]]], bool | None]) -> None:  # fmt: skip
-        """Write down what is done, element by element, to each of several lists of tensors: as it is to the first, with other numbers.
+    def for_each(
+        self,
+        given: Sequence[Sequence[Tensor]],
+        record: Callable[[int], None],
+        compute: Callable[[Sequence[Sequence[ndarray]]], bool | None],
+    ) -> None:
+        """Write down what is done, element by element, to each of several lists of tensors: as it is to the first, with
+        other numbers.
 
         Args:
             record: does it to one of the lists.
@@ -476,7 +551,10 @@ class Trace(Level):
         if apart and len(given) > 1 and self._is_of_elements(steps, numbers[0]):
             after = {k: x.number for k, x in enumerate(arrays[0]) if x.number != numbers[0][k]}
             changed = [own[k] for own in arrays[1:] for k in after]
-            jobs = [[x.value if k in after else np.ascontiguousarray(x.value) for k, x in enumerate(own)] for own in arrays[1:]]
+            jobs = [
+                [x.value if k in after else np.ascontiguousarray(x.value) for k, x in enumerate(own)]
+                for own in arrays[1:]
+            ]
             for x in changed:
                 self.remember(x.value)
             if all([x.parent is None for x in changed]) and compute(jobs):
@@ -493,11 +571,16 @@ class Trace(Level):
         """Whether instructions take nothing but some values, numbers, and what they gave, all of one shape."""
         values, outs = self.program.values, [n for step in steps for n in step.outs]
         known, shape = {*given, *outs, *self.numbers.values()}, values[given[0]].shape
-        return (len({*given}) == len(given) and all([values[n].shape == shape for n in (*given, *outs)])
-                and all([n in known for step in steps for n in refs(step.args)]))  # fmt: skip
+        return (
+            len({*given}) == len(given)
+            and all([values[n].shape == shape for n in (*given, *outs)])
+            and all([n in known for step in steps for n in refs(step.args)])
+        )
 
     def _again(self, steps: Sequence[Instruction], numbers: dict[int, int]) -> dict[int, int]:
-        """Write instructions down once more, with other values in the place of some; the numbers with those of results."""
+        """Write instructions down once more, with other values in the place of some; the numbers with those of
+        results.
+        """
         values = self.program.values
         shape = values[next(iter(numbers.values()))].shape
         for step in steps:
@@ -558,7 +641,9 @@ class Trace(Level):
             owner[...] = copy
 
     def forget(self) -> None:
-        """Let go of the values of the run, which refer back: while a level has values, every operation takes the slow path."""
+        """Let go of the values of the run, which refer back: while a level has values, every operation takes the slow
+        path.
+        """
         for values in (self.roots, self.of_array, self.leaves, self.cleared, self.without, self.numbers):
             values.clear()
 
@@ -614,7 +699,9 @@ class Trace(Level):
         group_name, found = self.name(group, "group"), {}
         place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
         name = self.name(optimizer, "optimizer")
-        self.conditions.append(f"{name}.state is {self.name(optimizer.state, 'state')} and {name}.param_groups[{place}] is {group_name}")
+        self.conditions.append(
+            f"{name}.state is {self.name(optimizer.state, 'state')} and {name}.param_groups[{place}] is {group_name}"
+        )
         for p in group["params"]:
             self.looked_at(p)
         self.settings.append((group, {k: v for k, v in group.items() if k != "params"}))
@@ -633,7 +720,9 @@ class Trace(Level):
         name = f"counted{len(self.advances)}"
         values, taken = count()
         self.advances.append((name, count, taken))
-        return tuple([Number.of(self, v, f"{name}[{i}]") if isinstance(v, (int, float)) else v for i, v in enumerate(values)])
+        return tuple(
+            [Number.of(self, v, f"{name}[{i}]") if isinstance(v, (int, float)) else v for i, v in enumerate(values)]
+        )
 
     def clear(self, leaf: Tensor) -> None:
         """``leaf.grad`` is about to be dropped."""

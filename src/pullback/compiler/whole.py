@@ -1,8 +1,8 @@
 """Operations that stay whole, for they have kernels of their own: which kernel, and what the plan hands it.
 
 The kernels are those that the operations call by themselves (:mod:`pullback.kernels`); here they work in the plan's
-memory, and without all that the operations do around them at each call. Where an operation would call no kernel a lowering
-gives False, and the plan calls the operation.
+memory, and without all that the operations do around them at each call. Where an operation would call no kernel a
+lowering gives False, and the plan calls the operation.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .fuse import Fusion
 
 Outs = Sequence[int | None]  # the numbers of gradients; None for one that is not asked for
-FORWARD: dict[str, Callable[..., bool]] = {}  # by an operation's name: a function of fusion, numbers of results, and its arguments
-RULES: dict[str, Callable[..., bool]] = {}  # likewise: of fusion, Outs, the gradients that come in, and saved values by name
+# by an operation's name: a function of fusion, numbers of results, and its arguments
+FORWARD: dict[str, Callable[..., bool]] = {}
+# likewise: of fusion, Outs, the gradients that come in, and saved values by name
+RULES: dict[str, Callable[..., bool]] = {}
 
 
 def lowers(table: dict[str, Callable[..., bool]], name: str) -> Callable:
@@ -54,8 +56,18 @@ def lie_in_order(fusion: Fusion, *given: Ref) -> bool:
 
 
 @lowers(FORWARD, "standardize")
-def _standardize(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Any, bias: Any, dims: Any, shape: Any, eps: float, centre: bool,
-                 node: str) -> bool:  # fmt: skip
+def _standardize(
+    fusion: Fusion,
+    outs: Sequence[int],
+    input: Ref,
+    weight: Any,
+    bias: Any,
+    dims: Any,
+    shape: Any,
+    eps: float,
+    centre: bool,
+    node: str,
+) -> bool:
     made = rows.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
     if made is None:
         return False
@@ -73,8 +85,20 @@ def _standardize(fusion: Fusion, outs: Sequence[int], input: Ref, weight: Any, b
 
 
 @lowers(RULES, "standardize")
-def _of_standardize(fusion: Fusion, outs: Outs, g: Any, input: Ref, weight: Any, bias_shape: Any, dims: Any, shape: Any, eps: float,
-                    centre: bool, mean: Ref, var: Ref) -> bool:  # fmt: skip
+def _of_standardize(
+    fusion: Fusion,
+    outs: Outs,
+    g: Any,
+    input: Ref,
+    weight: Any,
+    bias_shape: Any,
+    dims: Any,
+    shape: Any,
+    eps: float,
+    centre: bool,
+    mean: Ref,
+    var: Ref,
+) -> bool:
     made = rows.normalizer_backward(fusion.value(g), fusion.value(input), fusion.value(weight), dims, shape, centre)
     if made is None:
         return False
@@ -119,7 +143,9 @@ def _of_softmax(logarithm: bool) -> Callable[..., bool]:
         given, n = [fusion.in_rows(g), fusion.in_rows(out)], v.shape[-1]
         made = fusion.result(outs[0])
         integers = [math.prod(v.shape) // n, n]
-        fusion.kernel("softmax_backward", rows.softmax_backward_kernel(v.dtype, logarithm), [*integers, *given, made], [made])
+        fusion.kernel(
+            "softmax_backward", rows.softmax_backward_kernel(v.dtype, logarithm), [*integers, *given, made], [made]
+        )
         return True
 
     return lower
@@ -130,7 +156,11 @@ for _name in ("softmax", "log_softmax"):
 
 
 def _are_classes(fusion: Fusion, input: Ref, target: Ref) -> bool:
-    fits = len(fusion.value(input).shape) == 2 and _goes_along_rows(fusion, input, 1) and fusion.value(target).dtype == np.int64
+    fits = (
+        len(fusion.value(input).shape) == 2
+        and _goes_along_rows(fusion, input, 1)
+        and fusion.value(target).dtype == np.int64
+    )
     return fits and lie_in_order(fusion, target)
 
 
@@ -140,31 +170,53 @@ def _by_share(losses: Any, shares: Any) -> Any:
 
 
 @lowers(FORWARD, "class_shares")
-def _class_shares(fusion: Fusion, outs: Sequence[int], target: Ref, weight: Any, classes: int, ignore_index: int, mean: bool, dtype: Any) -> bool:
+def _class_shares(
+    fusion: Fusion,
+    outs: Sequence[int],
+    target: Ref,
+    weight: Any,
+    classes: int,
+    ignore_index: int,
+    mean: bool,
+    dtype: Any,
+) -> bool:
     v = fusion.value(target)
     if weight is not None or dtype not in TYPES or 0 in v.shape or not lie_in_order(fusion, target):
         return False
     fusion.checked(check_classes, target, classes, ignore_index)
     given, counted, shares = fusion.in_memory(target.number), fusion.result(outs[0]), fusion.result(outs[1])
     integers = [1, math.prod(v.shape), ignore_index, int(mean)]
-    fusion.kernel("class_shares", rows.class_shares_kernel(dtype), [*integers, given, counted, shares], [counted, shares])
+    fusion.kernel(
+        "class_shares", rows.class_shares_kernel(dtype), [*integers, given, counted, shares], [counted, shares]
+    )
     return True
 
 
 @lowers(FORWARD, "cross_entropy")
-def _cross_entropy(fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref, shares: Ref, each: bool, node: str) -> bool:
+def _cross_entropy(
+    fusion: Fusion, outs: Sequence[int], input: Ref, target: Ref, shares: Ref, each: bool, node: str
+) -> bool:
     if not _are_classes(fusion, input, target):
         return False
     v = fusion.value(input)
     x, t = fusion.in_rows(input), fusion.in_rows(target)
     top, logsum, losses = fusion.result(outs[1]), fusion.result(outs[2]), fusion.room(v.shape[:1], v.dtype)
-    fusion.kernel("cross_entropy", rows.cross_entropy_kernel(v.dtype), [*v.shape, x, t, top, logsum, losses], [top, logsum, losses])
+    fusion.kernel(
+        "cross_entropy",
+        rows.cross_entropy_kernel(v.dtype),
+        [*v.shape, x, t, top, logsum, losses],
+        [top, logsum, losses],
+    )
     shared = outs[0] if each else fusion.fresh(v.shape[:1], v.dtype)
-    return fusion.elementwise(_by_share, [Ref(losses.root), shares], shared, None) and (each or fusion.sum(shared, (0,), outs[0]))
+    return fusion.elementwise(_by_share, [Ref(losses.root), shares], shared, None) and (
+        each or fusion.sum(shared, (0,), outs[0])
+    )
 
 
 @lowers(RULES, "cross_entropy")
-def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Ref, shares: Ref, top: Ref, logsum: Ref) -> bool:
+def _of_cross_entropy(
+    fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Ref, shares: Ref, top: Ref, logsum: Ref
+) -> bool:
     if not _are_classes(fusion, input, target) or outs[0] is None:
         return False
     v = fusion.value(input)
@@ -175,7 +227,9 @@ def _of_cross_entropy(fusion: Fusion, outs: Outs, g: Any, input: Ref, target: Re
     out = fusion.result(spread)
     fusion.kernel("cross_entropy_backward", rows.cross_entropy_backward_kernel(v.dtype), [*v.shape, *given, out], [out])
     of_row = fusion.column(shares)
-    return fusion.elementwise(lambda spread, share: where(share == 0, 0.0, spread), [Ref(spread), of_row], outs[0], None)
+    return fusion.elementwise(
+        lambda spread, share: where(share == 0, 0.0, spread), [Ref(spread), of_row], outs[0], None
+    )
 
 
 # --- tables -----------------------------------------------------------------------------------------------------
@@ -194,12 +248,16 @@ def _embedding(fusion: Fusion, outs: Sequence[int], weight: Ref, indices: Ref, *
         return False
     fusion.checked(check_rows, indices, v.shape[0])
     weights, at, out = fusion.in_rows(weight), fusion.in_rows(indices), fusion.result(outs[0])
-    fusion.kernel("take_rows", table.take_kernel(v.dtype), [math.prod(at.like.shape), v.shape[1], weights, at, out], [out])
+    fusion.kernel(
+        "take_rows", table.take_kernel(v.dtype), [math.prod(at.like.shape), v.shape[1], weights, at, out], [out]
+    )
     return True
 
 
 @lowers(FORWARD, "index_accumulate")
-def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...], dim: int | None) -> bool:
+def _added_rows(
+    fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...], dim: int | None
+) -> bool:
     """At row numbers that a table was looked up by, which are known to be right."""
     v = fusion.value(Ref(outs[0]))
     if dim is not None or len(at) != 1 or at[0].__class__ is not Ref or not _are_rows(fusion, v, at[0]):
@@ -216,7 +274,9 @@ def _added_rows(fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[An
 
 
 @lowers(FORWARD, "flash_attention")
-def _attention(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float) -> bool:
+def _attention(
+    fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float
+) -> bool:
     q, k, v = (fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
     out, logsum = fusion.result(outs[0], side_by_side(made.shape, made.dtype)), fusion.result(outs[1])
@@ -226,12 +286,25 @@ def _attention(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value:
 
 
 @lowers(RULES, "flash_attention")
-def _of_attention(fusion: Fusion, outs: Outs, g: Any, query: Ref, key: Ref, value: Ref, causal: bool, scale: float, result: Ref,
-                  logsum: Ref) -> bool:  # fmt: skip
+def _of_attention(
+    fusion: Fusion,
+    outs: Outs,
+    g: Any,
+    query: Ref,
+    key: Ref,
+    value: Ref,
+    causal: bool,
+    scale: float,
+    result: Ref,
+    logsum: Ref,
+) -> bool:
     given = [fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value, result, g)]
     sums = fusion.in_rows(logsum)
     made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
-    grads = [fusion.room(like.shape, like.dtype, like) if n is None else fusion.result(n, like) for n, like in zip(outs, made)]
+    grads = [
+        fusion.room(like.shape, like.dtype, like) if n is None else fusion.result(n, like)
+        for n, like in zip(outs, made)
+    ]
     q, k, v, *others = [m.like for m in (*given, *grads)]
     call, integers = attention.kernel(q, k, v, others, causal)
     fusion.kernel("attention_backward", call, [*integers, scale, *given, *grads, sums], grads)

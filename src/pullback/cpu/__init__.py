@@ -6,8 +6,19 @@ from typing import Any
 
 from ..absent import NothingToSelect
 
-__all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "set_device",
-           "stream", "synchronize"]  # fmt: skip
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "stream",
+    "synchronize",
+]
 
 
 class Stream:

@@ -140,11 +140,12 @@ def set_sync_debug_mode(debug_mode: Any) -> None:
 
 
 _REFUSED = """
-    can_device_access_peer current_blas_handle current_device current_stream default_stream get_device_capability get_device_name
-    get_device_properties get_rng_state init initial_seed ipc_collect is_current_stream_capturing list_gpu_processes
-    mem_get_info memory_snapshot memory_summary memory_usage power_draw set_device set_per_process_memory_fraction
-    set_rng_state set_stream synchronize temperature utilization clock_rate get_sync_debug_mode graph graph_pool_handle
-    make_graphed_callables cudart caching_allocator_alloc caching_allocator_delete
+    can_device_access_peer current_blas_handle current_device current_stream default_stream get_device_capability
+    get_device_name get_device_properties get_rng_state init initial_seed ipc_collect is_current_stream_capturing
+    list_gpu_processes mem_get_info memory_snapshot memory_summary memory_usage power_draw set_device
+    set_per_process_memory_fraction set_rng_state set_stream synchronize temperature utilization clock_rate
+    get_sync_debug_mode graph graph_pool_handle make_graphed_callables cudart caching_allocator_alloc
+    caching_allocator_delete
 """.split()
 
 globals().update({n: refusing(n, lambda: AssertionError("Torch not compiled with CUDA enabled")) for n in _REFUSED})

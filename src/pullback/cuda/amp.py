@@ -14,7 +14,9 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 def _warn(old: str, new: str) -> None:
-    warnings.warn(f"`torch.cuda.amp.{old}` is deprecated. Please use `torch.amp.{new}` instead.", FutureWarning, stacklevel=3)
+    warnings.warn(
+        f"`torch.cuda.amp.{old}` is deprecated. Please use `torch.amp.{new}` instead.", FutureWarning, stacklevel=3
+    )
 
 
 class autocast(amp.autocast):
@@ -28,8 +30,14 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """``torch.amp.GradScaler("cuda", ...)``: disabled, with a warning."""
 
-    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         _warn("GradScaler(args...)", "GradScaler('cuda', args...)")
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 

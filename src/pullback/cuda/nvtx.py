@@ -5,5 +5,6 @@ from ..absent import refusing
 __all__ = ["mark", "range", "range_pop", "range_push"]
 
 mark, range, range_pop, range_push = (
-    refusing(name, lambda: RuntimeError("NVTX functions not installed. Are you sure you have a CUDA build?")) for name in __all__
+    refusing(name, lambda: RuntimeError("NVTX functions not installed. Are you sure you have a CUDA build?"))
+    for name in __all__
 )

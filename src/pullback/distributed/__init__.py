@@ -13,16 +13,33 @@ from typing import Any, NoReturn
 from ..complaint import noted
 
 __all__ = [
-    "Backend", "FileStore", "GroupMember", "HashStore", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore",
-    "destroy_process_group", "group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
-    "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-]  # fmt: skip
+    "Backend",
+    "FileStore",
+    "GroupMember",
+    "HashStore",
+    "PrefixStore",
+    "ProcessGroup",
+    "ReduceOp",
+    "Store",
+    "TCPStore",
+    "destroy_process_group",
+    "group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+]
 
 # What needs a group of processes, of which there is none.
 COLLECTIVE = """
-    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast broadcast_object_list
-    gather gather_object get_backend get_rank get_world_size init_process_group irecv isend monitored_barrier new_group recv reduce
-    reduce_scatter reduce_scatter_tensor scatter scatter_object_list send
+    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast
+    broadcast_object_list gather gather_object get_backend get_rank get_world_size init_process_group irecv isend
+    monitored_barrier new_group recv reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send
 """.split()
 __all__ += COLLECTIVE
 
@@ -71,8 +88,10 @@ class Store:
     """What processes find each other by: programs may name the class and those below, and none can make an instance."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise noted(RuntimeError(f"{type(self).__name__}: processes cannot form a group here"),
-                    "Pullback runs in one process: ask torch.distributed.is_available() first, which is False.")  # fmt: skip
+        raise noted(
+            RuntimeError(f"{type(self).__name__}: processes cannot form a group here"),
+            "Pullback runs in one process: ask torch.distributed.is_available() first, which is False.",
+        )
 
 
 class FileStore(Store): ...
@@ -100,7 +119,9 @@ group = GroupMember
 class ReduceOp:
     """What is done to the processes' tensors, by name."""
 
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM".split()
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = (
+        "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM".split()
+    )
 
 
 class Backend(str):

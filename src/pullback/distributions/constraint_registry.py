@@ -70,8 +70,10 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             known = ", ".join(c.__name__.removeprefix("_") for c in self._registry)
-            raise noted(NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints"),
-                        f"Known are: {known}. Others can be registered.")  # fmt: skip
+            raise noted(
+                NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints"),
+                f"Known are: {known}. Others can be registered.",
+            )
         return factory(constraint)
 
 
@@ -99,7 +101,9 @@ def _fill(onto: ConstraintRegistry) -> None:
     onto.register(constraints.interval, _onto_interval)
     onto.register(constraints.half_open_interval, _onto_interval)
     onto.register(constraints.corr_cholesky, lambda c: CorrCholeskyTransform())
-    onto.register(constraints.independent, lambda c: IndependentTransform(onto(c.base_constraint), c.reinterpreted_batch_ndims))
+    onto.register(
+        constraints.independent, lambda c: IndependentTransform(onto(c.base_constraint), c.reinterpreted_batch_ndims)
+    )
     onto.register(constraints.cat, lambda c: CatTransform([onto(part) for part in c.cseq], c.dim, c.lengths))
     onto.register(constraints.stack, lambda c: StackTransform([onto(part) for part in c.cseq], c.dim))
 

@@ -26,9 +26,17 @@ from .gamma_family import Gamma
 from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = [
-    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical",
-    "OneHotCategoricalStraightThrough", "Poisson", "Trials",
-]  # fmt: skip
+    "Bernoulli",
+    "Binomial",
+    "Categorical",
+    "Geometric",
+    "Multinomial",
+    "NegativeBinomial",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Poisson",
+    "Trials",
+]
 
 
 def one_of(probs: Any, logits: Any) -> dict[str, Any]:
@@ -136,8 +144,11 @@ class Geometric(Trials):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._take(validate_args, **one_of(probs, logits))
         if self._validate_args and probs is not None and not (valid := self.probs > 0).all():
-            raise ValueError(f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of distribution "
-                             f"{self!r} to be positive but found invalid values:\n{self.probs.data[~valid]}")  # fmt: skip
+            raise ValueError(
+                f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
+                f"distribution "
+                f"{self!r} to be positive but found invalid values:\n{self.probs.data[~valid]}"
+            )
 
     @property
     def mean(self) -> Tensor:
@@ -178,7 +189,9 @@ class Binomial(Trials):
     has_enumerate_support = True
     total_count: Tensor
 
-    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         given = one_of(probs, logits)
         ((name, p),) = given.items()
         total_count, p = broadcast_all(total_count, p)
@@ -235,8 +248,11 @@ class NegativeBinomial(Trials):
     tensor(3.)
     """
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
-                       "logits": constraints.real}  # fmt: skip
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
     total_count: Tensor
 
@@ -396,7 +412,8 @@ class OfCategories(ByProbs):
 
 
 class OneHotCategorical(OfCategories):
-    """One of ``n`` categories, as a vector with a 1 at its place and zeros elsewhere; arguments as of :class:`Categorical`.
+    """One of ``n`` categories, as a vector with a 1 at its place and zeros elsewhere; arguments as of
+    :class:`Categorical`.
 
     >>> import pullback as torch
     >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
@@ -455,7 +472,9 @@ class Multinomial(OfCategories):
     tensor([1., 3.])
     """
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
@@ -489,4 +508,6 @@ class Multinomial(OfCategories):
         """That of independent draws, less what their order is worth."""
         support = self._binomial.enumerate_support(expand=False)[1:]
         weighted = exp(self._binomial.log_prob(support)) * lgamma(support + 1)
-        return self.total_count * self._categorical.entropy() - math.lgamma(self.total_count + 1) + weighted.sum([0, -1])
+        return (
+            self.total_count * self._categorical.entropy() - math.lgamma(self.total_count + 1) + weighted.sum([0, -1])
+        )

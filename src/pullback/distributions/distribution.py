@@ -4,8 +4,8 @@ A distribution stands for a batch of independent ones. A sample has the shape ``
 event_shape``; ``log_prob`` of it the shape ``sample_shape + batch_shape``.
 
 Subclasses state ``arg_constraints``, which names their parameters, ``support``, and formulas. Parameters that
-broadcast are handed to :meth:`Distribution._take`; from ``arg_constraints`` the rest is known: how to check them, how to
-:meth:`~Distribution.expand` them, and how to print.
+broadcast are handed to :meth:`Distribution._take`; from ``arg_constraints`` the rest is known: how to check them, how
+to :meth:`~Distribution.expand` them, and how to print.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Distribution:
             batch_shape: the new one.
             _instance: what to make the new distribution of, for subclasses with an ``__init__`` of their own.
         """
-        own = next(c for c in type(self).__mro__ if getattr(sys.modules.get(c.__module__), "__package__", None) == __package__)
+        own = next(
+            c for c in type(self).__mro__ if getattr(sys.modules.get(c.__module__), "__package__", None) == __package__
+        )
         new = self._get_checked_instance(own, _instance)
         batch_shape, dims = Size(batch_shape), len(self._batch_shape)
         parameters = self.arg_constraints
@@ -111,8 +113,10 @@ class Distribution:
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
-            raise NotImplementedError(f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
-                                      "define a custom .expand() method.")  # fmt: skip
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     # --- validation -------------------------------------------------------------------------------------------------
@@ -131,8 +135,12 @@ class Distribution:
         try:
             demanded = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the "
-                          "distribution with `validate_args=False` to turn off validation.", stacklevel=3)  # fmt: skip
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
+                f"the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
             return
         for name, constraint in demanded.items():
             if constraints.is_dependent(constraint):
@@ -141,8 +149,11 @@ class Distribution:
                 continue  # derived from a parameter that is checked
             value = getattr(self, name)
             if not constraint.check(value).all():
-                raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                                 f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}")  # fmt: skip
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                    f"distribution {self!r} "
+                    f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
 
     def _validate_sample(self, value: Any) -> None:
         """See whether ``log_prob`` and the like can be computed for a value.
@@ -151,7 +162,9 @@ class Distribution:
             ValueError: it is no tensor, its shape does not fit, or it lies outside of the support.
         """
         if not isinstance(value, Tensor):
-            raise noted(ValueError("The value argument to log_prob must be a Tensor"), f"it is a {type(value).__name__}")
+            raise noted(
+                ValueError("The value argument to log_prob must be a Tensor"), f"it is a {type(value).__name__}"
+            )
         shape, expected = value.shape, self._extended_shape()
         if shape[len(shape) - len(self._event_shape) :] != self._event_shape:
             raise ValueError(f"The right-most size of value must match event_shape: {shape} vs {self._event_shape}.")
@@ -160,12 +173,18 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution with "
-                          "`validate_args=False` to turn off validation.", stacklevel=3)  # fmt: skip
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                f"distribution with "
+                "`validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
             return
         if not support.check(value).all():
-            raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
-                             f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")  # fmt: skip
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
+                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
 
     # --- what a distribution can be asked ---------------------------------------------------------------------------
 
@@ -195,7 +214,9 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
-        """Draw, as a function of the parameters that gradients flow through. ``has_rsample`` says whether there is one."""
+        """Draw, as a function of the parameters that gradients flow through. ``has_rsample`` says whether there is
+        one.
+        """
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
@@ -239,7 +260,9 @@ class Distribution:
 
     def __repr__(self) -> str:
         held = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
-        return f"{type(self).__name__}({', '.join(f'{n}: {v if v.numel() == 1 else v.size()}' for n, v in held.items())})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{n}: {v if v.numel() == 1 else v.size()}' for n, v in held.items())})"
+        )
 
 
 class ExponentialFamily(Distribution):

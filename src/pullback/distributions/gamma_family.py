@@ -115,7 +115,8 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=finfo(value.dtype).tiny)  # off 0, where the density may be infinite; gradients flow on
+        # off 0, where the density may be infinite; gradients flow on
+        value.detach().clamp_(min=finfo(value.dtype).tiny)
         return value
 
     def log_prob(self, value: Any) -> Tensor:
@@ -236,7 +237,9 @@ class Beta(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
-        self._dirichlet = Dirichlet(stack(broadcast_all(concentration1, concentration0), -1), validate_args=validate_args)
+        self._dirichlet = Dirichlet(
+            stack(broadcast_all(concentration1, concentration0), -1), validate_args=validate_args
+        )
         Distribution.__init__(self, self._dirichlet.batch_shape, validate_args=validate_args)
 
     @property

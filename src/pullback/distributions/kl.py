@@ -1,8 +1,8 @@
 """Kullback and Leibler's divergence of two distributions, ``KL(p || q) = E_p[log p(x) - log q(x)]``.
 
 Which formula is right depends on both classes; :func:`register_kl` states one. Between distributions of numbers most
-need none: the expectation of ``log q`` under ``p`` takes moments of ``p`` only, such as its mean or ``E[log x]``, and what
-is left is the entropy of ``p``. Where ``p`` can give what ``q`` can't, the divergence is infinite.
+need none: the expectation of ``log q`` under ``p`` takes moments of ``p`` only, such as its mean or ``E[log x]``, and
+what is left is the entropy of ``p``. Where ``p`` can give what ``q`` can't, the divergence is infinite.
 """
 
 from __future__ import annotations
@@ -72,8 +72,12 @@ def _find(type_p: type, type_q: type) -> Formula | None:
     by_p = min(matches, key=lambda m: (rank_p(m[0]), rank_q(m[1])))
     by_q = min(matches, key=lambda m: (rank_q(m[1]), rank_p(m[0])))
     if _REGISTRY[by_p] is not _REGISTRY[by_q]:
-        warnings.warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, "
-                      f"{by_q[1].__name__})", RuntimeWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, "
+            f"{by_q[1].__name__})",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     return _REGISTRY[by_p]
 
 
@@ -93,8 +97,12 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         _FOUND[key] = _find(*key)
     formula = _FOUND[key]
     if formula is None:
-        raise noted(NotImplementedError(f"No KL(p || q) is implemented for p type {key[0].__name__} and q type {key[1].__name__}"),
-                    "State one with register_kl.")  # fmt: skip
+        raise noted(
+            NotImplementedError(
+                f"No KL(p || q) is implemented for p type {key[0].__name__} and q type {key[1].__name__}"
+            ),
+            "State one with register_kl.",
+        )
     return formula(p, q)
 
 
@@ -134,16 +142,28 @@ def _of(table: dict[type, Any], p: Distribution) -> Any:
 
 # -E_p[log q(x)].
 CROSS_ENTROPY: dict[type, Formula] = {
-    Beta: lambda p, q: q._log_normalizer(q.concentration1, q.concentration0)
-    - (q.concentration1 - 1) * _of(MEAN_LOG, p)(p) - (q.concentration0 - 1) * _of(MEAN_LOG1M, p)(p),
+    Beta: lambda p, q: (
+        q._log_normalizer(q.concentration1, q.concentration0)
+        - (q.concentration1 - 1) * _of(MEAN_LOG, p)(p)
+        - (q.concentration0 - 1) * _of(MEAN_LOG1M, p)(p)
+    ),
     ContinuousBernoulli: lambda p, q: -p.mean * q.logits - log1p(-q.probs) - q._cont_bern_log_norm(),
     Exponential: lambda p, q: q.rate * p.mean - log(q.rate),
-    Gamma: lambda p, q: lgamma(q.concentration) - q.concentration * log(q.rate) - (q.concentration - 1) * _of(MEAN_LOG, p)(p) + q.rate * p.mean,
-    Gumbel: lambda p, q: log(q.scale) + (p.mean - q.loc) / q.scale + exp(q.loc / q.scale + _of(LOG_MEAN_EXP, p)(p, -1 / q.scale)),
-    Normal: lambda p, q: 0.5 * math.log(2 * math.pi) + log(q.scale) + 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / q.scale.pow(2),
+    Gamma: lambda p, q: (
+        lgamma(q.concentration)
+        - q.concentration * log(q.rate)
+        - (q.concentration - 1) * _of(MEAN_LOG, p)(p)
+        + q.rate * p.mean
+    ),
+    Gumbel: lambda p, q: (
+        log(q.scale) + (p.mean - q.loc) / q.scale + exp(q.loc / q.scale + _of(LOG_MEAN_EXP, p)(p, -1 / q.scale))
+    ),
+    Normal: lambda p, q: (
+        0.5 * math.log(2 * math.pi) + log(q.scale) + 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / q.scale.pow(2)
+    ),
     Pareto: lambda p, q: (q.alpha + 1) * _of(MEAN_LOG, p)(p) - log(q.alpha) - q.alpha * log(q.scale),
     Uniform: lambda p, q: log(q.high - q.low),
-}  # fmt: skip
+}
 
 
 def _bounds(p: Distribution) -> tuple[Any, Any]:
@@ -182,7 +202,9 @@ def _heavy_tail(p: Any, q: Any) -> Tensor:
     """Infinite where the moments that ``q`` asks for are, which a tail that falls fast enough stands in for."""
     order = 2 if isinstance(q, Normal) else 1
     finite = p.alpha > order
-    return where(finite, _from_moments(Pareto(p.scale, where(finite, p.alpha, order + 1.0), validate_args=False), q), math.inf)
+    return where(
+        finite, _from_moments(Pareto(p.scale, where(finite, p.alpha, order + 1.0), validate_args=False), q), math.inf
+    )
 
 
 @register_kl(Normal, Normal)
@@ -282,8 +304,10 @@ def _dirichlet(p: Any, q: Any) -> Tensor:
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _normal_vectors(p: NormalVector, q: NormalVector) -> Tensor:
     if p.event_shape != q.event_shape:
-        raise noted(ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed"),
-                    f"They are {tuple(p.event_shape)} and {tuple(q.event_shape)}.")  # fmt: skip
+        raise noted(
+            ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed"),
+            f"They are {tuple(p.event_shape)} and {tuple(q.event_shape)}.",
+        )
     return p._divergence(q)
 
 
@@ -291,7 +315,10 @@ def _normal_vectors(p: NormalVector, q: NormalVector) -> Tensor:
 def _exponential_family(p: Any, q: Any) -> Tensor:
     """Bregman's divergence of the log normalizer, between the natural parameters (Nielsen & Nock, *ICIP* 2010)."""
     if type(p) is not type(q):
-        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed using Bregman divergences")
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families cannot be computed using Bregman "
+            "divergences"
+        )
     at, normalizer, means = p._mean_statistics()
     result = q._log_normalizer(*q._natural_params) - normalizer
     for mine, other, mean in zip(at, q._natural_params, means):
@@ -303,13 +330,17 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: Any, q: Any) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("KL between transformed distributions is implemented for equal transforms and event shapes only")
+        raise NotImplementedError(
+            "KL between transformed distributions is implemented for equal transforms and event shapes only"
+        )
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def _independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL between Independents is implemented for equal reinterpreted_batch_ndims only: they are "
-                                  f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}")  # fmt: skip
+        raise NotImplementedError(
+            "KL between Independents is implemented for equal reinterpreted_batch_ndims only: they are "
+            f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
+        )
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

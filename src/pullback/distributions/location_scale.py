@@ -1,4 +1,6 @@
-"""Distributions of numbers on the line: a standard one, moved and stretched; the uniform one; von Mises' on the circle."""
+"""Distributions of numbers on the line: a standard one, moved and stretched; the uniform one; von Mises' on the
+circle.
+"""
 
 from __future__ import annotations
 
@@ -265,7 +267,8 @@ class GeneralizedPareto(LocationScale):
 
 
 class Uniform(Distribution):
-    """The uniform distribution between two numbers. Its density at ``low`` counts as inside, that at ``high`` as outside.
+    """The uniform distribution between two numbers. Its density at ``low`` counts as inside, that at ``high`` as
+    outside.
 
     >>> import pullback as torch
     >>> torch.distributions.Uniform(0.0, 2.0).log_prob(torch.tensor(1.0))

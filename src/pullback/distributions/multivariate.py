@@ -41,8 +41,8 @@ def _sum_log_diagonal(factor: Tensor) -> Tensor:
 class NormalVector(Distribution):
     """What follows from the mean and three things about the covariance.
 
-    These are: ``_half_log_det``; ``_columns``, a matrix that times its transpose is the covariance; and ``_lengths``, the
-    squared Mahalanobis lengths ``x' covariance**-1 x`` of a matrix's columns.
+    These are: ``_half_log_det``; ``_columns``, a matrix that times its transpose is the covariance; and ``_lengths``,
+    the squared Mahalanobis lengths ``x' covariance**-1 x`` of a matrix's columns.
     """
 
     support = constraints.real_vector
@@ -91,10 +91,15 @@ class NormalVector(Distribution):
 
 
 class ByMatrix(Distribution):
-    """A covariance matrix, by itself, by its inverse, or by its Cholesky factor; the others are computed when asked for."""
+    """A covariance matrix, by itself, by its inverse, or by its Cholesky factor; the others are computed when asked
+    for.
+    """
 
-    arg_constraints: Any = {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
-                            "scale_tril": constraints.lower_cholesky}  # fmt: skip
+    arg_constraints: Any = {
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
     _unbroadcasted_scale_tril: Tensor
 
     def _factorize(self, name: str, matrix: Tensor) -> None:
@@ -136,7 +141,8 @@ class MultivariateNormal(ByMatrix, NormalVector):
 
     Args:
         loc: the mean, ``(*batch, n)``.
-        covariance_matrix, precision_matrix, scale_tril: one of these, ``(*batch, n, n)``. The last is the lower triangular
+        covariance_matrix, precision_matrix, scale_tril: one of these, ``(*batch, n, n)``. The last is the lower
+        triangular
             factor of the first, and the cheapest.
 
     >>> import pullback as torch
@@ -147,14 +153,24 @@ class MultivariateNormal(ByMatrix, NormalVector):
 
     arg_constraints: Any = {"loc": constraints.real_vector, **ByMatrix.arg_constraints}
 
-    def __init__(self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
-                 scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        name, matrix = _only(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = _only(
+            ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
         if matrix.dim() < 2:
-            raise ValueError(f"{name}{' matrix' * (name == 'scale_tril')} must be at least two-dimensional, with optional leading "
-                             "batch dimensions")  # fmt: skip
+            raise ValueError(
+                f"{name}{' matrix' * (name == 'scale_tril')} must be at least two-dimensional, with optional leading "
+                "batch dimensions"
+            )
         batch = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand(batch + (-1, -1)))
         self.loc = loc.expand(batch + (-1,))
@@ -181,7 +197,9 @@ class MultivariateNormal(ByMatrix, NormalVector):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self.loc.shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.loc + _times(self._unbroadcasted_scale_tril, standard_normal(self._extended_shape(sample_shape), self.loc))
+        return self.loc + _times(
+            self._unbroadcasted_scale_tril, standard_normal(self._extended_shape(sample_shape), self.loc)
+        )
 
 
 class LowRankMultivariateNormal(NormalVector):
@@ -200,8 +218,11 @@ class LowRankMultivariateNormal(NormalVector):
     tensor([2., 2.])
     """
 
-    arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
-                       "cov_diag": constraints.independent(constraints.positive, 1)}  # fmt: skip
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -216,7 +237,9 @@ class LowRankMultivariateNormal(NormalVector):
         try:
             loc_, self.cov_factor, cov_diag_ = broadcast_tensors(loc.unsqueeze(-1), cov_factor, cov_diag.unsqueeze(-1))
         except RuntimeError as error:
-            raise ValueError(f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}") from error
+            raise ValueError(
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
+            ) from error
         self.loc, self.cov_diag = loc_[..., 0], cov_diag_[..., 0]
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         identity = eye(cov_factor.size(-1), dtype=cov_factor.dtype)
@@ -257,7 +280,9 @@ class LowRankMultivariateNormal(NormalVector):
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix in full."""
-        matrix = self._unbroadcasted_cov_factor @ self._unbroadcasted_cov_factor.mT + diag_embed(self._unbroadcasted_cov_diag)
+        matrix = self._unbroadcasted_cov_factor @ self._unbroadcasted_cov_factor.mT + diag_embed(
+            self._unbroadcasted_cov_diag
+        )
         return matrix.expand(self.loc.shape + self._event_shape)
 
     @lazy_property
@@ -271,7 +296,9 @@ class LowRankMultivariateNormal(NormalVector):
         shape = self._extended_shape(sample_shape)
         of_factor = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc)
         of_diag = standard_normal(shape, self.loc)
-        return self.loc + _times(self._unbroadcasted_cov_factor, of_factor) + self._unbroadcasted_cov_diag.sqrt() * of_diag
+        return (
+            self.loc + _times(self._unbroadcasted_cov_factor, of_factor) + self._unbroadcasted_cov_diag.sqrt() * of_diag
+        )
 
 
 # --- random matrices ----------------------------------------------------------------------------------------
@@ -294,9 +321,20 @@ class Wishart(ByMatrix, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0.0
 
-    def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
-                 scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:  # fmt: skip
-        name, matrix = _only(AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        name, matrix = _only(
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         given, n = df, matrix.size(-1)
@@ -306,7 +344,10 @@ class Wishart(ByMatrix, ExponentialFamily):
         if self.df.le(n - 1).any():
             raise ValueError(f"Value of df={given} expected to be greater than ndim - 1 = {n - 1}.")
         if self.df.lt(n).any():
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2)
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
         setattr(self, name, matrix.expand(batch + (-1, -1)))
         Distribution.__init__(self, batch, matrix.shape[-2:], validate_args=validate_args)
         self._factorize(name, matrix)
@@ -347,7 +388,8 @@ class Wishart(ByMatrix, ExponentialFamily):
         Warns:
             if something was.
         """
-        self._bartlett(sample_shape)  # PyTorch takes its first draws for singular if they are not: the second are its samples
+        # PyTorch takes its first draws for singular if they are not: the second are its samples
+        self._bartlett(sample_shape)
         sample = self._bartlett(sample_shape)
         singular = ~self.support.check(sample)
         if singular.any():
@@ -363,14 +405,22 @@ class Wishart(ByMatrix, ExponentialFamily):
     def log_prob(self, value: Any) -> Tensor:
         n, root = self._event_shape[-1], self._unbroadcasted_scale_tril
         trace = cholesky_solve(value, root).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return (0.5 * (self.df - n - 1) * slogdet(value).logabsdet - 0.5 * trace
-                - self.df * (0.5 * n * math.log(2) + _sum_log_diagonal(root)) - mvlgamma(self.df / 2, n))  # fmt: skip
+        return (
+            0.5 * (self.df - n - 1) * slogdet(value).logabsdet
+            - 0.5 * trace
+            - self.df * (0.5 * n * math.log(2) + _sum_log_diagonal(root))
+            - mvlgamma(self.df / 2, n)
+        )
 
     def entropy(self) -> Tensor:
         n, half = self._event_shape[-1], self.df / 2
         mean_digamma = digamma(half.unsqueeze(-1) - arange(n, dtype=half.dtype) / 2).sum(-1)
-        return ((n + 1) * (0.5 * n * math.log(2) + _sum_log_diagonal(self._unbroadcasted_scale_tril)) + mvlgamma(half, n)
-                - (half - 0.5 * (n + 1)) * mean_digamma + half * n)  # fmt: skip
+        return (
+            (n + 1) * (0.5 * n * math.log(2) + _sum_log_diagonal(self._unbroadcasted_scale_tril))
+            + mvlgamma(half, n)
+            - (half - 0.5 * (n + 1)) * mean_digamma
+            + half * n
+        )
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -385,8 +435,8 @@ class Wishart(ByMatrix, ExponentialFamily):
 class LKJCholesky(Distribution):
     """Cholesky factors of random correlation matrices, with a density of these as ``det ** (concentration - 1)``.
 
-    (Lewandowski, Kurowicka & Joe, *J. Multivariate Anal.* 100, 2009, section 3.2: the "onion method".) A concentration of 1
-    is uniform over correlation matrices; above, they are closer to the identity.
+    (Lewandowski, Kurowicka & Joe, *J. Multivariate Anal.* 100, 2009, section 3.2: the "onion method".) A concentration
+    of 1 is uniform over correlation matrices; above, they are closer to the identity.
 
     >>> import pullback as torch
     >>> torch.distributions.LKJCholesky(3, 1.0).sample((2,)).shape

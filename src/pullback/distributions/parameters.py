@@ -1,4 +1,5 @@
-"""What distributions do with their parameters: broadcast them, convert probabilities and log odds, keep what is derived.
+"""What distributions do with their parameters: broadcast them, convert probabilities and log odds, keep what is
+derived.
 
 PyTorch's address for most of this is ``torch.distributions.utils``.
 """
@@ -23,9 +24,14 @@ from ..shape import Size
 from ..tensor import Tensor
 
 __all__ = [
-    "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
     "vec_to_tril_matrix",
-]  # fmt: skip
+]
 
 NUMBER = (bool, int, float)
 euler_constant = 0.57721566490153286060  # Euler and Mascheroni's
@@ -42,8 +48,13 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(isinstance(v, NUMBER) or is_tensor_like(v) for v in values):
-        raise noted(ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."),
-                    f"They are: {', '.join(type(v).__name__ for v in values)}.")  # fmt: skip
+        raise noted(
+            ValueError(
+                "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+                "__torch_function__."
+            ),
+            f"They are: {', '.join(type(v).__name__ for v in values)}.",
+        )
     dtype = next((v.dtype for v in values if not isinstance(v, NUMBER)), None) or get_default_dtype()
     return broadcast_tensors(*(tensor(v, dtype=dtype) if isinstance(v, NUMBER) else v for v in values))
 
@@ -119,12 +130,15 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     Raises:
         ValueError: no size of matrix has that many such elements.
     """
-    # n rows with a triangle of length vec.shape[-1]: the positive root of n**2 + (1 + 2 diag) n - |diag| (diag + 1) = 2 length
+    # n rows with a triangle of length vec.shape[-1]: the positive root of n**2 + (1 + 2 diag) n - |diag| (diag + 1) = 2
+    # length
     length, half = vec.shape[-1], 1 + 2 * diag
     n = round((math.sqrt(half * half + 8 * length + 4 * abs(diag) * (diag + 1)) - half) / 2)
     if n * n + half * n - abs(diag) * (diag + 1) != 2 * length:
-        raise ValueError(f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a "
-                         "square D x D matrix.")  # fmt: skip
+        raise ValueError(
+            f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a "
+            "square D x D matrix."
+        )
     mat = vec.new_zeros(vec.shape[:-1] + (n, n))
     mat[..., _triangle(n, diag)] = vec
     return mat

@@ -19,14 +19,20 @@ from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_pro
 from .transforms import ExpTransform, SigmoidTransform
 from .wrappers import TransformedDistribution
 
-__all__ = ["ContinuousBernoulli", "ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+__all__ = [
+    "ContinuousBernoulli",
+    "ExpRelaxedCategorical",
+    "LogitRelaxedBernoulli",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+]
 
 
 class ContinuousBernoulli(Trials, ExponentialFamily):
     """On [0, 1], with a density proportional to ``probs ** x * (1 - probs) ** (1 - x)``.
 
-    (Loaiza-Ganem & Cunningham, *NeurIPS* 2019.) ``probs`` is not the mean. Where it lies between the ``lims``, about 1/2,
-    formulas that are 0 / 0 there give way to their Taylor series.
+    (Loaiza-Ganem & Cunningham, *NeurIPS* 2019.) ``probs`` is not the mean. Where it lies between the ``lims``, about
+    1/2, formulas that are 0 / 0 there give way to their Taylor series.
 
     >>> import pullback as torch
     >>> torch.distributions.ContinuousBernoulli(torch.tensor([0.25, 0.5])).mean
@@ -37,8 +43,13 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0.0
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
-                 validate_args: bool | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
         given = one_of(probs, logits)
         if logits is None:
             (probs,) = broadcast_all(probs)
@@ -116,7 +127,9 @@ class LogitRelaxedBernoulli(Trials):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self.temperature = temperature
         self._take(validate_args, **one_of(probs, logits))
 
@@ -138,7 +151,8 @@ def _log_temperature(temperature: Any) -> Any:
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A coin that lands between 0 and 1; the colder, the closer to these (Maddison, Mnih & Teh; Jang, Gu & Poole, *ICLR* 2017).
+    """A coin that lands between 0 and 1; the colder, the closer to these (Maddison, Mnih & Teh; Jang, Gu & Poole,
+    *ICLR* 2017).
 
     >>> import pullback as torch
     >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), probs=torch.tensor([0.1, 0.9])).rsample().shape
@@ -149,8 +163,12 @@ class RelaxedBernoulli(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(
+            LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
+        )
 
     temperature = property(attrgetter("base_dist.temperature"))
     logits = property(attrgetter("base_dist.logits"))
@@ -163,7 +181,9 @@ class ExpRelaxedCategorical(OfCategories):
     support = constraints.real_vector  # the samples' exponentials sum to 1, which is not checked
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self.temperature = temperature
         self._divide(probs, logits, validate_args)
 
@@ -193,9 +213,14 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args), ExpTransform(),
-                         validate_args=validate_args)  # fmt: skip
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(
+            ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args),
+            ExpTransform(),
+            validate_args=validate_args,
+        )
 
     temperature = property(attrgetter("base_dist.temperature"))
     logits = property(attrgetter("base_dist.logits"))

@@ -18,7 +18,14 @@ from ..tensor import Tensor
 from . import constraints
 from .parameters import lazy_property, sum_rightmost
 
-__all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform", "identity_transform"]
+__all__ = [
+    "CatTransform",
+    "ComposeTransform",
+    "IndependentTransform",
+    "StackTransform",
+    "Transform",
+    "identity_transform",
+]
 
 
 class Transform:
@@ -184,7 +191,9 @@ class _InverseTransform(Transform):
 
 def demand_dims(shape: Any, dims: int) -> None:
     if len(shape) < dims:
-        raise noted(ValueError("Too few dimensions on input"), f"The shape is {tuple(shape)}; {dims} dimensions are needed.")
+        raise noted(
+            ValueError("Too few dimensions on input"), f"The shape is {tuple(shape)}; {dims} dimensions are needed."
+        )
 
 
 class ComposeTransform(Transform):
@@ -354,12 +363,15 @@ class CatTransform(_Several):
     """A transform for each of several parts, of the given lengths, along a dimension.
 
     >>> import pullback as torch
-    >>> t = torch.distributions.CatTransform([torch.distributions.ExpTransform(), torch.distributions.identity_transform], lengths=[1, 2])
+    >>> parts = [torch.distributions.ExpTransform(), torch.distributions.identity_transform]
+    >>> t = torch.distributions.CatTransform(parts, lengths=[1, 2])
     >>> t(torch.tensor([0.0, 0.0, 3.0]))
     tensor([1., 0., 3.])
     """
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
@@ -381,8 +393,10 @@ class CatTransform(_Several):
     _join = staticmethod(cat)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        results = [sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
-                   for t, a, b in zip(self.transforms, self._parts(x, "x"), self._parts(y, "y"))]  # fmt: skip
+        results = [
+            sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
+            for t, a, b in zip(self.transforms, self._parts(x, "x"), self._parts(y, "y"))
+        ]
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         return cat(results, dim=dim + self.event_dim) if dim + self.event_dim < 0 else sum(results)
 
@@ -400,7 +414,9 @@ class StackTransform(_Several):
 
     def _split(self, x: Any) -> Sequence[Any]:
         if x.size(self.dim) != len(self.transforms):
-            raise AssertionError(f"x.size({self.dim}) = {x.size(self.dim)} must equal len(transforms) {len(self.transforms)}")
+            raise AssertionError(
+                f"x.size({self.dim}) = {x.size(self.dim)} must equal len(transforms) {len(self.transforms)}"
+            )
         return x.unbind(self.dim)
 
     _join = staticmethod(stack)

@@ -23,7 +23,17 @@ from .parameters import broadcast_all, euler_constant
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 from .wrappers import TransformedDistribution
 
-__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
+__all__ = [
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LogNormal",
+    "LogisticNormal",
+    "Pareto",
+    "Weibull",
+]
 
 
 class LogNormal(TransformedDistribution):
@@ -75,7 +85,9 @@ class LogisticNormal(TransformedDistribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
-        super().__init__(base if base.batch_shape else base.expand([1]), StickBreakingTransform(), validate_args=validate_args)
+        super().__init__(
+            base if base.batch_shape else base.expand([1]), StickBreakingTransform(), validate_args=validate_args
+        )
 
     loc = property(attrgetter("base_dist.base_dist.loc"))
     scale = property(attrgetter("base_dist.base_dist.scale"))
@@ -200,9 +212,15 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = finfo(self.loc.dtype)  # u is kept off 0 and 1
-        base = Uniform(full_like(self.loc, limits.tiny), full_like(self.loc, 1 - limits.eps), validate_args=validate_args)
-        transforms = [ExpTransform().inv, AffineTransform(0, -ones_like(self.scale)), ExpTransform().inv,
-                      AffineTransform(loc, -self.scale)]  # fmt: skip
+        base = Uniform(
+            full_like(self.loc, limits.tiny), full_like(self.loc, 1 - limits.eps), validate_args=validate_args
+        )
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(0, -ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(loc, -self.scale),
+        ]
         super().__init__(base, transforms, validate_args=validate_args)
 
     @checked
@@ -327,8 +345,11 @@ class Kumaraswamy(TransformedDistribution):
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         base = Uniform(zeros_like(self.concentration0), ones_like(self.concentration0), validate_args=validate_args)
-        transforms = [PowerTransform(self.concentration0.reciprocal()), AffineTransform(1.0, -1.0),
-                      PowerTransform(self.concentration1.reciprocal())]  # fmt: skip
+        transforms = [
+            PowerTransform(self.concentration0.reciprocal()),
+            AffineTransform(1.0, -1.0),
+            PowerTransform(self.concentration1.reciprocal()),
+        ]
         super().__init__(base, transforms, validate_args=validate_args)
 
     def _moment(self, n: int) -> Tensor:

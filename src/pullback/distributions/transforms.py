@@ -34,11 +34,27 @@ from .transform import (
 )
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
-    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
-    "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
-    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
-]  # fmt: skip
+    "AbsTransform",
+    "AffineTransform",
+    "CatTransform",
+    "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "identity_transform",
+]
 
 
 # --- one element at a time ----------------------------------------------------------------------------------
@@ -250,8 +266,10 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size)
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
-            raise noted(ValueError("in_shape, out_shape have different numbers of elements"),
-                        f"They are {tuple(in_shape)} and {tuple(out_shape)}.")  # fmt: skip
+            raise noted(
+                ValueError("in_shape, out_shape have different numbers of elements"),
+                f"They are {tuple(in_shape)} and {tuple(out_shape)}.",
+            )
 
     @constraints.dependent_property
     def domain(self) -> Any:

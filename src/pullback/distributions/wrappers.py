@@ -30,11 +30,15 @@ class Independent(Distribution):
 
     arg_constraints: dict[str, Any] = {}
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
         dims = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > dims:
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                             f"{reinterpreted_batch_ndims} vs {dims}")  # fmt: skip
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {dims}"
+            )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         shape = base_distribution._extended_shape()
         cut = dims - reinterpreted_batch_ndims
@@ -52,7 +56,11 @@ class Independent(Distribution):
     @constraints.dependent_property
     def support(self) -> Any:
         support = self.base_dist.support
-        return constraints.independent(support, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else support
+        return (
+            constraints.independent(support, self.reinterpreted_batch_ndims)
+            if self.reinterpreted_batch_ndims
+            else support
+        )
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
@@ -175,18 +183,25 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: dict[str, Any] = {}
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
             raise ValueError("The Component distribution needs to be an instance of torch.distributions.Distribution")
         chosen, batch = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         if any(i != 1 and j != 1 and i != j for i, j in zip(reversed(chosen), reversed(batch))):
-            raise ValueError(f"`mixture_distribution.batch_shape` ({chosen}) is not compatible with "
-                             f"`component_distribution.batch_shape`({batch})")  # fmt: skip
+            raise ValueError(
+                f"`mixture_distribution.batch_shape` ({chosen}) is not compatible with "
+                f"`component_distribution.batch_shape`({batch})"
+            )
         n, components = mixture_distribution.logits.size(-1), component_distribution.batch_shape[-1]
         if n != components:
-            raise ValueError(f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` ({components})")
+            raise ValueError(
+                f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` "
+                f"({components})"
+            )
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         self._num_component, self._event_ndims = n, len(component_distribution.event_shape)
         super().__init__(batch, component_distribution.event_shape, validate_args=validate_args)

@@ -1,7 +1,8 @@
 """The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
 
-Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow: a box for each time that the program was in a
-module, so that nothing goes in circles. Where these are too many, a box for each module; thousands of modules, in runs.
+Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow: a box for each time that
+the program was in a module, so that nothing goes in circles. Where these are too many, a box for each module; thousands
+of modules, in runs.
 """
 
 from __future__ import annotations
@@ -162,14 +163,21 @@ def dot(e: Explanation) -> str:
     """DOT: solid edges are data, dashed ones the gradient, labelled by its norm."""
     boxes, links = drawing(e)
     shapes = {"step": "box", "group": "box3d", "leaf": "ellipse", "output": "box"}
-    lines = ["digraph backward {", "  rankdir=TB; node [fontname=Helvetica, fontsize=11]; edge [fontname=Helvetica, fontsize=9];"]
+    lines = [
+        "digraph backward {",
+        "  rankdir=TB; node [fontname=Helvetica, fontsize=11]; edge [fontname=Helvetica, fontsize=9];",
+    ]
     for i, box in enumerate(boxes):
         style = ", style=dashed" if box.kind == "output" else ""
-        lines.append(f"  n{i} [label={quoted(chr(10).join(filter(None, box.lines)))}, shape={shapes[box.kind]}{style}];")
+        lines.append(
+            f"  n{i} [label={quoted(chr(10).join(filter(None, box.lines)))}, shape={shapes[box.kind]}{style}];"
+        )
     for k in links:
         lines.append(f"  n{k.source} -> n{k.target};")
-        lines.append(f"  n{k.target} -> n{k.source} [color=chocolate, fontcolor=chocolate, style=dashed, constraint=false, "
-                     f"label={quoted(number(k.norm))}];")  # fmt: skip
+        lines.append(
+            f"  n{k.target} -> n{k.source} [color=chocolate, fontcolor=chocolate, style=dashed, constraint=false, "
+            f"label={quoted(number(k.norm))}];"
+        )
     return "\n".join([*lines, "}", ""])
 
 
@@ -200,11 +208,12 @@ text{font:12.5px system-ui,sans-serif;fill:#1c1f24;text-anchor:middle}.small{fon
 rect{fill:#fff;stroke:#8a93a0;stroke-width:1.2}.leaf rect{fill:#e7f5ec;stroke:#2f855a}.group rect{fill:#f1f3f6}.output rect{stroke-dasharray:4 3}
 .data{stroke:#8a93a0;stroke-width:1.1;fill:none}.gradient{stroke:#c2410c;fill:none;opacity:.8}.arrow{fill:#c2410c}.point{fill:#8a93a0}
 @media(prefers-color-scheme:dark){text{fill:#e6e8ec}.small{fill:#9aa1ad}rect{fill:#1d2027;stroke:#69717d}.leaf rect{fill:#173425;stroke:#5fbf8a}
-.group rect{fill:#22262e}.gradient{stroke:#fb923c}.arrow{fill:#fb923c}}"""
+.group rect{fill:#22262e}.gradient{stroke:#fb923c}.arrow{fill:#fb923c}}"""  # noqa: E501
 
 
 def svg(e: Explanation) -> str:
-    """An SVG picture, laid out in layers: data flows down, and beside it the gradient up, the wider the larger its norm.
+    """An SVG picture, laid out in layers: data flows down, and beside it the gradient up, the wider the larger its
+    norm.
 
     Raises:
         ModuleNotFoundError: the layout library is missing; it comes with ``pip install "pullback[explain]"``.
@@ -212,9 +221,13 @@ def svg(e: Explanation) -> str:
     boxes, links = drawing(e)
     at, width, height = layout(len(boxes), links)
     low, high = extent([k.norm for k in links])
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
-             f'aria-label="Graph of backward pass {e.number}">', f"<style>{STYLE}</style>",
-             "<defs>" + marker("down", "point", HEAD) + marker("up", "arrow", HEAD + 4) + "</defs>"]  # fmt: skip
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" '
+        f'aria-label="Graph of backward pass {e.number}">',
+        f"<style>{STYLE}</style>",
+        "<defs>" + marker("down", "point", HEAD) + marker("up", "arrow", HEAD + 4) + "</defs>",
+    ]
     for k in links:
         (x1, y1), (x2, y2) = at[k.source], at[k.target]
         y1, y2 = y1 + HEIGHT / 2, y2 - HEIGHT / 2
@@ -222,12 +235,18 @@ def svg(e: Explanation) -> str:
         parts.append(f'<path class="data" d="{bend(x1 - 4, y1, x2 - 4, y2 - down)}" marker-end="url(#down)"/>')
         share = (math.log10(k.norm) - low) / (high - low) if high > low and 0 < k.norm < math.inf else 0.4
         dash = ' stroke-dasharray="2 4"' if k.norm == 0 else ""
-        parts.append(f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1 - up)}" stroke-width="{1.6 + 5 * share:.2f}"{dash} '
-                     f'marker-end="url(#up)"><title>gradient norm {number(k.norm)}</title></path>')  # fmt: skip
+        parts.append(
+            f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1 - up)}" '
+            f'stroke-width="{1.6 + 5 * share:.2f}"{dash} '
+            f'marker-end="url(#up)"><title>gradient norm {number(k.norm)}</title></path>'
+        )
     for box, (x, y) in zip(boxes, at):
-        parts.append(f'<g class="{box.kind}"><rect x="{x - WIDTH / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{WIDTH}" height="{HEIGHT}" '
-                     f'rx="{22 if box.kind == "leaf" else 7}"/><text x="{x:.1f}" y="{y - 4:.1f}">{escape(box.lines[0])}</text>'
-                     f'<text class="small" x="{x:.1f}" y="{y + 12:.1f}">{escape(box.lines[1])}</text></g>')  # fmt: skip
+        parts.append(
+            f'<g class="{box.kind}"><rect x="{x - WIDTH / 2:.1f}" y="{y - HEIGHT / 2:.1f}" width="{WIDTH}" '
+            f'height="{HEIGHT}" '
+            f'rx="{22 if box.kind == "leaf" else 7}"/><text x="{x:.1f}" y="{y - 4:.1f}">{escape(box.lines[0])}</text>'
+            f'<text class="small" x="{x:.1f}" y="{y + 12:.1f}">{escape(box.lines[1])}</text></g>'
+        )
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -236,8 +255,11 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
     try:
         from fast_sugiyama import from_edges
     except ModuleNotFoundError as error:
-        raise noted(error, 'The SVG picture needs a layout library: pip install "pullback[explain]".',
-                    "The page, DOT and Mermaid need none.") from None  # fmt: skip
+        raise noted(
+            error,
+            'The SVG picture needs a layout library: pip install "pullback[explain]".',
+            "The page, DOT and Mermaid need none.",
+        ) from None
     positions: dict[int, tuple[float, float]] = {}
     offset = 0.0
     components: Any = from_edges([(k.source, k.target) for k in links], vertex_spacing=100) if links else ()
@@ -265,6 +287,8 @@ def bend(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def marker(name: str, style: str, width: int) -> str:
-    return (f'<marker id="{name}" viewBox="0 0 10 10" refX="0.5" refY="5" markerWidth="{HEAD}" markerHeight="{width}" '
-            f'markerUnits="userSpaceOnUse" preserveAspectRatio="none" orient="auto">'
-            f'<path class="{style}" d="M0 0L10 5L0 10z"/></marker>')  # fmt: skip
+    return (
+        f'<marker id="{name}" viewBox="0 0 10 10" refX="0.5" refY="5" markerWidth="{HEAD}" markerHeight="{width}" '
+        f'markerUnits="userSpaceOnUse" preserveAspectRatio="none" orient="auto">'
+        f'<path class="{style}" d="M0 0L10 5L0 10z"/></marker>'
+    )

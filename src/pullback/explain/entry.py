@@ -16,9 +16,10 @@ from .recorder import Pass, Recorder, leaves_behind
 def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
     """Explain a backward pass: each step's upstream gradient, rule, downstream gradients and line of code.
 
-    With an ``output``, its backward pass is computed for the look of it: no ``.grad`` changes, the graph stays usable, no hook
-    runs (hooks are named in the steps that have them). Without, it gives a context manager that watches the backward passes
-    of the code in its block, which runs as it would without. Only there is the forward pass seen, too, where it is in the
+    With an ``output``, its backward pass is computed for the look of it: no ``.grad`` changes, the graph stays usable,
+    no hook runs (hooks are named in the steps that have them). Without, it gives a context manager that watches the
+    backward passes of the code in its block, which runs as it would without. Only there is the forward pass seen, too,
+    where it is in the
     block: then every step knows its module, and cut branches are found.
 
     Args:
@@ -28,7 +29,8 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
         passes: how many passes the context manager keeps: the newest.
 
     Returns:
-        an :class:`Explanation`: data in ``steps``, ``leaves``, ``findings``; ``paths(x)``, ``seed(x)``; ``print()``, ``save("x.html")``.
+        an :class:`Explanation`: data in ``steps``, ``leaves``, ``findings``; ``paths(x)``, ``seed(x)``; ``print()``,
+        ``save("x.html")``.
 
     Raises:
         RuntimeError: as ``output.backward(gradient)`` would: for a seed of another shape, a graph freed already.
@@ -47,7 +49,9 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
         return Explanation(recorder)
     outputs = _as_tuple(output)
     roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
-    wanted = list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
+    wanted = (
+        list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
+    )
     recorded = Pass(1, roots, sys._getframe(), limited=inputs is not None, shown=False)
     recorder.passes.append(recorded)
     with callbacks.observe(recorded.note), hooks_silent([e for e, _ in roots]):

@@ -20,8 +20,16 @@ from .replay import dense
 from .seed import Effect, effect
 
 FORMAT = 1  # the version of what `to_dict` gives; see schema.json
-FORMS = {".html": "to_html", ".htm": "to_html", ".svg": "to_svg", ".json": "to_json", ".dot": "to_dot", ".gv": "to_dot", ".mmd": "to_mermaid",
-         ".txt": "__str__"}  # fmt: skip
+FORMS = {
+    ".html": "to_html",
+    ".htm": "to_html",
+    ".svg": "to_svg",
+    ".json": "to_json",
+    ".dot": "to_dot",
+    ".gv": "to_dot",
+    ".mmd": "to_mermaid",
+    ".txt": "__str__",
+}
 
 
 def form_of(path: FilePath) -> str:
@@ -76,14 +84,19 @@ class Explanation:
         if self._fixed is not None:
             return self._fixed
         if not self._recorder.passes:
-            raise noted(RuntimeError("no backward pass was seen"),
-                        "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes none when it "
-                        "is run again: call the function that was compiled.")  # fmt: skip
+            raise noted(
+                RuntimeError("no backward pass was seen"),
+                "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes "
+                "none when it "
+                "is run again: call the function that was compiled.",
+            )
         return self._recorder.passes[-1]
 
     @property
     def passes(self) -> list[Explanation]:
-        """One explanation for each backward pass seen, the newest 16 of them, each followed by those that ran inside of it."""
+        """One explanation for each backward pass seen, the newest 16 of them, each followed by those that ran inside of
+        it.
+        """
         seen = [p for outer in self._recorder.passes for p in (outer, *outer.inside)]
         self._others = {id(p): self._others.get(id(p)) or Explanation(self._recorder, p) for p in seen}
         return [*self._others.values()]
@@ -156,9 +169,10 @@ class Explanation:
 
         Args:
             x: a tensor, leaf or not, or the name of the variable that holds it.
-            limit: about how many contributions to tell apart. Where there are more paths, the smaller ones stay in groups.
-            by: ``"path"``, or ``"use"`` for one contribution a place where ``x`` was used: the time steps or layers that share a
-                weight.
+            limit: about how many contributions to tell apart. Where there are more paths, the smaller ones stay in
+                groups.
+            by: ``"path"``, or ``"use"`` for one contribution a place where ``x`` was used: the time steps or layers
+                that share a weight.
 
         Raises:
             KeyError: no gradient reached ``x``.
@@ -182,7 +196,8 @@ class Explanation:
         return Paths(name, made, whole, parts.describe)
 
     def seed(self, x: Any) -> Effect:
-        """What the seed did to one gradient: the Jacobian, the seed, their product, and what each output element contributed.
+        """What the seed did to one gradient: the Jacobian, the seed, their product, and what each output element
+        contributed.
 
         Args:
             x: a tensor, leaf or not, or the name of the variable that holds it.
@@ -206,26 +221,31 @@ class Explanation:
     # --- forms --------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, numbers and strings, of the form that ``schema.json`` in this package describes."""
+        """All of it as dicts, lists, numbers and strings, of the form that ``schema.json`` in this package
+        describes.
+        """
         place = self.place
-        return plain({
-            "format": FORMAT,
-            "pass": self.number,
-            "complete": self.complete,
-            "file": place and place[0],
-            "line": place and place[1],
-            "roots": self.roots,
-            "steps": self.steps,
-            "leaves": self.leaves,
-            "findings": self.findings,
-        })  # fmt: skip
+        return plain(
+            {
+                "format": FORMAT,
+                "pass": self.number,
+                "complete": self.complete,
+                "file": place and place[0],
+                "line": place and place[1],
+                "roots": self.roots,
+                "steps": self.steps,
+                "leaves": self.leaves,
+                "findings": self.findings,
+            }
+        )
 
     def to_json(self, indent: int | None = None) -> str:
         """:meth:`to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: str | FilePath) -> None:
-        """Write a file, of the kind that the name's ending says: ``.html``, ``.svg``, ``.json``, ``.dot``, ``.mmd`` (Mermaid) or ``.txt``.
+        """Write a file, of the kind that the name's ending says: ``.html``, ``.svg``, ``.json``, ``.dot``, ``.mmd``
+        (Mermaid) or ``.txt``.
 
         The page is one file that needs no network.
         """
@@ -282,7 +302,8 @@ class Explanation:
     def __repr__(self) -> str:
         if not self._any:
             return "<Explanation: nothing seen yet>"
-        return f"<Explanation of backward pass {self.number}: {len(self.steps)} steps, {len(self.leaves)} leaves, {len(self.findings)} findings>"
+        counts = f"{len(self.steps)} steps, {len(self.leaves)} leaves, {len(self.findings)} findings"
+        return f"<Explanation of backward pass {self.number}: {counts}>"
 
     def _repr_html_(self) -> str:
         """In Jupyter: the page, in a frame of its own."""

@@ -27,12 +27,17 @@ if TYPE_CHECKING:
 
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
-DEAD = 0.25  # the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch (beyond those that are open for all
+# the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch (beyond those that are open for
+# all
+DEAD = 0.25
 # of it: rows that are much alike cut off and open about as many)
 BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
-SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": lambda out: out * (1 - out), "tanh": lambda out: 1 - out * out}
+SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "sigmoid": lambda out: out * (1 - out),
+    "tanh": lambda out: 1 - out * out,
+}
 LOSSES = "binary_cross_entropy", "log", "nll_loss"
 PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
     "relu": lambda input, out: out > 0,
@@ -70,9 +75,11 @@ def listed(names: list[str]) -> str:
 
 
 def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
-    """What reaches the layers of the longest series, from the output backwards; and what comes of it for the last weight.
+    """What reaches the layers of the longest series, from the output backwards; and what comes of it for the last
+    weight.
 
-    Both are asked: what reaches a layer may be small only because it is spread over many places, and the weight's gradient then is not.
+    Both are asked: what reaches a layer may be small only because it is spread over many places, and the weight's
+        gradient then is not.
     """
     layers = series(parts.steps)
     if len(layers) < LAYERS:
@@ -83,20 +90,29 @@ def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
         return
     each = ratio ** (1 / (len(layers) - 1))
     kind, verb = ("vanishing", "shrinks") if ratio < 1 else ("exploding", "grows")
-    text = (f"The gradient {verb} from {a:.3g} (its norm at {whose(first)}) to {b:.3g} (at {whose(last)}): times {each:.3g} a layer, over "
-            f"{len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}.")  # fmt: skip
+    text = (
+        f"The gradient {verb} from {a:.3g} (its norm at {whose(first)}) to {b:.3g} (at {whose(last)}): times "
+        f"{each:.3g} a layer, over "
+        f"{len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}."
+    )
     yield Finding(kind, text, steps=[s.number for s, _, _ in layers], file=last.file, line=last.line)
 
 
 def series(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
-    """The most layers (steps with a weight of two or more dimensions) that one gradient passes, each with the norms of what reaches it and of
+    """The most layers (steps with a weight of two or more dimensions) that one gradient passes, each with the norms of
+    what reaches it and of
     its weight's gradient."""
-    longest: dict[int, Any] = {}  # how a gradient comes to a step: (how many layers, the last of them, how it came there)
+    # how a gradient comes to a step: (how many layers, the last of them, how it came there)
+    longest: dict[int, Any] = {}
     best: Any = (0, None, None)
     for step in steps:
         way = longest.pop(step.number, (0, None, None))
         arrived = step.upstream[0]
-        weights = [d.gradient.norm for d in step.downstream if d.leaf is not None and d.gradient is not None and len(d.gradient.shape) > 1]
+        weights = [
+            d.gradient.norm
+            for d in step.downstream
+            if d.leaf is not None and d.gradient is not None and len(d.gradient.shape) > 1
+        ]
         if weights and arrived is not None and all(0 < norm < math.inf for norm in (arrived.norm, weights[0])):
             way = (way[0] + 1, (step, arrived.norm, weights[0]), way)
             best = max(best, way, key=lambda w: w[0])
@@ -114,7 +130,9 @@ def series(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
 
 
 def dead_relus(parts: Parts) -> Iterator[Finding]:
-    """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of ``(rows, ..., units)``."""
+    """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of
+    ``(rows, ..., units)``.
+    """
     for name, passing in PASSING.items():
         for step, turn in of_operation(parts, name):
             plain = turn.saved and all(v is None or isinstance(v, (np.ndarray, int, float)) for v in turn.saved)
@@ -130,7 +148,10 @@ def dead_relus(parts: Parts) -> Iterator[Finding]:
             dead, open_ = count - int(np.any(through, axis=others).sum()), int(np.all(through, axis=others).sum())
             if dead - open_ >= DEAD * count:
                 units, places = ("channels", "positions") if axis == 1 and through.ndim > 2 else ("units", "rows")
-                text = f"{dead} of {count} {units} are cut off for all {rows} {places} by {whose(step)}: no gradient passes them."
+                text = (
+                    f"{dead} of {count} {units} are cut off for all {rows} {places} "
+                    f"by {whose(step)}: no gradient passes them."
+                )
                 yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
 
 
@@ -147,18 +168,29 @@ def of_channels(turn: Turn) -> bool:
 
 
 def saturated(parts: Parts) -> Iterator[Finding]:
-    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that may be right."""
+    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that
+    may be right.
+    """
     compared = {d.step for name in LOSSES for step, _ in of_operation(parts, name) for d in step.downstream}
     for name, slope in SLOPES.items():
-        found = [(step, out) for step, turn in of_operation(parts, name) if step.number not in compared
-                 and (out := saved(turn, "out")) is not None and out.size and out.dtype.kind == "f"]  # fmt: skip
+        found = [
+            (step, out)
+            for step, turn in of_operation(parts, name)
+            if step.number not in compared
+            and (out := saved(turn, "out")) is not None
+            and out.size
+            and out.dtype.kind == "f"
+        ]
         if found:  # all at once: there may be many small ones
             sizes = [out.size for _, out in found]
             flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT
             counts = np.add.reduceat(flat.astype(np.int64), np.cumsum([0, *sizes[:-1]])).tolist()
             for (step, _), size, count in zip(found, sizes, counts):
                 if count >= SATURATED * size:
-                    text = f"{count / size:.0%} of the {size} values of {whose(step)} are saturated: their slope is below {FLAT:g}."
+                    text = (
+                        f"{count / size:.0%} of the {size} values of {whose(step)} are saturated: "
+                        f"their slope is below {FLAT:g}."
+                    )
                     yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
     for step, turn in of_operation(parts, "softmax"):
         rows, dim = saved(turn, "out"), saved_value(turn, "dim")
@@ -166,7 +198,10 @@ def saturated(parts: Parts) -> Iterator[Finding]:
             continue
         share = float((rows.max(axis=dim) > 1 - FLAT).mean())
         if share >= SATURATED:
-            text = f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: the rest gets no gradient."
+            text = (
+                f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: "
+                "the rest gets no gradient."
+            )
             yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
 
 
@@ -182,10 +217,20 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
         return
     elsewhere = {leaf for other in parts.recorder.passes for leaf in other.leaves}  # networks that are trained in turns
     missing = [(name, p) for name, p in missing if p not in recorded.behind and p not in elsewhere]
-    used = {id(m) for root in names.roots.values() if any(p in recorded.behind for p in root.parameters()) for m in root.modules()}
+    used = {
+        id(m)
+        for root in names.roots.values()
+        if any(p in recorded.behind for p in root.parameters())
+        for m in root.modules()
+    }
     groups: dict[tuple[str, Any], list[str]] = {}
     for name, p in missing:
-        owners = [(path, m) for root in names.roots.values() for path, m in root.named_modules() if any(q is p for q in m._parameters.values())]
+        owners = [
+            (path, m)
+            for root in names.roots.values()
+            for path, m in root.named_modules()
+            if any(q is p for q in m._parameters.values())
+        ]
         if not any(id(m) in used for _, m in owners):
             continue  # a model that has nothing to do with this output
         cut = next((c for c in reversed(parts.recorder.cuts) if c.seq < recorded.start and p in c.leaves), None)
@@ -231,14 +276,19 @@ def origin_of_nan(parts: Parts) -> Iterator[Finding]:
         d = wrong[0]
         r = dense(next(r for r in turn.handed if bad(parts.measured.get(id(r)))))
         index = first_not(np.isfinite, r)
-        text = (f"The backward pass makes {r[index]} first in {whose(step)}, at element {index} of the gradient for "
-                f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}.")  # fmt: skip
+        text = (
+            f"The backward pass makes {r[index]} first in {whose(step)}, at element {index} of the gradient for "
+            f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}."
+        )
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
         return
     if parts.steps and any(np.isnan(array).any() for array in parts.pass_.outputs if isinstance(array, np.ndarray)):
         step = parts.steps[0]
-        text = (f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it came with a "
-                "constant, through operations that keep nothing for their rules.")  # fmt: skip
+        text = (
+            f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it "
+            f"came with a "
+            "constant, through operations that keep nothing for their rules."
+        )
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
 
 
@@ -290,7 +340,8 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
                 continue
             known = dict(operands_of.get(node._seq, ()))
             names = [node._op.params[i] for i in node._op.tensors] if node._op is not None else []
-            for slot, e in enumerate(node._edges):  # what it did not keep, others may have: its producer, or its other consumers
+            # what it did not keep, others may have: its producer, or its other consumers
+            for slot, e in enumerate(node._edges):
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
                     if value is not None and (e._seq != 0 or write_since(value, node._seq) is None):
@@ -300,7 +351,9 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
             index = first_not(sound, out)
             step = parts.steps[parts.position[node._seq]]
             said = ", ".join(element(n, v, index, out.shape) for n, v in known.items())
-            text = f"The forward pass makes {out[index]} first in {whose(step)}, at element {index}" + (f": {said}." if said else ".")
+            text = f"The forward pass makes {out[index]} first in {whose(step)}, at element {index}" + (
+                f": {said}." if said else "."
+            )
             return Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
     return None
 
@@ -308,7 +361,11 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
 def operands(turn: Turn, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """The gradient and the kept values at one element."""
     said = [element("g", g, index, shape) for g in turn.received[:1] if isinstance(g, np.ndarray)]
-    names = turn.node._op.saved_names if turn.node._op is not None else [f"saved_tensors[{i}]" for i in range(len(turn.saved))]
+    names = (
+        turn.node._op.saved_names
+        if turn.node._op is not None
+        else [f"saved_tensors[{i}]" for i in range(len(turn.saved))]
+    )
     said += [element(n, v, index, shape) for n, v in zip(names, turn.saved) if isinstance(v, np.ndarray)]
     return ", ".join(said)
 
@@ -318,7 +375,11 @@ def element(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...
     try:
         return f"{name} = {np.broadcast_to(array, shape)[index]:.6g}"
     except ValueError:
-        return f"{name} = {array.reshape(-1)[0]:.6g}" if array.size == 1 else f"{name} from {array.min():.4g} to {array.max():.4g}"
+        return (
+            f"{name} = {array.reshape(-1)[0]:.6g}"
+            if array.size == 1
+            else f"{name} from {array.min():.4g} to {array.max():.4g}"
+        )
 
 
 # --- sums that nobody meant -----------------------------------------------------------------------------------------
@@ -345,8 +406,11 @@ def broadcast(parts: Parts) -> Iterator[Finding]:
             continue  # dimensions of size 1 that were written down are meant
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
-            text = (f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum over all "
-                    "those that it met.")  # fmt: skip
+            text = (
+                f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a "
+                f"sum over all "
+                "those that it met."
+            )
             yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
         elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
             shape = next(s for s, wide in zip(shapes, stretched) if wide and s is not None)
@@ -361,8 +425,11 @@ def stretched_by(shape: tuple[int, ...], out: tuple[int, ...]) -> int:
 
 
 def from_stretching(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n: int) -> Finding:
-    text = (f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum of {n} "
-            "terms. If that was not meant, the other operand lacks a dimension.")  # fmt: skip
+    text = (
+        f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum "
+        f"of {n} "
+        "terms. If that was not meant, the other operand lacks a dimension."
+    )
     return Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
 
 
@@ -384,8 +451,14 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
     if not held:
         return
     earlier = [p for p in parts.recorder.passes if p.number < recorded.number]
-    spent = [leaf for leaf in held for p in earlier[-1:] if leaf in p.leaves and write_since(leaf._array, p.start) is not None
-             and stepped_between(leaf, p.start, recorded.start)]  # fmt: skip
+    spent = [
+        leaf
+        for leaf in held
+        for p in earlier[-1:]
+        if leaf in p.leaves
+        and write_since(leaf._array, p.start) is not None
+        and stepped_between(leaf, p.start, recorded.start)
+    ]
     again = {id(leaf) for leaf in spent}
     for group, updated in ((spent, True), ([leaf for leaf in held if id(leaf) not in again], False)):
         if group:
@@ -395,7 +468,14 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
             missing = ", although the values were updated in between: zero_grad() is missing."
             text += missing if updated else ": call zero_grad() first if that was not meant."
             where = recorded.place
-            yield Finding("accumulated", text, "warning" if updated else "note", leaves=names, file=where and where[0], line=where and where[1])
+            yield Finding(
+                "accumulated",
+                text,
+                "warning" if updated else "note",
+                leaves=names,
+                file=where and where[0],
+                line=where and where[1],
+            )
 
 
 def stepped_between(leaf: Any, start: int, end: int) -> bool:
@@ -423,4 +503,12 @@ def saved(turn: Turn, name: str) -> np.ndarray | None:
     return value if isinstance(value, np.ndarray) else None
 
 
-CHECKS: list[Check] = [origin_of_nan, no_gradient, vanishing_or_exploding, dead_relus, saturated, broadcast, accumulated]
+CHECKS: list[Check] = [
+    origin_of_nan,
+    no_gradient,
+    vanishing_or_exploding,
+    dead_relus,
+    saturated,
+    broadcast,
+    accumulated,
+]

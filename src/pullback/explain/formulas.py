@@ -1,12 +1,13 @@
-"""The rule of a node as mathematics, read from the rule itself: ``exp.vjp(input=lambda g, out: g * out)`` is "dx = g · out".
+"""The rule of a node as mathematics, read from the rule itself: ``exp.vjp(input=lambda g, out: g * out)`` is "dx = g ·
+out".
 
 There is no second table. A rule is a lambda or a short function; its source is parsed, and
 
 - what is known when the node is explained (options, shapes, numbers) is put in and computed: the derivative of
   ``x ** 3`` reads "dx = g · (3 · x²)";
 - a function is followed statement by statement, on the values that the node kept, so that only the branch that was
-  taken is shown; names that it gives to intermediate results are kept if they are used more than once: "dx = g · (s · (1
-  + x · (1 - s))), where s = sigmoid(x)";
+  taken is shown; names that it gives to intermediate results are kept if they are used more than once: "dx = g · (s ·
+  (1 + x · (1 - s))), where s = sigmoid(x)";
 - the ``backward`` of a custom Function is read but not run; if it branches, it is shown as its name.
 
 What cannot be read so is shown as a call of the rule by its name.
@@ -71,7 +72,13 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
     name = argument(node, slot)
     if node._op is None:
         function = getattr(node, "_function", None)
-        rule = of_function(function, node, slot) if function is not None else "g" if isinstance(node, Crossing) else f"{node.name()}(g)"
+        rule = (
+            of_function(function, node, slot)
+            if function is not None
+            else "g"
+            if isinstance(node, Crossing)
+            else f"{node.name()}(g)"
+        )
         return f"d{name} = {rule}", True
     op = node._op
     symbols = symbols_of(op)
@@ -101,7 +108,9 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
 
 
 def at_hand(node: Any, saved: Sequence[Any], i: int) -> Any:
-    """What a node kept; in the place of what is packed (a checkpoint would have to be computed again) zeros of its shape."""
+    """What a node kept; in the place of what is packed (a checkpoint would have to be computed again) zeros of its
+    shape.
+    """
     if saved[i].__class__ is not SavedTensor:
         return saved[i]
     op, (kept, position, _) = node._op, node._op.getters[i]

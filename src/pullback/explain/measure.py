@@ -26,7 +26,9 @@ name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each 
 
 
 def measured(arrays: Iterable[Any]) -> dict[int, Values]:
-    """The numbers in each array, by its id. Sparse ones count as what they stand for, lifted ones as the array inside."""
+    """The numbers in each array, by its id. Sparse ones count as what they stand for, lifted ones as the array
+    inside.
+    """
     found: dict[int, Values] = {}
     small: dict[Any, dict[int, np.ndarray]] = {}
     for a in arrays:
@@ -86,9 +88,12 @@ def of_small(arrays: Sequence[np.ndarray]) -> list[Values]:
         zeros = np.add.reduceat((flat == 0).astype(np.int64), starts).tolist()
     name = name_of(arrays[0].dtype)
     low, high = SAFE
-    return [Values(a.shape, name, math.sqrt(q), s / n, x, y, z / n, 0, 0, a if n <= SMALL else None)
-            if low < q < high or z == n else of_large(a)
-            for a, n, s, q, x, y, z in zip(arrays, sizes, sums, squares, least, most, zeros)]  # fmt: skip
+    return [
+        Values(a.shape, name, math.sqrt(q), s / n, x, y, z / n, 0, 0, a if n <= SMALL else None)
+        if low < q < high or z == n
+        else of_large(a)
+        for a, n, s, q, x, y, z in zip(arrays, sizes, sums, squares, least, most, zeros)
+    ]
 
 
 def of_large(a: np.ndarray) -> Values:
@@ -116,7 +121,9 @@ def of_large(a: np.ndarray) -> Values:
         flat = flat.astype(np.float64, copy=False)
         nan, inf, scale = int(np.isnan(flat).sum()), int(np.isinf(flat).sum()), float(np.abs(flat).max())
         norm = scale if nan or inf else scale * float(np.linalg.norm(flat / scale))
-        return Values(shape, name, norm, float(flat.mean()), float(flat.min()), float(flat.max()), zeros / n, nan, inf, few)
+        return Values(
+            shape, name, norm, float(flat.mean()), float(flat.min()), float(flat.max()), zeros / n, nan, inf, few
+        )
 
 
 def of_sparse(a: Any) -> Values:
@@ -126,4 +133,6 @@ def of_sparse(a: Any) -> Values:
     few = a.dense() if n <= SMALL else None
     least, most = (v.min, v.max) if count == n else (min(v.min, 0.0), max(v.max, 0.0))
     zeros = (n - count + v.zeros * count) / n if n else 0.0
-    return Values(tuple(a.shape), v.dtype, v.norm, v.mean * count / n if n else 0.0, least, most, zeros, v.nan, v.inf, few, count)
+    return Values(
+        tuple(a.shape), v.dtype, v.norm, v.mean * count / n if n else 0.0, least, most, zeros, v.nan, v.inf, few, count
+    )

@@ -31,7 +31,11 @@ class Names:
         self.parameters: list[tuple[str, Any]] = []
         self._leaves: dict[int, str] = {}
         self._values: dict[tuple[int, int], str] = {}
-        by_id = {id(value): name for name, value in reversed(variables.items()) if isinstance(value, Module) and name != "self"}
+        by_id = {
+            id(value): name
+            for name, value in reversed(variables.items())
+            if isinstance(value, Module) and name != "self"
+        }
         called = {id(c.module): c.module for c in calls if c.outer is None}
         known = {id(v): v for v in variables.values() if isinstance(v, Module)}
         every = called | {k: v for k, v in known.items() if k not in called}
@@ -51,7 +55,11 @@ class Names:
 
     def _unused(self, name: str) -> str:
         taken = self.roots
-        return name if name not in taken else next(f"{name}{i}" for i in range(2, len(taken) + 3) if f"{name}{i}" not in taken)
+        return (
+            name
+            if name not in taken
+            else next(f"{name}{i}" for i in range(2, len(taken) + 3) if f"{name}{i}" not in taken)
+        )
 
     def _name_module(self, name: str, root: Any) -> None:
         self.roots[name] = root
@@ -64,7 +72,9 @@ class Names:
                     if parameter is not None and id(parameter) not in self._leaves:
                         self._leaves[id(parameter)] = f"{path}.{key}"
                         self.parameters.append((f"{path}.{key}", parameter))
-                todo += [(f"{path}.{key}", child) for key, child in reversed(module._modules.items()) if child is not None]
+                todo += [
+                    (f"{path}.{key}", child) for key, child in reversed(module._modules.items()) if child is not None
+                ]
 
     def leaf(self, leaf: Any) -> str:
         """A leaf's name; leaves that no variable holds are counted."""
@@ -81,7 +91,9 @@ class Names:
         return self._values.get(key)
 
     def module(self, node: Node) -> tuple[str | None, int | None]:
-        """The module whose forward made a node, and which call of it that was; by its parameters where no call was seen."""
+        """The module whose forward made a node, and which call of it that was; by its parameters where no call was
+        seen.
+        """
         call = self._spans.around(node._seq)
         if call is not None:
             return self.modules.get(id(call.module), type(call.module).__name__), self._spans.ordinal(call)

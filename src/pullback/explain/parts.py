@@ -25,7 +25,9 @@ from .replay import Key, key_of
 
 
 class Alike(NamedTuple):
-    """What nodes of one kind have in common: for each edge the rule and the argument's name, and the arrays that they keep."""
+    """What nodes of one kind have in common: for each edge the rule and the argument's name, and the arrays that they
+    keep.
+    """
 
     rules: list[str]
     arguments: list[str]
@@ -43,7 +45,9 @@ def alike(turn: Turn, received: Sequence[Any]) -> Alike:
     found = _alike.get(key)
     if found is None:
         rules, lasting = formulas(node, turn.saved, received)
-        found = Alike(rules, ["" if e is None else argument(node, slot) for slot, e in enumerate(node._edges)], kept(turn))
+        found = Alike(
+            rules, ["" if e is None else argument(node, slot) for slot, e in enumerate(node._edges)], kept(turn)
+        )
         if lasting and len(_alike) < MOST:
             _alike[key] = found
     return found
@@ -84,7 +88,9 @@ class Parts:
         return (self.names.leaf(leaf) if leaf is not None else self.names.value(key)) or "the tensor"
 
     def received(self, turn: Turn) -> Sequence[Any]:
-        """The gradients that reached a node. Where it has several results, rules are given zeros for those that none reached."""
+        """The gradients that reached a node. Where it has several results, rules are given zeros for those that none
+        reached.
+        """
         if turn.node._shape.__class__ is not list:
             return turn.received
         return [g if (-turn.node._seq, i) in self.reached else None for i, g in enumerate(turn.received)]
@@ -101,8 +107,12 @@ class Parts:
         position = self.position.get(-key[0])
         if position is not None:
             return self.turns[position].received[max(key[1], 0)]
-        sources = [r for turn in self.turns for e, r in zip(turn.node._edges, turn.handed)
-                   if e is not None and r is not None and capture_key(e) == key]  # fmt: skip
+        sources = [
+            r
+            for turn in self.turns
+            for e, r in zip(turn.node._edges, turn.handed)
+            if e is not None and r is not None and capture_key(e) == key
+        ]
         return reduce(plus, sources) if sources else None
 
     def describe(self, number: int) -> str:
@@ -155,11 +165,33 @@ class Parts:
             if e is not None:
                 seq = e._seq
                 to = None if seq == 0 else self.position.get(seq if seq > 0 else e.node._seq)
-                downstream.append(Handed(name_in, None if to is None else to + 1, e.index if seq < 0 else 0,
-                                         self.names.leaf(e) if seq == 0 else None, rule, numbers(id(r))))  # fmt: skip
+                downstream.append(
+                    Handed(
+                        name_in,
+                        None if to is None else to + 1,
+                        e.index if seq < 0 else 0,
+                        self.names.leaf(e) if seq == 0 else None,
+                        rule,
+                        numbers(id(r)),
+                    )
+                )
         hooks = [] if node._hooks is None else names_of_hooks(node._hooks)
-        return Step(number, node.name().rpartition("::")[2], name, module, call, file, line, code, shape, dtype,
-                    [None if g is None else numbers(id(g)) for g in received], downstream, [*common.kept], hooks)  # fmt: skip
+        return Step(
+            number,
+            node.name().rpartition("::")[2],
+            name,
+            module,
+            call,
+            file,
+            line,
+            code,
+            shape,
+            dtype,
+            [None if g is None else numbers(id(g)) for g in received],
+            downstream,
+            [*common.kept],
+            hooks,
+        )
 
     def _line(self, node: Node) -> tuple[str | None, int | None, str]:
         """The file, the number and the text of the program's line that made a node."""
@@ -177,8 +209,17 @@ class Parts:
             for slot, (e, r) in enumerate(zip(turn.node._edges, turn.handed)):
                 if e is not None and e._seq == 0 and id(r) in self.measured:
                     uses.setdefault(id(e), []).append(Use(number, argument(turn.node, slot), self.measured[id(r)]))
-        return [Leaf(self.names.leaf(leaf), leaf._array.shape, name_of(leaf._array.dtype), self.measured[id(g)], before, uses.get(id(leaf), []))
-                for leaf, (g, before) in self.pass_.leaves.items()]  # fmt: skip
+        return [
+            Leaf(
+                self.names.leaf(leaf),
+                leaf._array.shape,
+                name_of(leaf._array.dtype),
+                self.measured[id(g)],
+                before,
+                uses.get(id(leaf), []),
+            )
+            for leaf, (g, before) in self.pass_.leaves.items()
+        ]
 
     @cached_property
     def roots(self) -> list[Root]:
@@ -188,7 +229,9 @@ class Parts:
             position = self.position.get(-key[0])
             name = self.names.leaf(e) if e._seq == 0 else self.names.value(key)
             given = not (isinstance(seed, np.ndarray) and seed.size == 1 and seed.reshape(-1)[0] == 1)
-            made.append(Root(name, None if position is None else position + 1, max(key[1], 0), self.measured[id(seed)], given))
+            made.append(
+                Root(name, None if position is None else position + 1, max(key[1], 0), self.measured[id(seed)], given)
+            )
         return made
 
     @cached_property
@@ -200,7 +243,9 @@ class Parts:
 
 @contextmanager
 def collecting_nothing() -> Iterator[None]:
-    """Python's garbage collector would look through all there is, again and again, while records are made of which none is garbage."""
+    """Python's garbage collector would look through all there is, again and again, while records are made of which none
+    is garbage.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -216,7 +261,9 @@ def kept(turn: Turn) -> list[Kept]:
     for i, value in enumerate(turn.saved):
         for a in value if value.__class__ in (list, tuple) else (value,):
             if isinstance(a, np.ndarray):
-                found.append(Kept(names[i] if i < len(names) else f"saved_tensors[{i}]", a.shape, name_of(a.dtype), a.nbytes))
+                found.append(
+                    Kept(names[i] if i < len(names) else f"saved_tensors[{i}]", a.shape, name_of(a.dtype), a.nbytes)
+                )
     return found
 
 

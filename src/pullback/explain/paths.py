@@ -80,11 +80,15 @@ class Paths(Sequence[Path]):
 
 
 class _Group:
-    """Paths that end alike: they pass ``tail``, a list of (position of a turn, number of an edge), towards the tensor."""
+    """Paths that end alike: they pass ``tail``, a list of (position of a turn, number of an edge), towards the
+    tensor.
+    """
 
     __slots__ = ("tail", "contribution", "done", "hooked")
 
-    def __init__(self, tail: list[tuple[int, int]], contribution: np.ndarray, done: bool = False, hooked: bool = False) -> None:
+    def __init__(
+        self, tail: list[tuple[int, int]], contribution: np.ndarray, done: bool = False, hooked: bool = False
+    ) -> None:
         self.tail, self.contribution, self.done, self.hooked = tail, contribution, done, hooked
 
 
@@ -93,7 +97,8 @@ class Search:
 
     def __init__(self, recorded: Pass, target: Key) -> None:
         self.turns, self.target = recorded.turns, target
-        self.arrivals: dict[Key, list[tuple[int, int, np.ndarray]]] = {}  # what came where: (turn or -1, edge, gradient)
+        # what came where: (turn or -1, edge, gradient)
+        self.arrivals: dict[Key, list[tuple[int, int, np.ndarray]]] = {}
         self.counts: list[int] = []
         for e, seed in recorded.roots:
             self.arrivals.setdefault(key_of(e), []).append((-1, 0, dense(seed)))
@@ -114,7 +119,10 @@ class Search:
 
     def groups(self, limit: int) -> list[_Group]:
         """At most about ``limit`` groups, the largest split as far as that allows; with 0 one for each use."""
-        made = [_Group([(position, slot)] if position >= 0 else [], g, position < 0) for position, slot, g in self.arrivals.get(self.target, ())]
+        made = [
+            _Group([(position, slot)] if position >= 0 else [], g, position < 0)
+            for position, slot, g in self.arrivals.get(self.target, ())
+        ]
         if not limit:
             return made
         heap = [(-norm(group.contribution), i) for i, group in enumerate(made)]
@@ -140,9 +148,13 @@ class Search:
         turn, keys = self.turns[head], self.keys(head)
         for key, g in zip(keys, turn.received):
             parts = [a for _, _, a in self.arrivals.get(key, ())]
-            if parts and (g is None or not np.allclose(total(parts), g, rtol=1e-4, atol=1e-6 * (1 + norm(g)), equal_nan=True)):
+            if parts and (
+                g is None or not np.allclose(total(parts), g, rtol=1e-4, atol=1e-6 * (1 + norm(g)), equal_nan=True)
+            ):
                 return [_Group(group.tail, group.contribution, done=True, hooked=True)]
-        sources = [(i, position, slot, g) for i, key in enumerate(keys) for position, slot, g in self.arrivals.get(key, ())]
+        sources = [
+            (i, position, slot, g) for i, key in enumerate(keys) for position, slot, g in self.arrivals.get(key, ())
+        ]
         result = []
         for i, position, slot, g in sources:
             contribution = group.contribution if len(sources) == 1 else self._pulled(group.tail, i, g)
@@ -183,7 +195,9 @@ def norm(a: Any) -> float:
 
 
 def paths_to(recorded: Pass, target: Key, limit: int) -> tuple[list[tuple[_Group, int, float]], np.ndarray | None]:
-    """Groups of paths to a place with their number of paths and their share, largest first, and the whole gradient there."""
+    """Groups of paths to a place with their number of paths and their share, largest first, and the whole gradient
+    there.
+    """
     search = Search(recorded, target)
     groups = search.groups(limit)
     if not groups:
@@ -191,5 +205,7 @@ def paths_to(recorded: Pass, target: Key, limit: int) -> tuple[list[tuple[_Group
     whole = np.asarray(total([g for _, _, g in search.arrivals[target]]))
     square = float(np.vdot(whole, whole).real)
     shares = [float(np.vdot(whole, g.contribution).real) / square if square else 0.0 for g in groups]
-    ranked = sorted(zip(groups, (search.count(g) for g in groups), shares), key=lambda entry: -norm(entry[0].contribution))
+    ranked = sorted(
+        zip(groups, (search.count(g) for g in groups), shares), key=lambda entry: -norm(entry[0].contribution)
+    )
     return ranked, whole

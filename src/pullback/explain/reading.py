@@ -18,19 +18,44 @@ import numpy as np
 
 from ..tensor import Tensor
 
-CONSTANTS = {math.log(2): "ln 2", math.log(10): "ln 10", math.pi: "π", math.sqrt(2 * math.pi): "√2π", math.sqrt(0.5): "√½"}
+CONSTANTS = {
+    math.log(2): "ln 2",
+    math.log(10): "ln 10",
+    math.pi: "π",
+    math.sqrt(2 * math.pi): "√2π",
+    math.sqrt(0.5): "√½",
+}
 FLAT = {"flat", "zeros_like"}
 LAYOUT = {"unsqueeze", "squeeze", "reshape"}  # not said of operands: shapes broadcast
-WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}  # said without their shapes
+# said without their shapes
+WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}
 ATTRIBUTES = {"mT": "ᵀ", "T": "ᵀ", "mH": "ᴴ", "H": "ᴴ"}
 SUPERSCRIPT = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
 OPERATORS: dict[type, tuple[str, int]] = {
-    ast.BitOr: (" or ", 1), ast.BitXor: (" xor ", 1), ast.BitAnd: (" and ", 2), ast.Add: (" + ", 4), ast.Sub: (" - ", 4),
-    ast.Mult: (" · ", 5), ast.Div: (" / ", 5), ast.MatMult: (" @ ", 5), ast.FloorDiv: (" // ", 5), ast.Mod: (" mod ", 5),
+    ast.BitOr: (" or ", 1),
+    ast.BitXor: (" xor ", 1),
+    ast.BitAnd: (" and ", 2),
+    ast.Add: (" + ", 4),
+    ast.Sub: (" - ", 4),
+    ast.Mult: (" · ", 5),
+    ast.Div: (" / ", 5),
+    ast.MatMult: (" @ ", 5),
+    ast.FloorDiv: (" // ", 5),
+    ast.Mod: (" mod ", 5),
     ast.Pow: ("^", 7),
-}  # fmt: skip
-COMPARISONS: dict[type, str] = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠", ast.Is: "is",
-                                ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}  # fmt: skip
+}
+COMPARISONS: dict[type, str] = {
+    ast.Lt: "<",
+    ast.LtE: "≤",
+    ast.Gt: ">",
+    ast.GtE: "≥",
+    ast.Eq: "=",
+    ast.NotEq: "≠",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
 ATOM = 9  # binds tighter than every operator
 
 
@@ -43,7 +68,9 @@ class Unreadable(Exception):
 
 @lru_cache(maxsize=64)
 def functions_in(filename: str) -> dict[int, list[Any]]:
-    """Every lambda and function of a source file, by the line that it begins in; none, if it is no Python (a page with code in it)."""
+    """Every lambda and function of a source file, by the line that it begins in; none, if it is no Python (a page with
+    code in it).
+    """
     found: dict[int, list[Any]] = {}
     try:
         tree = ast.parse("".join(linecache.getlines(filename)))
@@ -51,7 +78,11 @@ def functions_in(filename: str) -> dict[int, list[Any]]:
         return found
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda | ast.FunctionDef):
-            first = node.decorator_list[0].lineno if isinstance(node, ast.FunctionDef) and node.decorator_list else node.lineno
+            first = (
+                node.decorator_list[0].lineno
+                if isinstance(node, ast.FunctionDef) and node.decorator_list
+                else node.lineno
+            )
             found.setdefault(first, []).append(node)
     return found
 
@@ -71,7 +102,11 @@ def definition(code: CodeType) -> Any:
             return node
     block = "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
     for node in ast.walk(ast.parse(textwrap.dedent(block))):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and tuple(a.arg for a in node.args.args) == parameters:
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.name == code.co_name
+            and tuple(a.arg for a in node.args.args) == parameters
+        ):
             return node
     raise Unreadable
 
@@ -98,8 +133,15 @@ class Reader:
     follows = True
     missing: Sequence[Any] = ()  # zeros that stand for gradients of results that none reached
 
-    def __init__(self, rule: Callable, values: dict[str, Any], symbols: dict[str, str], together: bool = False, slot: int = 0,
-                 inputs: int = 1) -> None:  # fmt: skip
+    def __init__(
+        self,
+        rule: Callable,
+        values: dict[str, Any],
+        symbols: dict[str, str],
+        together: bool = False,
+        slot: int = 0,
+        inputs: int = 1,
+    ) -> None:
         self.definition = definition(rule.__code__)
         self.slot = slot if together else None
         self.lasting = True  # whether no branch was chosen by the elements of an array
@@ -109,7 +151,8 @@ class Reader:
             self.values.update(zip(rule.__code__.co_freevars, (c.cell_contents for c in rule.__closure__)))
         self.values["wanted"] = [i == slot for i in range(inputs)]
         self.symbolic = {rule.__code__.co_varnames[0], *(n for n in values if is_array(values[n]))}
-        self.local: dict[str, tuple[ast.expr, str]] = {}  # intermediate results: what they are, and how they are written
+        # intermediate results: what they are, and how they are written
+        self.local: dict[str, tuple[ast.expr, str]] = {}
         self.uses: dict[str, int] = {}
 
     def text(self) -> str:
@@ -147,23 +190,36 @@ class Reader:
                     returned = self.follow(body if self.holds(test) else otherwise)
                     if returned is not None:
                         return returned
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if not isinstance(value, ast.GeneratorExp | ast.Lambda):
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if not isinstance(
+                    value, ast.GeneratorExp | ast.Lambda
+                ):
                     self.assign(s, [(name, value)])
-                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(
+                    values
+                ):
                     if not all(isinstance(target, ast.Name) for target in names):
                         raise Unreadable
                     self.assign(s, [(target.id, value) for target, value in zip(names, values)])  # type: ignore[attr-defined]
                 case ast.FunctionDef() | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
                     self.run(s)  # what it makes keeps its name
-                    self.symbolic.update(n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                                         and is_array(self.values.get(n.id)))  # fmt: skip
-                    self.local.update((n, (ast.Constant(0), n)) for n in self.symbolic if any(self.values.get(n) is m for m in self.missing))
+                    self.symbolic.update(
+                        n.id
+                        for n in ast.walk(s)
+                        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and is_array(self.values.get(n.id))
+                    )
+                    self.local.update(
+                        (n, (ast.Constant(0), n))
+                        for n in self.symbolic
+                        if any(self.values.get(n) is m for m in self.missing)
+                    )
                 case _:
                     raise Unreadable
         return None
 
     def assign(self, statement: ast.stmt, pairs: Sequence[tuple[str, ast.expr]]) -> None:
-        """Names get values, all at once. Where a name had one, that is put in for it first; a parameter goes on under another name."""
+        """Names get values, all at once. Where a name had one, that is put in for it first; a parameter goes on under
+        another name.
+        """
         known = self.symbolic | set(self.local)
         old: dict[str, ast.expr] = {}
         for name, _ in pairs:
@@ -176,7 +232,10 @@ class Reader:
                 self.values[name + "·"] = self.values.get(name)
             elif self.follows and isinstance(self.values.get(name), int | float):
                 old[name] = ast.Constant(self.values[name])
-        made = [(name, ast.fix_missing_locations(Put(old).visit(copy.deepcopy(value))), bool(values_in(value) & known)) for name, value in pairs]
+        made = [
+            (name, ast.fix_missing_locations(Put(old).visit(copy.deepcopy(value))), bool(values_in(value) & known))
+            for name, value in pairs
+        ]
         self.run(statement)
         for name, value, symbolic in made:
             self.symbolic.discard(name)
@@ -277,10 +336,17 @@ class Reader:
             if b[0] == "1":
                 return a
             plain = b[0].lstrip("-").isdigit()
-            return (base + b[0].translate(SUPERSCRIPT) if plain else f"{base}^{b[0] if b[1] >= ATOM else f'({b[0]})'}"), 8
+            return (
+                base + b[0].translate(SUPERSCRIPT) if plain else f"{base}^{b[0] if b[1] >= ATOM else f'({b[0]})'}"
+            ), 8
         if isinstance(operator, ast.Mult) and "1" in (a[0], b[0]):
             return b if a[0] == "1" else a
-        if isinstance(operator, ast.Mult) and b[0].lstrip("-").replace(".", "").isdigit() and not a[0].lstrip("-").isdigit() and a[0] != "g":
+        if (
+            isinstance(operator, ast.Mult)
+            and b[0].lstrip("-").replace(".", "").isdigit()
+            and not a[0].lstrip("-").isdigit()
+            and a[0] != "g"
+        ):
             a, b = b, a  # 2 · x, not x · 2
         if isinstance(operator, ast.MatMult):  # beside products of elements it needs its parentheses
             return f"{self.within(left, 6) if not self.is_product(left) else a[0]} @ {self.within(right, 6)}", level
@@ -308,7 +374,9 @@ class Reader:
         """Whether an expression is written as a product of matrices."""
         return isinstance(e, ast.BinOp) and isinstance(e.op, ast.MatMult)
 
-    def call(self, function: ast.expr, arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> tuple[str, int]:
+    def call(
+        self, function: ast.expr, arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+    ) -> tuple[str, int]:
         name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         name = name.strip("_")
         if isinstance(function, ast.IfExp):
@@ -338,8 +406,13 @@ class Reader:
         """What a plain function that only does arithmetic returns, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
         if hasattr(called, "op") and called.op.kind == "elementwise" and called.op.name.startswith("of_"):
-            called = held_by(called.op.impl, "compute") or called.op.impl  # an operation that is the derivative of another
-        if not isinstance(called, FunctionType) or hasattr(called, "op") or not called.__module__.startswith("pullback.ops"):
+            # an operation that is the derivative of another
+            called = held_by(called.op.impl, "compute") or called.op.impl
+        if (
+            not isinstance(called, FunctionType)
+            or hasattr(called, "op")
+            or not called.__module__.startswith("pullback.ops")
+        ):
             return None
         body = definition(called.__code__).body
         body = body[1:] if isinstance(body, list) and isinstance(body[0], ast.Expr) else body
@@ -356,7 +429,11 @@ class Reader:
     def often(self, name: str) -> bool:
         """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
         value = self.local[name][0]
-        if isinstance(value, ast.Name | ast.Constant | ast.Attribute) or isinstance(value, ast.Call) and ast.unparse(value.func) in WHOLE:
+        if (
+            isinstance(value, ast.Name | ast.Constant | ast.Attribute)
+            or isinstance(value, ast.Call)
+            and ast.unparse(value.func) in WHOLE
+        ):
             return False
         return uses_in(self.definition)[name] > 1
 
@@ -430,7 +507,10 @@ class FunctionReader(Reader):
         context, *grads = code.co_varnames[: code.co_argcount]
         self.context = context
         self.values = {}
-        self.symbolic = {*grads, *(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))}
+        self.symbolic = {
+            *grads,
+            *(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)),
+        }
         self.local = {}
         self.uses = {}
         self.names = {grads[0]: "g"} if len(grads) == 1 else {n: f"g{i}" for i, n in enumerate(grads)}

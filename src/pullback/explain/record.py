@@ -213,7 +213,8 @@ class Finding:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as dicts, NumPy numbers as Python's, and what JSON has no number for as the strings ``"nan"``, ``"inf"``, ``"-inf"``.
+    """Dataclasses as dicts, NumPy numbers as Python's, and what JSON has no number for as the strings ``"nan"``,
+    ``"inf"``, ``"-inf"``.
 
     >>> plain(Use(1, "input", Values.of(np.array([1.0, float("inf")]))))["gradient"]["values"]
     [1.0, 'inf']
@@ -236,5 +237,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-NAMES: dict[type, tuple[str, ...]] = {cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Step, Use, Leaf, Root, Finding)}
+NAMES: dict[type, tuple[str, ...]] = {
+    cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Step, Use, Leaf, Root, Finding)
+}
 NAMES[Values] = tuple("values" if name == "elements" else name for name in NAMES[Values])

@@ -1,7 +1,9 @@
-"""Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut off.
+"""Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut
+off.
 
-While a :class:`Recorder` watches, the engine hands over each node with its gradients, and modules tell of their calls, and
-``Tensor.detach`` of itself. The clock numbers these as it numbers nodes, so that a node's number tells which call it was made in.
+While a :class:`Recorder` watches, the engine hands over each node with its gradients, and modules tell of their calls,
+and ``Tensor.detach`` of itself. The clock numbers these as it numbers nodes, so that a node's number tells which call
+it was made in.
 
 Arrays are held and not copied, but for those that the program can write into: what an optimizer will update, what hooks
 and custom Functions were shown, and what ``autograd.grad`` returned.
@@ -36,7 +38,9 @@ Place = tuple[str, int] | None
 FRAMES = 8  # how many frames of the program are searched for variables
 ITEMS = 64  # and how many elements of a list or a dict
 # Of such are no tensors, and most variables of a program are of such.
-PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType})
+PLAIN = frozenset(
+    {int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType}
+)
 
 CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 
@@ -98,7 +102,14 @@ class Pass:
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
 
-    def __init__(self, number: int, roots: Sequence[tuple[Any, Any]], frame: FrameType | None, limited: bool = False, shown: bool = True) -> None:
+    def __init__(
+        self,
+        number: int,
+        roots: Sequence[tuple[Any, Any]],
+        frame: FrameType | None,
+        limited: bool = False,
+        shown: bool = True,
+    ) -> None:
         self.number, self.shown = number, shown
         self.roots = [(e, array_of(g)) for e, g in roots]
         self.turns: list[Turn] = []
@@ -186,7 +197,11 @@ class Pass:
             self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
             for turn in self.turns:
                 if copies.concern((*turn.saved, *turn.received, *turn.handed)):
-                    turn.saved, turn.received, turn.handed = copies.of(turn.saved), copies.of(turn.received), copies.of(turn.handed)
+                    turn.saved, turn.received, turn.handed = (
+                        copies.of(turn.saved),
+                        copies.of(turn.received),
+                        copies.of(turn.handed),
+                    )
 
 
 class Copies:
@@ -207,7 +222,9 @@ class Copies:
         """The values, with copies in the place of arrays in that memory."""
         if not self.concern(values):
             return values
-        return tuple([self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values])
+        return tuple(
+            [self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values]
+        )
 
     def _copy(self, array: np.ndarray) -> np.ndarray:
         key = id(array) if array.base is None else (array.__array_interface__["data"][0], array.shape, array.strides)
@@ -218,7 +235,9 @@ class Copies:
 
 
 def outputs_known_to(frame: FrameType | None) -> list[Any]:
-    """The values of what backward was called on: the engine is given edges alone, but one of its callers has the tensors."""
+    """The values of what backward was called on: the engine is given edges alone, but one of its callers has the
+    tensors.
+    """
     while frame is not None and not is_users(frame.f_code.co_filename):
         names = frame.f_locals
         outputs = names.get("outs", names.get("outputs", (names.get("self"),)))
@@ -290,7 +309,8 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on, and would let go of nothing
+    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on,
+    and would let go of nothing
     before the function ends: it is emptied, unless the program has it, too."""
     names: Any = frame.f_locals
     found = dict(names)
@@ -303,7 +323,9 @@ def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
     """What a list, a dict or an object holds of tensors with a history, leaves and modules, with their names."""
     kind = value.__class__
     if kind not in CONTAINERS:
-        return [(f"{name}.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)]
+        return [
+            (f"{name}.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)
+        ]
     if len(value) > ITEMS:
         return []
     pairs = value.items() if kind is dict else enumerate(value)
@@ -311,7 +333,9 @@ def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def is_followed(value: Any) -> bool:
-    return value.__class__ not in PLAIN and (isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module))
+    return value.__class__ not in PLAIN and (
+        isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module)
+    )
 
 
 class Recorder:
@@ -366,21 +390,27 @@ class Recorder:
         return None if now is None else now.note, end
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
-        """The passes of this thread that are running, each with how deep inside of others; those that failed are dropped."""
+        """The passes of this thread that are running, each with how deep inside of others; those that failed are
+        dropped.
+        """
         running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
         while running and running[-1][0] >= modes._local.nested + more:
             running.pop()
         return running
 
     def _forget(self) -> None:
-        """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next one."""
+        """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next
+        one.
+        """
         first = min([*self._begun, *(p.turns[-1].node._seq for p in self.passes if p.turns)])
         if self.calls and self.calls[0].end < first or self.cuts and self.cuts[0].seq < first:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
             self.cuts = [c for c in self.cuts if c.seq >= first]
 
     def _cut(self, tensor: Tensor, how: str) -> None:
-        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and graphs go on without."""
+        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and
+        graphs go on without.
+        """
         e = edge_of(tensor)
         if e is not None and e._seq != 0:
             self.cuts.append(Cut(e, how, sys._getframe(2)))

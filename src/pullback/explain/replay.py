@@ -36,8 +36,10 @@ def dense(g: Any) -> Any:
     if not isinstance(g, Lifted):
         return g
     if not isinstance(g, Coo):
-        raise noted(RuntimeError("gradients inside of vmap or forward mode can be looked at, but not taken apart"),
-                    "Explain a single backward pass, of one example.")  # fmt: skip
+        raise noted(
+            RuntimeError("gradients inside of vmap or forward mode can be looked at, but not taken apart"),
+            "Explain a single backward pass, of one example.",
+        )
     return g.dense()
 
 
@@ -56,9 +58,12 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
     for value in turn.saved:
         write = write_since(value, node._seq) if isinstance(value, np.ndarray) else None
         if write is not None:
-            raise noted(RuntimeError(f"what {node.name()} kept for its rule was overwritten since the backward pass"),
-                        f"it was kept at {at(node.location)}", f"and overwritten at {at(write.location)}",
-                        "Ask before that line: what has been asked once is remembered.")  # fmt: skip
+            raise noted(
+                RuntimeError(f"what {node.name()} kept for its rule was overwritten since the backward pass"),
+                f"it was kept at {at(node.location)}",
+                f"and overwritten at {at(write.location)}",
+                "Ask before that line: what has been asked once is remembered.",
+            )
     g: Any
     if node._shape.__class__ is list:
         g = tuple(gradients)

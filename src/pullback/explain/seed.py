@@ -1,7 +1,8 @@
 """What the seed did: the Jacobian, the seed and their product, and what each element of the output brought about.
 
-``y.backward(gradient=v)`` computes the row vector vᵀJ, where ``J[i, j]`` is the derivative of the i-th element of y with
-respect to the j-th of x. Each element of the seed multiplies one row of J, and the gradient is the sum of these rows.
+``y.backward(gradient=v)`` computes the row vector vᵀJ, where ``J[i, j]`` is the derivative of the i-th element of y
+with respect to the j-th of x. Each element of the seed multiplies one row of J, and the gradient is the sum of these
+rows.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Effect:
 
     @property
     def contributions(self) -> np.ndarray:
-        """What each element of the output adds to the gradient, shape ``(n, *shape)``: the rows of J, times the seed's elements."""
+        """What each element of the output adds to the gradient, shape ``(n, *shape)``: the rows of J, times the seed's
+        elements.
+        """
         return (self.seed[:, None] * self.jacobian).reshape(len(self.seed), *self.shape)
 
     @property
@@ -55,7 +58,9 @@ class Effect:
         return str(self)
 
 
-def effect(recorded: Pass, target: Key, shape: tuple[int, ...], dtype: Any, name: str, outputs: list[str | None]) -> Effect:
+def effect(
+    recorded: Pass, target: Key, shape: tuple[int, ...], dtype: Any, name: str, outputs: list[str | None]
+) -> Effect:
     """The effect of a pass's seeds on the gradient at one place.
 
     Raises:
@@ -64,8 +69,10 @@ def effect(recorded: Pass, target: Key, shape: tuple[int, ...], dtype: Any, name
     sizes = [seed.size for _, seed in recorded.roots]
     n = sum(sizes)
     if n > ROWS:
-        raise noted(ValueError(f"the outputs have {n} elements, and the Jacobian takes a backward pass for each"),
-                    "Explain a part of the output, such as y[:4], or ask for paths(x), which takes one pass.")  # fmt: skip
+        raise noted(
+            ValueError(f"the outputs have {n} elements, and the Jacobian takes a backward pass for each"),
+            "Explain a part of the output, such as y[:4], or ask for paths(x), which takes one pass.",
+        )
     rows, elements = [], []
     for k, (_, seed) in enumerate(recorded.roots):
         for i in range(seed.size):

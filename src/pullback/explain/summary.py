@@ -1,4 +1,6 @@
-"""``summary(model, input)``: layers, shapes, parameters, memory and arithmetic, from one forward pass that is looked at."""
+"""``summary(model, input)``: layers, shapes, parameters, memory and arithmetic, from one forward pass that is looked
+at.
+"""
 
 from __future__ import annotations
 
@@ -111,11 +113,12 @@ class _Calls:
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     """Run a model's forward pass once and tell what it consists of. The model is left as it was.
 
-    Operations are counted as usual: a product of matrices takes 2 n m k, a convolution two for each weight and output position,
-    a recurrent layer its products and one a gate, attention its two products and one a weight, an elementwise operation or a reduction
-    one an element, a view none. Backward counts each of these once for each of its operands whose gradient training would compute: of
-    parameters that are not frozen, of what depends on them, and of inputs that require grad. A module's figures are those of
-    the operations outside of the modules in it. What runs under ``no_grad()`` is not seen.
+    Operations are counted as usual: a product of matrices takes 2 n m k, a convolution two for each weight and output
+    position, a recurrent layer its products and one a gate, attention its two products and one a weight, an elementwise
+    operation or a reduction one an element, a view none. Backward counts each of these once for each of its operands
+    whose gradient training would compute: of parameters that are not frozen, of what depends on them, and of inputs
+    that require grad. A module's figures are those of the operations outside of the modules in it. What runs under
+    ``no_grad()`` is not seen.
 
     Args:
         model: an ``nn.Module``.
@@ -162,7 +165,11 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     for node in reachable([*map(edge_of, tensors_in(result)), *calls.cuts]):
         module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
-        wanted = [slot for slot, e in enumerate(node._edges) if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)]
+        wanted = [
+            slot
+            for slot, e in enumerate(node._edges)
+            if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)
+        ]
         if wanted:
             trained.add(node._seq)
         forward, backward = counted(node, wanted)
@@ -177,10 +184,28 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     for path, module in model.named_modules():
         entry = seen[id(module)]
         mine = [p for p in module._parameters.values() if p is not None]
-        rows.append(Row(path, type(module).__name__, path.count(".") + 1 if path else 0, entry.outputs, sum(p.numel() for p in mine),
-                        sum(p.numel() for p in mine if p._fn is not None), entry.forward, entry.backward, entry.kept, entry.calls))  # fmt: skip
-    return Summary(rows, sum(p.numel() for p in ps), sum(p.numel() for p in ps if p._fn is not None), sum(r.forward for r in rows),
-                   sum(r.backward for r in rows), sum(r.kept for r in rows))  # fmt: skip
+        rows.append(
+            Row(
+                path,
+                type(module).__name__,
+                path.count(".") + 1 if path else 0,
+                entry.outputs,
+                sum(p.numel() for p in mine),
+                sum(p.numel() for p in mine if p._fn is not None),
+                entry.forward,
+                entry.backward,
+                entry.kept,
+                entry.calls,
+            )
+        )
+    return Summary(
+        rows,
+        sum(p.numel() for p in ps),
+        sum(p.numel() for p in ps if p._fn is not None),
+        sum(r.forward for r in rows),
+        sum(r.backward for r in rows),
+        sum(r.kept for r in rows),
+    )
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -195,8 +220,22 @@ def tensors_in(value: Any) -> list[Tensor]:
 RECURRENT = {"elman", "gru", "lstm"}
 PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
 ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
-MOVES = {"clone", "cast", "cat", "stack", "index", "embedding", "identity", "unsafe_view", "repeat", "repeat_each", "flip", "roll", "pad",
-         "constant_pad_nd"}  # fmt: skip
+MOVES = {
+    "clone",
+    "cast",
+    "cat",
+    "stack",
+    "index",
+    "embedding",
+    "identity",
+    "unsafe_view",
+    "repeat",
+    "repeat_each",
+    "flip",
+    "roll",
+    "pad",
+    "constant_pad_nd",
+}
 ANY = "any"  # stands for what is inside, and depends on every argument
 
 
@@ -213,7 +252,9 @@ def counted(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
 
 
 def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
-    """The operations of a node's forward, and for which arguments' gradients they are done again; () for all of them alike."""
+    """The operations of a node's forward, and for which arguments' gradients they are done again; () for all of them
+    alike.
+    """
     op = node._op
     shapes = node._shape if node._shape.__class__ is list else [node._shape]
     out = sum(map(math.prod, shapes))
@@ -227,17 +268,28 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
         return [(out * 2 * weight[-1], ("input", "weight")), (out if operand(node, "bias") else 0, ("bias",))]
     if name == "convolution" and weight:
         positions = operand(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
-        return [(math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0, ("input", "weight"))]
+        return [
+            (
+                math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0,
+                ("input", "weight"),
+            )
+        ]
     if name in RECURRENT:
         rows, width = math.prod(shapes[0][:-1]), (operand(node, "w_ih") or (0,))[0]
         sides = {"w_ih": "input", "w_hh": ANY, "projection": ANY}
-        products = [(rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))]
+        products = [
+            (rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))
+        ]
         return [*products, (rows * width, (ANY,)), (rows * width if operand(node, "b_ih") else 0, ("b_ih",))]
     if name in ATTENTION:
         query, key, value = (operand(node, n) for n in ("query", "key", "value"))
         if query and key and value:
             weights = math.prod(query[:-1]) * key[-2]
-            return [(weights * 2 * query[-1], ("query", "key")), (weights, ("weights",)), (weights * 2 * value[-1], ("weights", "value"))]
+            return [
+                (weights * 2 * query[-1], ("query", "key")),
+                (weights, ("weights",)),
+                (weights * 2 * value[-1], ("weights", "value")),
+            ]
     if name in PRODUCTS:
         first, second = (op.params[i] for i in op.tensors[-2:])
         return [(out * 2 * (operand(node, first) or (1,))[-1], (first, second))]

@@ -33,7 +33,9 @@ UP, DOWN = "magenta", "cyan"  # what arrives and what goes out
 
 def rendered(content: RenderableType, width: int = WIDTH) -> str:
     """As plain text, without colours."""
-    console = Console(width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False, force_jupyter=False)
+    console = Console(
+        width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False, force_jupyter=False
+    )
     console.print(content)
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
@@ -139,10 +141,18 @@ def finding_text(f: Finding) -> Table:
 
 
 def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
-    """One step: the operation and its line, what arrives, and for each input the rule and what goes out; ``beyond`` is where nobody follows."""
+    """One step: the operation and its line, what arrives, and for each input the rule and what goes out; ``beyond`` is
+    where nobody follows.
+    """
     line = f"{short_path(step.file)}:{step.line}" if step.line else ""
-    head = Text.assemble((f"#{step.number:<3}", "dim"), (step.title, "bold"), f" → {step.name}" if step.name else "",
-                         (f"  {line}  {step.code}", "dim"), no_wrap=True, overflow="ellipsis")  # fmt: skip
+    head = Text.assemble(
+        (f"#{step.number:<3}", "dim"),
+        (step.title, "bold"),
+        f" → {step.name}" if step.name else "",
+        (f"  {line}  {step.code}", "dim"),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
     yield head
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=2)
@@ -156,7 +166,9 @@ def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
         name, separator, rule = d.rule.partition(" = ")
         if not separator:
             name, _, rule = d.rule.partition(": ")
-        to = d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
+        to = (
+            d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
+        )
         cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
         grid.add_row("", Text(f"{name} ="), cell)
     if step.hooks:
@@ -196,7 +208,9 @@ def paths_text(paths: Paths, limit: int = 20) -> RenderableType:
         elif p.count > 1:
             way = f"{p.count} paths by way of {way}"
         grid.add_row(f"{p.share:.1%}", brief(p.values), way or "the output itself")
-    head = Text.assemble(("Where the gradient of ", ""), (paths.name, "bold"), " comes from: ", brief(Values.of(paths.total)))
+    head = Text.assemble(
+        ("Where the gradient of ", ""), (paths.name, "bold"), " comes from: ", brief(Values.of(paths.total))
+    )
     rest = [Text(f"... and {len(paths) - limit} more", style="dim")] if len(paths) > limit else []
     check = Text(f"They add up to the gradient (difference {number(paths.residue)}).", style="dim")
     return Group(head, grid, *rest, check)
@@ -261,14 +275,30 @@ def summary_text(s: Summary) -> RenderableType:
         grid.add_column(name, justify="right", no_wrap=True)
     for r in s.rows:
         name = "  " * r.depth + (r.path.rpartition(".")[2] + " " if r.path else "")
-        cell = Text.assemble((name, "bold"), r.kind, " (not called)" if not r.calls else f" ×{r.calls}" if r.calls > 1 else "")
+        cell = Text.assemble(
+            (name, "bold"), r.kind, " (not called)" if not r.calls else f" ×{r.calls}" if r.calls > 1 else ""
+        )
         blank = lambda n, text: text if n else ""  # noqa: E731
-        grid.add_row(cell, ", ".join(size(o) for o in r.outputs), blank(r.parameters, count(r.parameters)), blank(r.forward, count(r.forward)),
-                     blank(r.backward, count(r.backward)), blank(r.kept, memory(r.kept)))  # fmt: skip
+        grid.add_row(
+            cell,
+            ", ".join(size(o) for o in r.outputs),
+            blank(r.parameters, count(r.parameters)),
+            blank(r.forward, count(r.forward)),
+            blank(r.backward, count(r.backward)),
+            blank(r.kept, memory(r.kept)),
+        )
     grid.add_section()
-    grid.add_row(Text("in all", style="bold"), "", count(s.parameters), count(s.forward), count(s.backward), memory(s.kept))
-    return Group(grid, Text(f"{s.trainable:,} of {s.parameters:,} parameters are trainable; forward and backward count floating-point operations.",
-                            style="dim"))  # fmt: skip
+    grid.add_row(
+        Text("in all", style="bold"), "", count(s.parameters), count(s.forward), count(s.backward), memory(s.kept)
+    )
+    return Group(
+        grid,
+        Text(
+            f"{s.trainable:,} of {s.parameters:,} parameters are trainable; forward and backward count floating-point "
+            f"operations.",
+            style="dim",
+        ),
+    )
 
 
 def watch_text(w: Watch) -> RenderableType:

@@ -33,7 +33,9 @@ TELLING = 1e-4  # the part of the weights that gradients are, where they are not
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The norms at one step of an optimizer, for each layer it trains: of gradients, of updates (the change of parameters), of parameters."""
+    """The norms at one step of an optimizer, for each layer it trains: of gradients, of updates (the change of
+    parameters), of parameters.
+    """
 
     step: int
     gradients: dict[str, float]
@@ -59,7 +61,9 @@ class Watch:
         findings: what looked wrong, as it appeared.
     """
 
-    def __init__(self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None) -> None:
+    def __init__(
+        self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None
+    ) -> None:
         from ..optim.optimizer import register_optimizer_step_pre_hook
 
         self.records: list[Record] = []
@@ -104,7 +108,10 @@ class Watch:
 
         now = perf_counter()
         self._each = (now - self._last[1]) / (self.steps - self._last[0])
-        self._gradients = {name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None)) for name, ps in trained.layers.items()}
+        self._gradients = {
+            name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None))
+            for name, ps in trained.layers.items()
+        }
         for ps in trained.layers.values():
             for p in ps:
                 room = self._before.get(id(p))
@@ -150,20 +157,41 @@ class Watch:
             if not math.isfinite(norm):
                 self._found("nan", name, f"The gradient of `{name}` is not finite at step {record.step}.", "error")
                 continue
-            usual, largest = [r.gradients[name] for r in self.records[-50:-1] if name in r.gradients], self._largest.get(name, 0.0)
+            usual, largest = (
+                [r.gradients[name] for r in self.records[-50:-1] if name in r.gradients],
+                self._largest.get(name, 0.0),
+            )
             self._largest[name] = max(norm, largest)
             if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0 and norm > largest:
-                self._found("exploding", name, f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: {norm / median(usual):.0f} "
-                            f"times its median over the {len(usual)} records before, and more than ever.")  # fmt: skip
+                self._found(
+                    "exploding",
+                    name,
+                    f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: {norm / median(usual):.0f} "
+                    f"times its median over the {len(usual)} records before, and more than ever.",
+                )
             trains = any(p._fn is not None for p in self._layers[name])
-            self._in_a_row("no-gradient", name, norm == 0 and trains,
-                           f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.")  # fmt: skip
+            self._in_a_row(
+                "no-gradient",
+                name,
+                norm == 0 and trains,
+                f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.",
+            )
             size, update = record.values[name], record.updates[name]
             ratio = update / size if size else 0.0
-            self._in_a_row("large-update", name, ratio > LARGE, f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
-                           f"records up to step {record.step}; the last by {ratio:.0%}.")  # fmt: skip
-            self._in_a_row("stalled", name, norm > TELLING * size > 0 and ratio < TINY, f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
-                           f"up to step {record.step} changed it by less than {TINY:g} of its norm.")  # fmt: skip
+            self._in_a_row(
+                "large-update",
+                name,
+                ratio > LARGE,
+                f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
+                f"records up to step {record.step}; the last by {ratio:.0%}.",
+            )
+            self._in_a_row(
+                "stalled",
+                name,
+                norm > TELLING * size > 0 and ratio < TINY,
+                f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
+                f"up to step {record.step} changed it by less than {TINY:g} of its norm.",
+            )
 
     def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
         self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0
@@ -184,20 +212,33 @@ class Watch:
 
     def to_dict(self) -> dict[str, Any]:
         """The records and the findings as dicts, lists, numbers and strings."""
-        records = [{"step": r.step, "gradients": r.gradients, "updates": r.updates, "values": r.values} for r in self.records]
-        return plain({"format": 1, "steps": self.steps, "layers": list(self._layers), "records": records, "findings": self.findings})
+        records = [
+            {"step": r.step, "gradients": r.gradients, "updates": r.updates, "values": r.values} for r in self.records
+        ]
+        return plain(
+            {
+                "format": 1,
+                "steps": self.steps,
+                "layers": list(self._layers),
+                "records": records,
+                "findings": self.findings,
+            }
+        )
 
     def to_html(self) -> str:
         """A page with plots, which needs no network."""
         from .page import asset, embedded, filled
 
-        return filled("watch.html", {
-            "title": "Training",
-            "css": asset("page.css") + asset("uPlot.min.css"),
-            "uplot": f"/*! uPlot, MIT license\n{asset('uPlot.LICENSE.txt')}*/\n{asset('uPlot.iife.min.js')}",
-            "script": asset("watch.js"),
-            "data": embedded(self.to_dict()),
-        })  # fmt: skip
+        return filled(
+            "watch.html",
+            {
+                "title": "Training",
+                "css": asset("page.css") + asset("uPlot.min.css"),
+                "uplot": f"/*! uPlot, MIT license\n{asset('uPlot.LICENSE.txt')}*/\n{asset('uPlot.iife.min.js')}",
+                "script": asset("watch.js"),
+                "data": embedded(self.to_dict()),
+            },
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the page."""
@@ -206,7 +247,8 @@ class Watch:
     def _repr_html_(self) -> str:
         import html
 
-        return f'<iframe srcdoc="{html.escape(self.to_html())}" style="width:100%;height:640px;border:0" title="Training"></iframe>'
+        text = html.escape(self.to_html())
+        return f'<iframe srcdoc="{text}" style="width:100%;height:640px;border:0" title="Training"></iframe>'
 
     def _mime_(self) -> tuple[str, str]:
         return "text/html", self._repr_html_()
@@ -221,7 +263,9 @@ class Watch:
 
 
 def square_of(a: Any) -> float:
-    """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too large."""
+    """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too
+    large.
+    """
     if isinstance(a, Lifted):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
     numbers = kernels.run("statistics", "describe", a.size, a)
@@ -240,7 +284,9 @@ def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 
 
-def watch(module: Any, every: int | None = None, writer: Any = None, on_finding: Callable[[Finding], Any] | None = None) -> Watch:
+def watch(
+    module: Any, every: int | None = None, writer: Any = None, on_finding: Callable[[Finding], Any] | None = None
+) -> Watch:
     """Record each layer's gradient and update norms while optimizers train a module.
 
     Args:

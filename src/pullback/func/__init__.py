@@ -5,8 +5,20 @@ from typing import Any
 from .jacobians import hessian, jacfwd, jacrev
 from .transforms import functionalize, grad, grad_and_value, jvp, linearize, vjp, vmap
 
-__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "stack_module_state", "vjp", "vmap"]  # fmt: skip
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def __getattr__(name: str) -> Any:

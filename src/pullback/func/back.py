@@ -1,7 +1,8 @@
 """The way back through a graph that was made inside one ``vmap``: per-example gradients.
 
-The engine asks of every node what levels its gradient and what it saved belong to, for they may differ from node to node. Where
-gradients are wanted for arguments that were made inside a batch, by nobody who differentiates further, the whole way
+The engine asks of every node what levels its gradient and what it saved belong to, for they may differ from node to
+node. Where gradients are wanted for arguments that were made inside a batch, by nobody who differentiates further, the
+whole way
 lies in that batch: rules run on arrays with the batch in front (:mod:`pullback.func.plain`), one after the other.
 """
 
@@ -23,7 +24,9 @@ from . import plain
 number = attrgetter("_seq")
 
 
-def gradients(level: Any, nodes: Sequence[Node], roots: Sequence[tuple[Any, Any]], wanted: Sequence[Node], retain: bool) -> list[Any] | None:
+def gradients(
+    level: Any, nodes: Sequence[Node], roots: Sequence[tuple[Any, Any]], wanted: Sequence[Node], retain: bool
+) -> list[Any] | None:
     """Gradients for the wanted nodes; None, with nothing done, where only the engine knows the way.
 
     Args:
@@ -38,7 +41,9 @@ def gradients(level: Any, nodes: Sequence[Node], roots: Sequence[tuple[Any, Any]
     """
     if rows.unusual() or not level.size:
         return None
-    if any([e._seq <= level.start or e._hooks is not None for e in wanted]) or any([lift.holds_lifted(g) and g.outer for _, g in roots]):
+    if any([e._seq <= level.start or e._hooks is not None for e in wanted]) or any(
+        [lift.holds_lifted(g) and g.outer for _, g in roots]
+    ):
         return None
     ends = set(map(id, wanted))
     way = rows.way(sorted(nodes, key=number), ends)

@@ -49,20 +49,27 @@ class Batched(Lifted):
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
         value = self.value if not self.dim else held(self.value).movedim(0, self.dim)._array
-        inside = "\n".join("    " + line if line else line for line in shown(value, made_by, requires_grad, extra).split("\n"))
+        inside = "\n".join(
+            "    " + line if line else line for line in shown(value, made_by, requires_grad, extra).split("\n")
+        )
         return f"BatchedTensor(lvl={self.depth}, bdim={self.dim}, value=\n{inside}\n)"
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self.item()
 
     def truth(self) -> bool:
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
-                           "yet, please file an issue at https://github.com/pytorch/pytorch/issues .")  # fmt: skip
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that "
+            "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        )
 
     def item(self) -> Any:
-        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-                           "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
-                           "inside PyTorch internals, please file a bug report.")  # fmt: skip
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+            "inside PyTorch internals, please file a bug report."
+        )
 
     def numpy(self) -> np.ndarray:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
@@ -101,7 +108,9 @@ class Batch(Level):
         super().__exit__(*exc)
 
     def called(self, op: Any, args: tuple[Any, ...]) -> Any:
-        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is another."""
+        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is
+        another.
+        """
         local = modes._local
         if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
             return None
@@ -199,8 +208,14 @@ class Batch(Level):
             if out.__class__ is np.ndarray:
                 return Batched(self, out, outer)
         if out is NotImplemented:
-            args = [[held(w) for w in a] if a.__class__ is list and i == 0 and op.listed else held(a) if isinstance(a, (np.ndarray, Lifted)) else a
-                    for i, a in enumerate(args)]  # fmt: skip
+            args = [
+                [held(w) for w in a]
+                if a.__class__ is list and i == 0 and op.listed
+                else held(a)
+                if isinstance(a, (np.ndarray, Lifted))
+                else a
+                for i, a in enumerate(args)
+            ]
             with modes.no_grad():
                 if op.kind == "elementwise":
                     out = self._elementwise(op, values, args, batched)
@@ -229,7 +244,9 @@ class Batch(Level):
         return x
 
     def _plain(self, values: Sequence[Any]) -> list[Any] | None:
-        """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the usual case."""
+        """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the
+        usual case.
+        """
         d, ndim = None, 0
         for v in values:
             if isinstance(v, Lifted):
@@ -249,8 +266,14 @@ class Batch(Level):
             elif a.dtype is not d:
                 return None
             ndim = max(ndim, n)
-        return [np.asarray(v, d) if not isinstance(v, Lifted) else v.value if len(v.shape) == ndim
-                else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape) for v in values]  # fmt: skip
+        return [
+            np.asarray(v, d)
+            if not isinstance(v, Lifted)
+            else v.value
+            if len(v.shape) == ndim
+            else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
+            for v in values
+        ]
 
     def _holds(self, v: Any) -> bool:
         return isinstance(v, Batched) and v.level is self
@@ -295,10 +318,13 @@ class Batch(Level):
         return value if inside is value.value else Batched(self, inside, value.outer, value.dim)
 
     def raised(self, array: np.ndarray) -> Any:
-        raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-                           "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-                           "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
-                           "operator is being called inside the PyTorch framework, please file a bug report instead.")  # fmt: skip
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args "
+            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+            "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
+            "operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
 
     def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
         return self.raised(view)
@@ -306,7 +332,8 @@ class Batch(Level):
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule for each example in turn."""
         own = lambda v: [w for w in batches_in(v._array if isinstance(v, Tensor) else v) if w.level is self]  # noqa: E731
-        above: dict[Level, bool] = {}  # whether the values of a level stand around those of this one: cotangents from outside do otherwise
+        # whether the values of a level stand around those of this one: cotangents from outside do otherwise
+        above: dict[Level, bool] = {}
         for v in (*(g if g.__class__ is tuple else (g,)), *saved):
             a = getattr(v, "_array", v)
             while isinstance(a, Lifted) and a.level is not self and own(a):
@@ -318,7 +345,9 @@ class Batch(Level):
         outer = any([w.outer for v in (g if g.__class__ is tuple else (g,)) for w in own(v)])
 
         def inside(x: Tensor, f: Callable[[Tensor, int], Tensor], dim: int = 0) -> Any:
-            """What ``f`` makes of a value of this level in the values of later levels, of whose batches ``dim`` dimensions come first."""
+            """What ``f`` makes of a value of this level in the values of later levels, of whose batches ``dim``
+            dimensions come first.
+            """
             a = x._array
             if isinstance(a, Lifted) and above.get(a.level, a.level.start > self.start):
                 return a.level.inside(x, lambda part: held(inside(part, f, dim + a.level.batches)))._array
@@ -353,8 +382,11 @@ class Batch(Level):
                 return None
             return joined(stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
 
-        rows = [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))] if saved else [
-            pull(node, h, (), edges) for h in apart(g)]  # fmt: skip
+        rows = (
+            [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))]
+            if saved
+            else [pull(node, h, (), edges) for h in apart(g)]
+        )
         return [together(column) for column in zip(*rows)]
 
     def leave(self, x: Tensor) -> Tensor:
@@ -371,7 +403,9 @@ class Batch(Level):
         if dim:
             x = x.movedim(dim, 0)
         result = self._around(x, outer, dim)
-        return result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+        return (
+            result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+        )
 
     def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
         def back(g: Tensor) -> tuple[Tensor]:
@@ -398,12 +432,18 @@ class Batch(Level):
         """A cotangent from outside for something that all examples share, as one that only the first example has."""
         if not self.size:
             return g
-        return self.wrap(cat([g.unsqueeze(0), held(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True)
+        return self.wrap(
+            cat([g.unsqueeze(0), held(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True
+        )
 
     def shared(self, x: Tensor) -> Tensor:
         """Something that all examples share and that may have been made inside, for use outside."""
         e = storage.edge_of(x)
-        return x if e is None or gradients.number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+        return (
+            x
+            if e is None or gradients.number_of(e) < self.start
+            else crossing(x._array, (e,), lambda g: (self.entered(g),))
+        )
 
 
 class BatchOfSeeds(Batch):

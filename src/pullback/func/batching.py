@@ -19,10 +19,12 @@ from .. import ops
 RULES: dict[str, Callable[..., Any]] = {}
 AT = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
 REFUSED = {  # what would give results of different shapes
-    "unique_values": f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::_unique2. {AT}",
-    "unique_consecutive_values": "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                                 f"aten::unique_consecutive. {AT}",
-}  # fmt: skip
+    "unique_values": f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    f"over aten::_unique2. {AT}",
+    "unique_consecutive_values": "vmap: We do not support batching operators that can output dynamic shape. Attempted "
+    "to vmap over "
+    f"aten::unique_consecutive. {AT}",
+}
 
 
 class Refused(RuntimeError):
@@ -50,7 +52,9 @@ def shifted(dim: Any, ndim: int) -> Any:
     if isinstance(dim, (tuple, list)):
         return tuple([shifted(d, ndim) for d in dim])
     if not -max(ndim, 1) <= dim < max(ndim, 1):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+        )
     return dim % ndim + 1 if ndim else 1
 
 
@@ -59,7 +63,11 @@ def along(op: Any, names: tuple[str, ...], args: tuple[Any, ...], ndim: int) -> 
     args_ = list(args)
     for name in names:
         i = op.params.index(name)
-        args_[i] = tuple(range(1, ndim + 1)) if args_[i] is None or isinstance(args_[i], (list, tuple)) and not args_[i] else shifted(args_[i], ndim)
+        args_[i] = (
+            tuple(range(1, ndim + 1))
+            if args_[i] is None or isinstance(args_[i], (list, tuple)) and not args_[i]
+            else shifted(args_[i], ndim)
+        )
     return args_
 
 
@@ -78,9 +86,41 @@ def along_dims(*names: str) -> Callable[..., Any]:
     return run
 
 
-rule("softmax", "log_softmax", "glu", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "shifted", "neighbours", "argsort", "sort", "topk",
-     "kthvalue", "max", "min", "median", "nanmedian", "mode", "logsumexp", "amax", "amin", "sum_dims", "mean", "all", "any", "count_nonzero", "var",
-     "std", "var_mean", "std_mean", "unbind", "repeat_each")(along_dims("dim"))  # fmt: skip
+rule(
+    "softmax",
+    "log_softmax",
+    "glu",
+    "cumsum",
+    "cumprod",
+    "logcumsumexp",
+    "cummax",
+    "cummin",
+    "shifted",
+    "neighbours",
+    "argsort",
+    "sort",
+    "topk",
+    "kthvalue",
+    "max",
+    "min",
+    "median",
+    "nanmedian",
+    "mode",
+    "logsumexp",
+    "amax",
+    "amin",
+    "sum_dims",
+    "mean",
+    "all",
+    "any",
+    "count_nonzero",
+    "var",
+    "std",
+    "var_mean",
+    "std_mean",
+    "unbind",
+    "repeat_each",
+)(along_dims("dim"))
 
 
 @rule("flip")
@@ -184,7 +224,8 @@ def write_part(op: Any, size: int, batched: list[Any], x: Any, value: Any, part:
 
 @rule("as_strided")
 def as_strided(op: Any, size: int, batched: list[Any], x: Any, geometry: Any) -> Any:
-    return ops.join.stack([op.call(ops.memory.clone(x[k]), geometry) for k in range(size)])  # places in memory, of an example's own
+    # places in memory, of an example's own
+    return ops.join.stack([op.call(ops.memory.clone(x[k]), geometry) for k in range(size)])
 
 
 @rule("split")
@@ -192,10 +233,47 @@ def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, 
     return op.call(x, sizes, shifted(dim, len(x.shape) - 1), name)
 
 
-@rule("conj", "real", "imag", "view_as_real", "view_as_complex", "clone", "cast", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal",
-      "signbit", "bitwise_not", "logical_not", "to_decimals", "between", "threshold", "nan_to_num", "tril", "triu", "paired", "keep", "linalg_det",
-      "cofactors", "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals",
-      "linalg_svd", "linalg_svdvals", "linalg_matrix_exp", "linalg_qr", "linalg_pinv", "linalg_vander")  # fmt: skip
+@rule(
+    "conj",
+    "real",
+    "imag",
+    "view_as_real",
+    "view_as_complex",
+    "clone",
+    "cast",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "isposinf",
+    "isneginf",
+    "isreal",
+    "signbit",
+    "bitwise_not",
+    "logical_not",
+    "to_decimals",
+    "between",
+    "threshold",
+    "nan_to_num",
+    "tril",
+    "triu",
+    "paired",
+    "keep",
+    "linalg_det",
+    "cofactors",
+    "linalg_slogdet",
+    "linalg_inv_ex",
+    "linalg_cholesky_ex",
+    "linalg_eigh",
+    "linalg_eigvalsh",
+    "linalg_eig",
+    "linalg_eigvals",
+    "linalg_svd",
+    "linalg_svdvals",
+    "linalg_matrix_exp",
+    "linalg_qr",
+    "linalg_pinv",
+    "linalg_vander",
+)
 def alike(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
     """Operations that treat each element, or each matrix in the last two dimensions, alike."""
     return op.call(x, *options) if not any(batched[1:]) else NotImplemented
@@ -232,8 +310,10 @@ def matmul(op: Any, size: int, batched: list[Any], a: Any, b: Any) -> Any:
     a = ops.view.unsqueeze(a, -2) if na == 1 else a
     b = ops.view.unsqueeze(b, -1) if nb == 1 else b
     ndim = max(len(a.shape) - batched[0], len(b.shape) - batched[1])
-    a, b = (x.reshape((size,) + (1,) * (ndim + 1 - len(x.shape)) + tuple(x.shape[1:])) if is_batched else x
-            for x, is_batched in ((a, batched[0]), (b, batched[1])))  # fmt: skip
+    a, b = (
+        x.reshape((size,) + (1,) * (ndim + 1 - len(x.shape)) + tuple(x.shape[1:])) if is_batched else x
+        for x, is_batched in ((a, batched[0]), (b, batched[1]))
+    )
     out = op.call(a, b)
     out = ops.view.squeeze(out, -2) if na == 1 else out
     return ops.view.squeeze(out, -1) if nb == 1 else out
@@ -279,7 +359,9 @@ def copied(op: Any, size: int, batched: list[Any], x: Any, other: Any) -> Any:
 
 
 @rule("class_shares")
-def class_shares(op: Any, size: int, batched: list[Any], target: Any, weight: Any, classes: int, ignored: int, mean: bool, d: Any) -> Any:
+def class_shares(
+    op: Any, size: int, batched: list[Any], target: Any, weight: Any, classes: int, ignored: int, mean: bool, d: Any
+) -> Any:
     """Shares of the mean are those of each example."""
     if weight is not None:
         return NotImplemented
@@ -307,8 +389,11 @@ def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shar
     return outs if isinstance(out, tuple) else outs[0]
 
 
-BATCHED_MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean "
-                "mask.")  # fmt: skip
+BATCHED_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+    "with a boolean "
+    "mask."
+)
 
 
 # --- advanced indices -------------------------------------------------------------------------------------------
@@ -329,7 +414,9 @@ def with_batch(at: list[Any], batched: list[bool], size: int) -> list[Any] | Non
 
 
 def across_with_batch(x: Any, at: list[Any], batched: list[Any], size: int) -> tuple[Any, list[Any]] | None:
-    """What is indexed across a dimension, and the index, for the whole batch; None where examples have such as can't be told as one."""
+    """What is indexed across a dimension, and the index, for the whole batch; None where examples have such as can't be
+    told as one.
+    """
     (index,), (own,) = at, batched[-1]
     if index.ndim - own != len(x.shape) - batched[0]:  # of slices
         return None if own or not index.ndim else (everywhere(x, batched[0], size), at)
@@ -348,7 +435,9 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, di
     if not batched[0] and not any(i.__class__ is slice for i in at):
         masks = any(i.dtype.kind == "b" for i in at)
         ndim = max(i.ndim - b for i, b in zip(at, batched[1]))
-        aligned = [i.reshape((size,) + (1,) * (ndim + 1 - i.ndim) + i.shape[1:]) if b else i for i, b in zip(at, batched[1])]
+        aligned = [
+            i.reshape((size,) + (1,) * (ndim + 1 - i.ndim) + i.shape[1:]) if b else i for i, b in zip(at, batched[1])
+        ]
         return NotImplemented if masks else op.call(x, aligned, name)
     places = with_batch(at, batched[1], size)
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, name)
@@ -357,7 +446,11 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, di
 @rule("index_accumulate")
 def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any, dim: int | None) -> Any:
     if dim == ops.index.FLAT:
-        return NotImplemented if any(batched[1]) else op.call(x, [slice(None), *at], (size, prod_of(shape))).reshape((size, *shape))
+        return (
+            NotImplemented
+            if any(batched[1])
+            else op.call(x, [slice(None), *at], (size, prod_of(shape))).reshape((size, *shape))
+        )
     if dim is not None:
         given = across_with_batch(x, at, batched[:2], size)
         return NotImplemented if given is None else op.call(*given, (size, *shape), dim + 1)
@@ -366,8 +459,9 @@ def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, sh
 
 
 @rule("index_put_at")
-def index_put_at(op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any,
-                 dim: int | None) -> Any:  # fmt: skip
+def index_put_at(
+    op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any, dim: int | None
+) -> Any:
     if dim == ops.index.FLAT:
         if any(batched[2]) or batched[1] and value.ndim != at[0].ndim + 1:
             return NotImplemented
@@ -384,6 +478,12 @@ def index_put_at(op: Any, size: int, batched: list[Any], x: Any, value: Any, at:
     if places is None or batched[1] and any(i.__class__ is slice for i in at):
         return NotImplemented
     if batched[1]:
-        ndim = max([i.ndim for i in places if i.__class__ is not slice] + [0]) - any(batched[2]) + len(x.shape) - batched[0] - len(at)
+        ndim = (
+            max([i.ndim for i in places if i.__class__ is not slice] + [0])
+            - any(batched[2])
+            + len(x.shape)
+            - batched[0]
+            - len(at)
+        )
         value = value.reshape((size,) + (1,) * max(ndim + 1 - len(value.shape), 0) + tuple(value.shape[1:]))
     return op.call(everywhere(x, batched[0], size), value, places, accumulate, name)

@@ -1,4 +1,6 @@
-"""Jacobians and Hessians of functions: the products of :mod:`pullback.func.transforms`, for all rows or columns at once."""
+"""Jacobians and Hessians of functions: the products of :mod:`pullback.func.transforms`, for all rows or columns at
+once.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,14 @@ from .transforms import Inputs, check_real, chosen_of, closed, jvp, pulled, reco
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
 
-def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           _preallocate_and_copy: bool = False) -> Callable:  # fmt: skip
+def jacrev(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable:
     """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
 
     >>> import pullback as torch
@@ -33,8 +41,13 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
     return _jacrev(func, argnums, has_aux, chunk_size)
 
 
-def _jacrev(func: Callable, argnums: int | tuple[int, ...], has_aux: bool = False, chunk_size: int | None = None,
-            usual: bool = False) -> Callable:  # fmt: skip
+def _jacrev(
+    func: Callable,
+    argnums: int | tuple[int, ...],
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    usual: bool = False,
+) -> Callable:
     """:func:`jacrev`; ``usual`` asks for None where only ``vmap`` can tell."""
 
     @functools.wraps(func)
@@ -75,7 +88,9 @@ def _block(rows: Tensor, start: int, count: int, shape: tuple[int, ...]) -> Tens
 
 
 def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usual: bool) -> Sequence[Tensor] | None:
-    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this is not."""
+    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this
+    is not.
+    """
     seeds = basis_of(outputs)
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
@@ -85,14 +100,23 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
         with modes.set_grad_enabled(create):
             found = rows.pulled(roots, inputs.edges, create)
         if found is not None:
-            return [held(np.zeros((count, *shape), dtype)) if g is None else held(g) for g, (shape, dtype) in zip(found, inputs.types)]
+            return [
+                held(np.zeros((count, *shape), dtype)) if g is None else held(g)
+                for g, (shape, dtype) in zip(found, inputs.types)
+            ]
     if usual:
         return None
     return vmap(lambda *seeds: tuple(pulled(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
 
 
-def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error",
-           chunk_size: int | None = None) -> Callable:  # fmt: skip
+def jacfwd(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable:
     """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
 
     >>> import pullback as torch
@@ -138,7 +162,8 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at once.
+    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at
+    once.
 
     >>> import pullback as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))

@@ -10,8 +10,15 @@ from ..ops.join import stack
 from ..tensor import Tensor
 
 
-def functional_call(module: Any, parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]], args: Any = None,
-                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:  # fmt: skip
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers.
 
     Args:
@@ -22,7 +29,8 @@ def functional_call(module: Any, parameter_and_buffer_dicts: dict[str, Tensor] |
 
     >>> import pullback as torch
     >>> layer = torch.nn.Linear(2, 1)
-    >>> torch.func.functional_call(layer, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, torch.tensor([1.0, 2.0]))
+    >>> parameters = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
+    >>> torch.func.functional_call(layer, parameters, torch.tensor([1.0, 2.0]))
     tensor([3.])
     """
     given = parameter_and_buffer_dicts
@@ -32,13 +40,16 @@ def functional_call(module: Any, parameter_and_buffer_dicts: dict[str, Tensor] |
         names = [k for d in given for k in d]
         repeated = {k for k in names if names.count(k) > 1}
         if repeated:
-            raise ValueError(f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+            raise ValueError(
+                f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            )
         given = {k: v for d in given for k, v in d.items()}
     return _call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of like modules, each stacked along a new first dimension, for :func:`vmap` over an ensemble.
+    """The parameters and the buffers of like modules, each stacked along a new first dimension, for :func:`vmap` over
+    an ensemble.
 
     >>> import pullback as torch
     >>> params, buffers = torch.func.stack_module_state([torch.nn.Linear(2, 1) for _ in range(3)])
@@ -62,4 +73,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
-    return ({k: stacked(k, [p[k] for p in parameters]) for k in parameters[0]}, {k: stacked(k, [b[k] for b in buffers]) for k in buffers[0]})
+    return (
+        {k: stacked(k, [p[k] for p in parameters]) for k in parameters[0]},
+        {k: stacked(k, [b[k] for b in buffers]) for k in buffers[0]},
+    )

@@ -1,9 +1,9 @@
 """Batches of plain arrays: what the rules of nodes make of them.
 
-Under ``vmap`` operations run on tensors that hold batches, and so do rules, each step of which asks the level what to do. Where only
-one batch is about and nothing of what a rule does is recorded, which is the usual case, all steps are known beforehand: the
-rule of an elementwise operation broadcasts over the batch as it is, those of views and reductions do so once they are told of
-it (:mod:`pullback.autograd.rows`), and for layers and losses the whole is written here.
+Under ``vmap`` operations run on tensors that hold batches, and so do rules, each step of which asks the level what to
+do. Where only one batch is about and nothing of what a rule does is recorded, which is the usual case, all steps are
+known beforehand: the rule of an elementwise operation broadcasts over the batch as it is, those of views and reductions
+do so once they are told of it (:mod:`pullback.autograd.rows`), and for layers and losses the whole is written here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
     return fitted
 
 
-def _results(op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequence[Any], size: int) -> Sequence[Any] | None:
+def _results(
+    op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequence[Any], size: int
+) -> Sequence[Any] | None:
     rule = PULLS.get(op.name)
     if rule is not None:
         return rule(size, gs, dict(zip(op.saved_names, saved)), edges)
@@ -131,7 +133,11 @@ def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     results: list[Any] = [None, None, None]
     if edges[0] is not None:
         w, batched = saved["weight"]
-        results[0] = np.matmul(each, w).reshape(size, *lead, k) if batched else product(each.reshape(-1, m), w).reshape(size, *lead, k)
+        results[0] = (
+            np.matmul(each, w).reshape(size, *lead, k)
+            if batched
+            else product(each.reshape(-1, m), w).reshape(size, *lead, k)
+        )
     if edges[1] is not None:
         x, batched = saved["input"]
         if count == 1:
@@ -204,7 +210,9 @@ def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     g, few = gs[0][0], shares.ndim == 2  # rows in each example
     if g.ndim:  # not one number for all
         g = everywhere(gs[0], size)
-        g = np.broadcast_to(g.reshape((size,) + (1,) * (shares.ndim - 1)) if g.ndim == 1 else g, shares.shape).reshape(-1)
+        g = np.broadcast_to(g.reshape((size,) + (1,) * (shares.ndim - 1)) if g.ndim == 1 else g, shares.shape).reshape(
+            -1
+        )
 
     def of(name: str) -> Any:
         v = everywhere(saved[name], size)

@@ -1,7 +1,7 @@
 """Random numbers inside ``vmap``: an error, different ones for each example, or the same for all.
 
-For different ones there is one draw of the whole batch's shape, with the batch in front, as in PyTorch; so the numbers are
-PyTorch's for a seed.
+For different ones there is one draw of the whole batch's shape, with the batch in front, as in PyTorch; so the numbers
+are PyTorch's for a seed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from .batched import Batch, Batched
 
 def _refuse_errors(level: Batch) -> None:
     if level.randomness == "unsupported":
-        raise RuntimeError("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside "
-                           "of vmap as a workaround")  # fmt: skip
+        raise RuntimeError(
+            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+            "outside "
+            "of vmap as a workaround"
+        )
     if level.randomness == "error":
-        raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                           "randomness flags on vmap or perform the randomness operation out of vmap")  # fmt: skip
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
 
 
 def _lifted(value: Any, levels: Sequence[Batch]) -> Any:
-    """Numbers whose first dimensions are the batches of these levels, the innermost of which comes first in the list."""
+    """Numbers whose first dimensions are the batches of these levels, the innermost of which comes first in the
+    list.
+    """
     for level in reversed(levels):
         value = Batched(level, value)
     return value
@@ -60,8 +67,11 @@ def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> An
             tensors = [level.unwrap(t) if isinstance(t, Tensor) else t for t in tensors]
             different.append(level)
         elif any(batched):
-            raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "
-                               "functorch")  # fmt: skip
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
+                "with "
+                "functorch"
+            )
     return _lifted(drawn_by([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
 
 
@@ -76,7 +86,9 @@ def sampled_into(x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> An
         _refuse_errors(level)
         own = isinstance(value, Batched) and value.level is level
         if level.randomness == "different" and not own:
-            raise RuntimeError("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-                               "randomness. If this is necessary for your usage, please file an issue with functorch.")  # fmt: skip
+            raise RuntimeError(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+                "randomness. If this is necessary for your usage, please file an issue with functorch."
+            )
         value = value.value if own else value
     return sampled(x._array.shape, draw)

@@ -39,7 +39,9 @@ def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
     if not isinstance(x, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if OF_NUMPY[x._array.dtype].category < FLOATING:
-        raise noted(RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}")
+        raise noted(
+            RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}"
+        )
     e = storage.edge_of(x)
     step = crossing(x._array, (end,), nowhere) if e is None else crossing(x._array, (e,), straight)
     return entered(step, clock(), None, (x, lambda y: closed(y, around)))
@@ -89,7 +91,11 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
         batches = modes._local.batches
-        inside = None if create or nodes is None or not batches else back.gradients(batches[-1], nodes, roots, inputs.edges, retain)
+        inside = (
+            None
+            if create or nodes is None or not batches
+            else back.gradients(batches[-1], nodes, roots, inputs.edges, retain)
+        )
         if inside is not None:
             found = inside
         else:
@@ -98,7 +104,9 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
     return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
 
 
-def roots_of(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
+def roots_of(
+    outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs
+) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
     """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
     edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
@@ -108,7 +116,8 @@ def roots_of(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs) ->
 
 
 def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], around: Sequence[Any]) -> list[Node] | None:
-    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on it.
+    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on
+    it.
 
     Args:
         around: the ends of transforms that are running, whose inputs are something else.
@@ -159,7 +168,9 @@ def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
     """
     for i, x in enumerate(tensors):
         if isinstance(x, Tensor) and x._array.dtype.kind == "c":
-            raise RuntimeError(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+            )
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -184,7 +195,9 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     return wrapper
 
 
-def _differentiated(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _differentiated(
+    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """The gradient of ``func``, its value and what else it returned, these two with their history."""
     chosen = chosen_of(argnums, args)
     with modes.enable_grad(), transforming():
@@ -196,19 +209,25 @@ def _differentiated(func: Callable, argnums: int | tuple[int, ...], has_aux: boo
         aux = None
         if has_aux:
             if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             output, aux = output
         if not isinstance(output, Tensor):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
         if len(output._array.shape):
-            raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                               f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")  # fmt: skip
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
         results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
     return results[0] if isinstance(argnums, int) else tuple(results), output, aux
 
 
 def closed(x: Any, around: Sequence[Any] | None = None) -> Any:
-    """A result without the way back to inputs that nobody outside can ask for: no transform that is running or of these ends."""
+    """A result without the way back to inputs that nobody outside can ask for: no transform that is running or of these
+    ends.
+    """
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = storage.edge_of(x)
@@ -242,13 +261,17 @@ def recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inp
         aux = None
         if has_aux:
             if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             output, aux = output
     flat, spec = tree_flatten(output)
     _check_not_empty(flat, "vjp(f, *primals)")
     for y in flat:
         if not isinstance(y, Tensor):
-            raise RuntimeError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+            raise RuntimeError(
+                f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(y)}"
+            )
     return inputs, output, flat, spec, aux
 
 
@@ -263,16 +286,27 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     inputs, output, flat_outputs, out_spec, aux = recorded(func, primals, has_aux)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        seeds, seed_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 and not isinstance(output, (tuple, list)) else
-                                        cotangents[0] if len(cotangents) == 1 else tuple(cotangents))  # fmt: skip
+        seeds, seed_spec = tree_flatten(
+            cotangents[0]
+            if len(cotangents) == 1 and not isinstance(output, (tuple, list))
+            else cotangents[0]
+            if len(cotangents) == 1
+            else tuple(cotangents)
+        )
         if len(seeds) != len(flat_outputs) or len(cotangents) == 1 and seed_spec != out_spec:
-            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                               f"cotangents: {seed_spec}, primal output: {out_spec}")  # fmt: skip
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. "
+                f"cotangents: {seed_spec}, primal output: {out_spec}"
+            )
         for i, (s, y) in enumerate(zip(seeds, flat_outputs)):
             if not isinstance(s, Tensor):
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(s).__name__}")
             if s._array.shape != y._array.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of {y.shape}.")
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of "
+                    f"{y.shape}."
+                )
         with modes.enable_grad():
             return tuple(inputs.nests(pulled(flat_outputs, seeds, inputs, retain_graph)))
 
@@ -293,13 +327,18 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     (tensor(0.), tensor(2.))
     """
     if not isinstance(primals, tuple):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     flat, spec = tree_flatten(primals)
     flat_tangents, tangent_spec = tree_flatten(tangents)
     if len(flat) != len(flat_tangents) or spec != tangent_spec:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
-                           "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
-                           f"{spec} and tangents with structure {tangent_spec}")  # fmt: skip
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, "
+            "if "
+            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
+            f"{spec} and tangents with structure {tangent_spec}"
+        )
     for name, values in (("primals", flat), ("tangents", flat_tangents)):
         if not values:
             raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to contain at least one Tensor.")
@@ -314,17 +353,26 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
         aux = None
         if has_aux:
             if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError("jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is "
+                    "True"
+                )
             output, aux = output
             aux = tree_map(lambda x: level.part(x, False) if isinstance(x, Tensor) else x, aux)
         flat_out, out_spec = tree_flatten(output)
         _check_not_empty(flat_out, "jvp(f, primals, tangents)")
         for y in flat_out:
             if not isinstance(y, Tensor):
-                raise RuntimeError(f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type "
+                    f"{type(y)}"
+                )
         if strict and not all([isinstance(y._array, Lifted) and y._array.level is level for y in flat_out]):
-            raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
-                               "strict=True.")  # fmt: skip
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with "
+                "strict=True."
+            )
         values = [level.part(y, False) for y in flat_out]
         along = [level.part(y, True) for y in flat_out]
     results = tree_unflatten(values, out_spec), tree_unflatten(along, out_spec)
@@ -349,8 +397,11 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         for i, (p, t) in enumerate(zip(flat, flat_tangents)):
             for what, of_p, of_t in (("shape", p.shape, t.shape), ("dtype", p.dtype, t.dtype)):
                 if of_p != of_t:
-                    raise RuntimeError(f"tangent:{i} with {what} {of_t} in flattened pytree doesn't match the {what} {of_p} of the corresponding "
-                                       "primal.")  # fmt: skip
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {of_t} in flattened pytree doesn't match the {what} {of_p} of the "
+                        f"corresponding "
+                        "primal."
+                    )
         return jvp(func, primals, tangents)[1]
 
     return value, push
@@ -359,7 +410,9 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
 # --- batches ----------------------------------------------------------------------------------------------------
 
 
-def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
     """``func``, which is written for one example, for a batch of them.
 
     Args:
@@ -385,8 +438,10 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         if len(sizes) != 1:
             if not sizes:
                 raise ValueError("vmap: Expected at least one Tensor to vmap over")
-            raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                             f"{[x.shape[d] for x, d in zip(flat, dims) if d is not None]} for the mapped dimension")  # fmt: skip
+            raise ValueError(
+                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                f"{[x.shape[d] for x, d in zip(flat, dims) if d is not None]} for the mapped dimension"
+            )
         (size,) = sizes
         if chunk_size is not None and chunk_size < size:
             parts = []
@@ -404,33 +459,55 @@ def name_of(func: Callable) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def _run(func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str) -> Any:
+def _run(
+    func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str
+) -> Any:
     with Batch(size, randomness) as level, transforming():
         given = [x if d is None else level.wrap(x, d % max(len(x._array.shape), 1)) for x, d in zip(flat, dims)]
         output = func(*tree_unflatten(given, spec), **kwargs)
         flat_out, out_spec = tree_flatten(output)
         for y in flat_out:
             if not isinstance(y, Tensor):
-                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did you mean "
-                                 "to set out_dims= to None for output?")  # fmt: skip
-        if not isinstance(out_dims, int) and not all([d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]):
-            raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                             "representing where in the outputs the vmapped dimension should appear.")  # fmt: skip
+                raise ValueError(
+                    f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did "
+                    f"you mean "
+                    "to set out_dims= to None for output?"
+                )
+        if not isinstance(out_dims, int) and not all(
+            [d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]
+        ):
+            raise ValueError(
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                f"collection of ints "
+                "representing where in the outputs the vmapped dimension should appear."
+            )
         single = isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
-        where = [out_dims] * len(flat_out) if isinstance(out_dims, int) else broadcast_dims(out_dims[0] if single else out_dims, output)
+        where = (
+            [out_dims] * len(flat_out)
+            if isinstance(out_dims, int)
+            else broadcast_dims(out_dims[0] if single else out_dims, output)
+        )
         if where is None:
-            raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-                             f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}.")  # fmt: skip
+            raise ValueError(
+                f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
+                f"structure of "
+                f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}."
+            )
         results = []
         for y, d in zip(flat_out, where):
             if d is None:
                 if isinstance(y._array, Lifted) and y._array.level is level:
-                    raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
+                    raise ValueError(
+                        f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim "
+                        f"is None"
+                    )
                 results.append(level.shared(y))
                 continue
             ndim = len(y._array.shape) + 1
             if not -ndim <= d < ndim:
-                raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
+                raise IndexError(
+                    f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})"
+                )
             results.append(live(level.unwrap(y, d % ndim)))
     return tree_unflatten(results, out_spec)
 
@@ -440,27 +517,43 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
         return f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
 
     if not isinstance(in_dims, int) and not isinstance(in_dims, tuple):
-        raise ValueError(f"{where()}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
-                         f"{type(in_dims)}.")  # fmt: skip
+        raise ValueError(
+            f"{where()}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: "
+            f"{type(in_dims)}."
+        )
     if not args:
-        raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
-                         "a function with no inputs. The latter is unsupported.")  # fmt: skip
+        raise ValueError(
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+            f"vmap over "
+            "a function with no inputs. The latter is unsupported."
+        )
     dims = broadcast_dims(in_dims, args)
     if dims is None:
-        raise ValueError(f"{where()}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-                         f"{tree_flatten(in_dims)[1]} but inputs has structure {tree_flatten(args)[1]}.")  # fmt: skip
+        raise ValueError(
+            f"{where()}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {tree_flatten(args)[1]}."
+        )
     for x, d in zip(flat, dims):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(f"{where()}Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+            raise ValueError(
+                f"{where()}Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
+            )
         if not isinstance(x, Tensor):
-            raise ValueError(f"{where()}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
-                             "arguments, please use None as the respective in_dim")  # fmt: skip
+            raise ValueError(
+                f"{where()}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
+                f"non-Tensor "
+                "arguments, please use None as the respective in_dim"
+            )
         n = len(x._array.shape)
         if not -n <= d < n:
-            raise ValueError(f"{where()}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim "
-                             f"to satisfy -{n} <= in_dim < {n}.")  # fmt: skip
+            raise ValueError(
+                f"{where()}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so "
+                f"expected in_dim "
+                f"to satisfy -{n} <= in_dim < {n}."
+            )
     return dims
 
 
@@ -483,12 +576,17 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
     flats = [tree_flatten(p)[0] for p in parts]
     spec = tree_flatten(parts[0])[1]
     where = broadcast_dims(out_dims, parts[0]) or []
-    return tree_unflatten([column[0] if d is None else cat(list(column), d) for column, d in zip(zip(*flats), where)], spec)
+    return tree_unflatten(
+        [column[0] if d is None else cat(list(column), d) for column, d in zip(zip(*flats), where)], spec
+    )
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """``func`` itself: writes in place are traced as they are."""
     if remove not in ("mutations", "mutations_and_views"):
-        raise RuntimeError(f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n     "
-                           "remove='mutations' and remove='mutations_and_views'")  # fmt: skip
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options "
+            f"are:\n     "
+            "remove='mutations' and remove='mutations_and_views'"
+        )
     return func

@@ -1,4 +1,5 @@
-"""Programs as graphs (``torch.fx``): a module is called with stand-ins for tensors, which write down what is done to them.
+"""Programs as graphs (``torch.fx``): a module is called with stand-ins for tensors, which write down what is done to
+them.
 
     >>> import pullback as torch
     >>> class Net(torch.nn.Module):
@@ -13,9 +14,9 @@
     >>> traced(torch.zeros(1, 3)).shape
     torch.Size([1, 2])
 
-A graph is a list of nodes of six kinds: ``placeholder`` (an argument), ``get_attr`` (a parameter or buffer), ``call_function``,
-``call_method``, ``call_module`` and ``output``. Arguments of nodes are nodes, and constants, nested as they like. What a program
-decides by values of tensors cannot be traced.
+A graph is a list of nodes of six kinds: ``placeholder`` (an argument), ``get_attr`` (a parameter or buffer),
+``call_function``, ``call_method``, ``call_module`` and ``output``. Arguments of nodes are nodes, and constants, nested
+as they like. What a program decides by values of tensors cannot be traced.
 """
 
 import sys as _sys
@@ -26,8 +27,27 @@ from .graph import Graph, Node, map_arg
 from .module import GraphModule, Interpreter
 from .tracing import Proxy, TraceError, Tracer, Transformer, symbolic_trace, wrap
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "PythonCode", "TraceError", "Tracer", "Transformer", "map_aggregate",
-           "map_arg", "symbolic_trace", "wrap"]  # fmt: skip
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "PythonCode",
+    "TraceError",
+    "Tracer",
+    "Transformer",
+    "map_aggregate",
+    "map_arg",
+    "symbolic_trace",
+    "wrap",
+]
 
-for _address, _module in (("node", graph), ("proxy", tracing), ("graph_module", module), ("interpreter", module), ("_symbolic_trace", tracing)):
+for _address, _module in (
+    ("node", graph),
+    ("proxy", tracing),
+    ("graph_module", module),
+    ("interpreter", module),
+    ("_symbolic_trace", tracing),
+):
     globals()[_address] = _sys.modules[f"{__name__}.{_address}"] = _module

@@ -8,8 +8,27 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@", "lshift": "<<",
-         "rshift": ">>", "and_": "&", "or_": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">="}  # fmt: skip
+INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "gt": ">",
+    "le": "<=",
+    "ge": ">=",
+}
 UNARY = {"neg": "-", "pos": "+", "invert": "~"}
 
 
@@ -43,7 +62,13 @@ def path_of(function: Any) -> str:
         return f"{module.replace('_operator', 'operator')}.{name}"
     import pullback
 
-    for path in (f"torch.{name}", f"torch.nn.functional.{name}", f"torch.linalg.{name}", f"torch.special.{name}", f"torch.fft.{name}"):
+    for path in (
+        f"torch.{name}",
+        f"torch.nn.functional.{name}",
+        f"torch.linalg.{name}",
+        f"torch.special.{name}",
+        f"torch.fft.{name}",
+    ):
         if found(pullback, path) is function:
             return path
     return f"torch.{name}"
@@ -75,7 +100,13 @@ class PythonCode:
     def __init__(self, graph: Any, root: str) -> None:
         import pullback
 
-        self.globals: dict[str, Any] = {"torch": pullback, "operator": operator, "inf": float("inf"), "nan": float("nan"), "device": pullback.device}
+        self.globals: dict[str, Any] = {
+            "torch": pullback,
+            "operator": operator,
+            "inf": float("inf"),
+            "nan": float("nan"),
+            "device": pullback.device,
+        }
         last = {argument: node for node in graph._nodes for argument in node.all_input_nodes}
         parameters, lines = [], []
         for node in graph._nodes:
@@ -100,7 +131,11 @@ class PythonCode:
     def _constant(self, x: Any) -> Any:
         if x is None or hasattr(x, "graph") or isinstance(x, (int, float, complex, str, bytes)) or x is Ellipsis:
             return x
-        if type(x).__module__.partition(".")[0] in ("pullback", "torch") and repr(x).startswith("torch.") and "(" not in repr(x):
+        if (
+            type(x).__module__.partition(".")[0] in ("pullback", "torch")
+            and repr(x).startswith("torch.")
+            and "(" not in repr(x)
+        ):
             return x  # a dtype or the like
         return Text(self._name(x, getattr(x, "__name__", type(x).__name__)))
 
@@ -133,7 +168,8 @@ class PythonCode:
         path = path_of(node.target)
         if path.startswith("torch.") and found(self.globals["torch"], path) is node.target:
             return f"{path}({given})"
-        return f"{self._name(node.target, f'{module}_{name}' if module not in ('', 'builtins') else name or 'function')}({given})"
+        called = f"{module}_{name}" if module not in ("", "builtins") else name or "function"
+        return f"{self._name(node.target, called)}({given})"
 
 
 def _attribute(root: str, path: str) -> str:

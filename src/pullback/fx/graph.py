@@ -29,7 +29,9 @@ class Node:
         meta: for notes.
     """
 
-    def __init__(self, graph: Graph, name: str, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, graph: Graph, name: str, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         self.graph, self.name, self.op, self.target = graph, name, op, target
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
@@ -73,7 +75,9 @@ class Node:
         """Set an argument by name."""
         self.kwargs = {**self._kwargs, key: arg}
 
-    def replace_all_uses_with(self, replacement: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True) -> list[Node]:
+    def replace_all_uses_with(
+        self, replacement: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
+    ) -> list[Node]:
         """Let what used this node use another one; returns these nodes."""
         changed = [user for user in self.users if delete_user_cb(user)]
         for user in changed:
@@ -146,12 +150,23 @@ class Graph:
         self._names.add(name)
         return name
 
-    def create_node(self, op: str, target: Any, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None,
-                    name: str | None = None, type_expr: Any = None) -> Node:  # fmt: skip
+    def create_node(
+        self,
+        op: str,
+        target: Any,
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
         """Add a node, at the end or where :meth:`inserting_before` says."""
         if name is None:
             name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_")).lower().lstrip("_" if op == "call_function" else "")
+            name = (
+                re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_"))
+                .lower()
+                .lstrip("_" if op == "call_function" else "")
+            )
         node = Node(self, self._named(name), op, target, args or (), kwargs or {})
         node.type = type_expr
         if self._at is None:
@@ -163,13 +178,17 @@ class Graph:
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = inspect.Parameter.empty) -> Node:
         """Add an argument of the graph."""
-        return self.create_node("placeholder", name, () if default_value is inspect.Parameter.empty else (default_value,))
+        return self.create_node(
+            "placeholder", name, () if default_value is inspect.Parameter.empty else (default_value,)
+        )
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """Add a parameter or buffer, by its path."""
         return self.create_node("get_attr", qualified_name)
 
-    def call_function(self, the_function: Callable[..., Any], args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+    def call_function(
+        self, the_function: Callable[..., Any], args: Any = None, kwargs: Any = None, type_expr: Any = None
+    ) -> Node:
         """Add a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs)
 
@@ -216,7 +235,10 @@ class Graph:
             RuntimeError: it has.
         """
         if to_erase.users:
-            raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: {to_erase.users}!")
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
+                f"{to_erase.users}!"
+            )
         to_erase._set((), {})
         self._nodes.remove(to_erase)
 
@@ -261,8 +283,11 @@ class Graph:
         for node in self._nodes:
             for argument in node.all_input_nodes:
                 if argument not in seen:
-                    raise RuntimeError(f"Argument '{argument}' of Node '{node}' was used before it has been defined! Please check that Nodes "
-                                       "in the graph are topologically ordered")  # fmt: skip
+                    raise RuntimeError(
+                        f"Argument '{argument}' of Node '{node}' was used before it has been defined! Please check "
+                        f"that Nodes "
+                        "in the graph are topologically ordered"
+                    )
             seen.add(node)
             if self.owning_module is not None and node.op in ("call_module", "get_attr"):
                 reach(self.owning_module, node.target)
@@ -302,5 +327,3 @@ class _Nodes(Sequence):
 
     def __getitem__(self, at: Any) -> Any:
         return self._list[at]
-
-

@@ -97,7 +97,11 @@ class GraphModule(Module):
         return self._name
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
-        parts = {node.target: copy.deepcopy(reach(self, node.target), memo) for node in self.graph.nodes if node.op in ("call_module", "get_attr")}
+        parts = {
+            node.target: copy.deepcopy(reach(self, node.target), memo)
+            for node in self.graph.nodes
+            if node.op in ("call_module", "get_attr")
+        }
         made = GraphModule(parts, copy.deepcopy(self.graph), self._name)
         made.training = self.training
         return made
@@ -106,7 +110,9 @@ class GraphModule(Module):
         raise TypeError("a GraphModule cannot be pickled: save its state_dict, and trace the module again")
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n{self._code}\n# To see more debug info, please use `graph_module.print_readable()`"
+        return (
+            f"{super().__str__()}\n{self._code}\n# To see more debug info, please use `graph_module.print_readable()`"
+        )
 
 
 class Interpreter:
@@ -168,7 +174,9 @@ class Interpreter:
         except StopIteration:
             if args:
                 return args[0]
-            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!") from None
+            raise RuntimeError(
+                f"Expected positional argument for parameter {target}, but one was not passed in!"
+            ) from None
 
     def get_attr(self, target: str, args: Any, kwargs: Any) -> Any:
         return self.fetch_attr(target)

@@ -48,15 +48,22 @@ class Proxy:
         frame = sys._getframe(1)
         for step in dis.get_instructions(frame.f_code):
             if step.offset == frame.f_lasti and step.opname == "UNPACK_SEQUENCE":
-                return iter([self.tracer.create_proxy("call_function", operator.getitem, (self, i), {}) for i in range(step.argval)])
+                return iter(
+                    [
+                        self.tracer.create_proxy("call_function", operator.getitem, (self, i), {})
+                        for i in range(step.argval)
+                    ]
+                )
         return self.tracer.iter(self)
 
     def __bool__(self) -> bool:
         return self.tracer.to_bool(self)
 
     def __len__(self) -> int:
-        raise RuntimeError("'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call "
-                           "torch.fx.wrap('len') at module scope")  # fmt: skip
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call "
+            "torch.fx.wrap('len') at module scope"
+        )
 
     @classmethod
     def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -93,7 +100,9 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     function = getattr(operator, name)
 
     def method(self: Proxy, *others: Any) -> Any:
-        return self.tracer.create_proxy("call_function", function, (*others, self) if reflected else (self, *others), {})
+        return self.tracer.create_proxy(
+            "call_function", function, (*others, self) if reflected else (self, *others), {}
+        )
 
     return method
 
@@ -113,14 +122,20 @@ class Tracer:
         autowrap_functions: functions that are.
     """
 
-    def __init__(self, autowrap_modules: Any = (math,), autowrap_functions: Any = (), param_shapes_constant: bool = False) -> None:
+    def __init__(
+        self, autowrap_modules: Any = (math,), autowrap_functions: Any = (), param_shapes_constant: bool = False
+    ) -> None:
         self._whole = [f for m in autowrap_modules for f in vars(m).values() if callable(f)] + list(autowrap_functions)
         self.graph: Any = None
         self.root: Any = None
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a module is recorded whole: ``torch.nn``'s own are, but for Sequential."""
-        return m.__module__.partition(".")[2].startswith("nn.") and m.__module__.startswith(("torch", "pullback")) and not isinstance(m, Sequential)
+        return (
+            m.__module__.partition(".")[2].startswith("nn.")
+            and m.__module__.startswith(("torch", "pullback"))
+            and not isinstance(m, Sequential)
+        )
 
     def path_of_module(self, mod: Module) -> str:
         """Where in the traced module another one is.
@@ -147,20 +162,35 @@ class Tracer:
                 if t is x:
                     return self.create_node("get_attr", name, (), {})
             number = 0
-            while hasattr(self.root, f"_tensor_constant{number}") and getattr(self.root, f"_tensor_constant{number}") is not x:
+            while (
+                hasattr(self.root, f"_tensor_constant{number}")
+                and getattr(self.root, f"_tensor_constant{number}") is not x
+            ):
                 number += 1
             setattr(self.root, f"_tensor_constant{number}", x)
             return self.create_node("get_attr", f"_tensor_constant{number}", (), {})
         return x
 
-    def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None) -> Node:
+    def create_node(
+        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
+    ) -> Node:
         """Write a node down."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
-    def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None,
-                     proxy_factory_fn: Any = None) -> Any:  # fmt: skip
+    def create_proxy(
+        self,
+        kind: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        name: str | None = None,
+        type_expr: Any = None,
+        proxy_factory_fn: Any = None,
+    ) -> Any:
         """Write a node down whose arguments have stand-ins among them; returns the one of what it gives."""
-        node = self.create_node(kind, target, self.create_arg(tuple(args)), self.create_arg(dict(kwargs)), name, type_expr)
+        node = self.create_node(
+            kind, target, self.create_arg(tuple(args)), self.create_arg(dict(kwargs)), name, type_expr
+        )
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def proxy(self, node: Node) -> Proxy:
@@ -173,12 +203,18 @@ class Tracer:
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
         """What a loop over a stand-in goes through: unknown, unless a subclass knows."""
-        raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs "
-                         "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control "
-                         "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors")  # fmt: skip
+        raise TraceError(
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
+            "**kwargs "
+            "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of "
+            "control "
+            "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors"
+        )
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What a call of a module gives: a node's stand-in if it is a leaf, else what its ``forward`` makes of stand-ins."""
+        """What a call of a module gives: a node's stand-in if it is a leaf, else what its ``forward`` makes of
+        stand-ins.
+        """
         path = self.path_of_module(m)
         if not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
@@ -229,7 +265,11 @@ class Tracer:
 
         stack.enter_context(patch.object(Module, "__call__", called))
         for space in _spaces():  # those of which other functions are made do not know what stands for a tensor
-            functions = {name: f for name, f in space.items() if callable(f) and not isinstance(f, type) and not name.startswith("_")}
+            functions = {
+                name: f
+                for name, f in space.items()
+                if callable(f) and not isinstance(f, type) and not name.startswith("_")
+            }
             stack.enter_context(patch.dict(space, {name: self._recorded(f) for name, f in functions.items()}))
         for (_, name), space in [*_wrapped.items()]:
             function = space.get(name, getattr(builtins, name, None))

@@ -1,7 +1,8 @@
 """Native kernels for large arrays: machine code that Python generates through LLVM, cached on disk.
 
     scalar expressions ─► vector LLVM IR ─► machine code      (elementwise operations and their derivative rules)
-    written kernels    ─►                                     (rows, products, convolution, recurrence, order, optimizers, ...)
+    written kernels    ─►                                     (rows, products, convolution, recurrence, order,
+    optimizers, ...)
 
 NumPy computes what is small, unless it would take many steps, and everything where llvmlite can't be imported or
 ``PULLBACK_KERNELS=off``: results agree to rounding. ``PULLBACK_KERNELS=always`` uses kernels for every size and
@@ -27,14 +28,42 @@ from numpy import ndarray, vecdot
 __all__ = ["info", "set_num_threads", "get_num_threads"]
 
 NEVER = sys.maxsize
-# From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread (AVX-512).
-SIZES = {"elementwise": 1024, "shared": 1 << 16, "reduce": 4096, "convolution": 1 << 18, "pool": 1024, "order": 1024, "random": 1024,
-         "recurrent": 256, "matmul": 1 << 18, "optimizer": 2048, "statistics": 1024, "table": 1024, "outer": 1024, "indices": 1024,
-         **dict.fromkeys(("attention", "distance", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1)}  # fmt: skip
-# Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are loaded
-# already: the same call gives the same bits.
-AT_ANY_SIZE = {"_bce_of_each", "_soft_margin_of_each", "above", "celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "logit", "selu",
-               "silu", "sinc", "softshrink"}  # fmt: skip
+# From how many elements (convolution, matmul: multiplications) on kernels win against NumPy, measured on one thread
+# (AVX-512).
+SIZES = {
+    "elementwise": 1024,
+    "shared": 1 << 16,
+    "reduce": 4096,
+    "convolution": 1 << 18,
+    "pool": 1024,
+    "order": 1024,
+    "random": 1024,
+    "recurrent": 256,
+    "matmul": 1 << 18,
+    "optimizer": 2048,
+    "statistics": 1024,
+    "table": 1024,
+    "outer": 1024,
+    "indices": 1024,
+    **dict.fromkeys(("attention", "distance", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1),
+}
+# Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are
+# loaded already: the same call gives the same bits.
+AT_ANY_SIZE = {
+    "_bce_of_each",
+    "_soft_margin_of_each",
+    "above",
+    "celu",
+    "elu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "logit",
+    "selu",
+    "silu",
+    "sinc",
+    "softshrink",
+}
 
 MODE = os.environ.get("PULLBACK_KERNELS", "on").lower()
 if MODE not in ("on", "off", "always"):
@@ -59,9 +88,11 @@ _set_sizes(MODE)
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.memory` does where there are kernels.
+    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.memory` does where there are
+    kernels.
 
-    Else glibc returns more than about twice the largest array, and a derivative with several in between waits for fresh pages
+    Else glibc returns more than about twice the largest array, and a derivative with several in between waits for fresh
+    pages
     again each time: for a million elements 10 ms instead of 2.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
@@ -79,7 +110,8 @@ def start() -> bool:
             threads, memory = (import_module(f".{name}", __name__) for name in ("threads", "memory"))
             threads.set_count(_threads or native.threads_available())
             memory.install()
-            SIZES["indices"] = 1  # which give the very bits that NumPy does, so few elements need not have kernels loaded
+            # which give the very bits that NumPy does, so few elements need not have kernels loaded
+            SIZES["indices"] = 1
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
@@ -105,7 +137,8 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
 
 
 def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> Callable:
-    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy; without kernels, in blocks.
+    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy; without kernels, in
+    blocks.
 
     Args:
         name: for the machine code; an operation's, if scalars know that by its name.
@@ -135,7 +168,13 @@ LONG, FEW = 1 << 12, 36  # numbers in each of so many products of rows
 
 def product(a: Any, b: Any, bias: Any = None) -> Any:
     """``a @ b + bias`` of two matrices."""
-    if a.shape[1] > LONG and len(a) * b.shape[1] <= FEW and a.dtype.kind == "f" and a.flags.c_contiguous and b.flags.f_contiguous:
+    if (
+        a.shape[1] > LONG
+        and len(a) * b.shape[1] <= FEW
+        and a.dtype.kind == "f"
+        and a.flags.c_contiguous
+        and b.flags.f_contiguous
+    ):
         out = vecdot(a[:, None], b.T)  # BLAS takes up to six times as long for a few long rows
         return out if bias is None else add_row(out, bias)
     if a.size * b.shape[1] >= SIZES["matmul"] and len(a) > 1 < b.shape[1] or MODE == "always":
@@ -186,7 +225,8 @@ def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
         d: the type of all the arrays.
     """
     if not any(v.__class__ is ndarray and v.size >= LARGE for v in values) or not all(
-            v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values):  # fmt: skip
+        v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values
+    ):
         return None
     if op.halves is None:
         op.halves = beside(op.name, [op.impl], lambda *values: None, even_plain=True)
@@ -194,7 +234,9 @@ def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
 
 
 def fused(op: Any) -> tuple[Callable, ...]:
-    """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be one."""
+    """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be
+    one.
+    """
     if op.fused is None:
         pulls = list(op.pulls)
         onto: list[Callable | None] = [None] * len(pulls)
@@ -227,7 +269,9 @@ ALSO_POINTWISE = ("keep", "threshold", "between")  # beside the elementwise oper
 
 
 def _fused(op: Any, rule: Callable, compute: Callable) -> Callable:
-    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved (and what it is to add to)."""
+    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved (and what it is
+    to add to).
+    """
     at = [op.saved_names.index(n) for n in rule.__code__.co_varnames[1 : rule.__code__.co_argcount]]
     if not at:
         return lambda g, saved, *onto: compute(g, *onto)
@@ -271,18 +315,30 @@ def get_num_threads() -> int:
     """How many threads kernels may use."""
     if _started:
         return import_module(".threads", __name__).count()
-    return _threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _threads or os.cpu_count() or 1
+    return (
+        _threads or len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else _threads or os.cpu_count() or 1
+    )
 
 
 def info() -> dict[str, Any]:
     """What there is: whether kernels are running and, if not, why; the processor; modules compiled and fetched."""
     on = start()
     result: dict[str, Any] = {"running": on, "reason": _reason or ("PULLBACK_KERNELS=off" if MODE == "off" else "")}
-    result.update(dict.fromkeys(("processor", "vector", "compiled", "fetched", "cache", "memory")), threads=get_num_threads())
+    result.update(
+        dict.fromkeys(("processor", "vector", "compiled", "fetched", "cache", "memory")), threads=get_num_threads()
+    )
     if on:
         native, cache, memory = (import_module(f".{name}", __name__) for name in ("native", "cache", "memory"))
-        result.update(processor=native.CPU, vector=native.WIDTH, compiled=native.compiled, fetched=native.fetched,
-                      cache=None if cache.folder() is None else str(cache.folder()), memory=memory.held())  # fmt: skip
+        result.update(
+            processor=native.CPU,
+            vector=native.WIDTH,
+            compiled=native.compiled,
+            fetched=native.fetched,
+            cache=None if cache.folder() is None else str(cache.folder()),
+            memory=memory.held(),
+        )
     return result
 
 

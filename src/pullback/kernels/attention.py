@@ -1,7 +1,7 @@
 """Attention without the matrix of all weights: a few queries at a time, whose weights stay in the processor's cache.
 
-Forward keeps the logarithm of each query's sum of exponentials, from which backward makes the weights again (T. Dao et al.,
-*FlashAttention*, 2022). Rows of queries, keys and values may lie anywhere; their elements lie together.
+Forward keeps the logarithm of each query's sum of exponentials, from which backward makes the weights again (T. Dao et
+al., *FlashAttention*, 2022). Rows of queries, keys and values may lie anywhere; their elements lie together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Tile(NamedTuple):
     """A few queries.
 
     Attributes:
-        places: which; behind the last of all it is again. limits: how many keys each may see. rows: memory for its weights.
+        places: which; behind the last of all it is again. limits: how many keys each may see. rows: memory for its
+            weights.
         first: the place of the first, which may be one behind the last.
     """
 
@@ -52,7 +53,8 @@ class Heads(Kernel):
     def __init__(self, name: str, d: np.dtype, operands: Sequence[str], others: Sequence[str]) -> None:
         integers = ["heads", "n", "m", *(f"{o}_{s}" for o in operands for s in STRIDES)]
         super().__init__(name, TYPES[d], [*operands, *others], integers, ["scale"])
-        self.padded = self.whole(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)  # odd: rows do not meet in the sets of the cache
+        # odd: rows do not meet in the sets of the cache
+        self.padded = self.whole(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)
 
     def whole(self, n: Any, step: int) -> Any:
         """A number rounded up."""
@@ -67,8 +69,10 @@ class Heads(Kernel):
 
     def blocks(self, width: int) -> list[tuple[int, Value | None]]:
         """Where the vectors of a row of so many elements begin, with a mask for the last."""
-        return [(at, None if at + self.lanes <= width else self.f.mask_of([i < width - at for i in range(self.lanes)]))
-                for at in range(0, width, self.lanes)]  # fmt: skip
+        return [
+            (at, None if at + self.lanes <= width else self.f.mask_of([i < width - at for i in range(self.lanes)]))
+            for at in range(0, width, self.lanes)
+        ]
 
     def gather(self, operand: str, base: Value, width: int, rows: Value | None, columns: Value | None) -> None:
         """Rows of keys or values, one behind the other with zeros to the next vector, and as columns: (width, padded).
@@ -93,11 +97,25 @@ class Heads(Kernel):
             if width % lanes:
                 block(f.constant(width // lanes * lanes, I64), width % lanes, self.blocks(width)[-1][1])
 
-    def tile(self, factors: Sequence[Value], step: Any, begin: Any, end: Any, rows: Value, pitch: Any, columns: Sequence[tuple[Any, Value | None]],
-             start: Callable[[int, Any, Value | None], Value] | None = None) -> list[list[Value]]:  # fmt: skip
-        """Sums of rows by factors: those of each line of ``factors``, a step apart; of the vectors at some columns, with masks."""
+    def tile(
+        self,
+        factors: Sequence[Value],
+        step: Any,
+        begin: Any,
+        end: Any,
+        rows: Value,
+        pitch: Any,
+        columns: Sequence[tuple[Any, Value | None]],
+        start: Callable[[int, Any, Value | None], Value] | None = None,
+    ) -> list[list[Value]]:
+        """Sums of rows by factors: those of each line of ``factors``, a step apart; of the vectors at some columns,
+        with masks.
+        """
         f, lanes = self.f, self.lanes
-        sums = [[f.variable(0.0 if start is None else start(r, *column), self.vector) for column in columns] for r in range(len(factors))]
+        sums = [
+            [f.variable(0.0 if start is None else start(r, *column), self.vector) for column in columns]
+            for r in range(len(factors))
+        ]
         with f.loop(begin, end) as j:
             line = f.at(rows, j * pitch, self.type)
             by = [self.load(line, at, mask) for at, mask in columns]
@@ -109,7 +127,9 @@ class Heads(Kernel):
         return [[sum.get() for sum in own] for own in sums]
 
     def tiles(self, start: Value, weights: Value, causal: bool) -> Iterator[Tile]:
-        """The tiles of some queries. What is read for each of them stays near, if one thing is done with all before the next."""
+        """The tiles of some queries. What is read for each of them stays near, if one thing is done with all before the
+        next.
+        """
         f = self.f
         with f.loop(start, f.smaller(start + ROWS, self["n"]), TALL) as first:
             places = [f.smaller(first + r, self["n"] - 1) for r in range(TALL)]
@@ -128,13 +148,21 @@ class Heads(Kernel):
             until = end if vectors == 1 else end // step * step
             with f.loop(done, until, step) as j:
                 places = [j + v * self.lanes for v in range(vectors)]
-                for row, own in zip(room, self.tile(lines, 1, 0, depth, columns, self.padded, [(place, None) for place in places])):
+                for row, own in zip(
+                    room, self.tile(lines, 1, 0, depth, columns, self.padded, [(place, None) for place in places])
+                ):
                     for place, sum in zip(places, own):
                         self.store(sum, row, place)
             done = until
 
-    def weighted(self, weights: Sequence[Value], end: Value, rows: Value, width: int,
-                 finish: Callable[[int, int, Value, Value | None], None]) -> None:  # fmt: skip
+    def weighted(
+        self,
+        weights: Sequence[Value],
+        end: Value,
+        rows: Value,
+        width: int,
+        finish: Callable[[int, int, Value, Value | None], None],
+    ) -> None:
         """Sums of gathered rows by lines of weights; ``finish(line, column, sum, mask)`` takes them."""
         pitch = self.whole(width, self.lanes)
         for some in groups(self.blocks(width)):
@@ -142,11 +170,14 @@ class Heads(Kernel):
                 for (at, mask), sum in zip(some, own):
                     finish(r, at, sum, mask)
 
-    def along(self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]) -> None:
+    def along(
+        self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]
+    ) -> None:
         """``body(at, masks)`` for vectors of weights of some queries up to ``end``, with masks of what each may see.
 
-        All see what is below ``clear``, where there are no masks. Going through the queries' rows side by side, loops run
-        equally long most of the time, which branch prediction needs, and what one waits for does not hold up the others.
+        All see what is below ``clear``, where there are no masks. Going through the queries' rows side by side, loops
+        run equally long most of the time, which branch prediction needs, and what one waits for does not hold up the
+        others.
         """
         f, lanes = self.f, self.lanes
         with f.loop(0, clear, lanes) as at:
@@ -177,8 +208,19 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
             for tile in k.tiles(start, weights, causal):
                 lines = [k.line("out", out, p) for p in tile.places]
                 shares = [k.splat(1 / k.number(totals, p)) for p in tile.places]
-                k.weighted(tile.rows, tile.limits[-1], values, width, lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask))  # noqa: B023
-        k.sweep(n, lambda at, mask, u: k.store(f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask))
+                k.weighted(
+                    tile.rows,
+                    tile.limits[-1],
+                    values,
+                    width,
+                    lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask),  # noqa: B023
+                )
+        k.sweep(
+            n,
+            lambda at, mask, u: k.store(
+                f.fma(k.load(maxima, at, mask), scale, k.math.log(k.load(totals, at, mask))), totals, at, mask
+            ),
+        )
     return k.done()
 
 
@@ -221,7 +263,9 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     of_depth, of_width = k.whole(depth, k.lanes), k.whole(width, k.lanes)
     sizes = {"k": depth, "v": width, "rows": of_depth, "weights": ROWS, "slopes": ROWS, "dk": of_depth, "dv": of_width}
     room = k.room(k.padded * sum(sizes.values()))
-    rooms = {name: f.at(room, k.padded * start, k.type) for name, start in zip(sizes, accumulate(sizes.values(), initial=0))}
+    rooms = {
+        name: f.at(room, k.padded * start, k.type) for name, start in zip(sizes, accumulate(sizes.values(), initial=0))
+    }
     scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out, g, dq, dk, dv = (k.head(o, item) for o in ("q", "k", "v", "out", "g", "dq", "dk", "dv"))
@@ -230,19 +274,41 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
         f.clear(rooms["dk"], k.padded * ((of_depth + of_width) * k.type.bits // 8))
         with f.loop(0, n, ROWS) as start:
             stop = f.smaller(start + ROWS, n)
-            for operand, base, count, columns, weights in (("q", q, depth, "k", "weights"), ("g", g, width, "v", "slopes")):
+            for operand, base, count, columns, weights in (
+                ("q", q, depth, "k", "weights"),
+                ("g", g, width, "v", "slopes"),
+            ):
                 for tile in k.tiles(start, rooms[weights], causal):
-                    k.scores([k.line(operand, base, p) for p in tile.places], count, rooms[columns], k.whole(tile.limits[-1], TALL), tile.rows)
+                    k.scores(
+                        [k.line(operand, base, p) for p in tile.places],
+                        count,
+                        rooms[columns],
+                        k.whole(tile.limits[-1], TALL),
+                        tile.rows,
+                    )
             for tile in k.tiles(start, rooms["weights"], causal):
                 _slopes(k, tile, k.kept_of(rooms["slopes"], tile.first - start), item * n, g, out, width, scale)
             for tile in k.tiles(start, rooms["slopes"], causal):
                 _of_queries(k, tile, rooms["rows"], dq, depth)
             seen = f.smaller(stop, m) if causal else m
-            for operand, base, count, factors, source in (("dk", q, depth, "slopes", "q"), ("dv", g, width, "weights", "g")):
+            for operand, base, count, factors, source in (
+                ("dk", q, depth, "slopes", "q"),
+                ("dv", g, width, "weights", "g"),
+            ):
                 pitch = k.whole(count, k.lanes)
                 for some in groups(k.blocks(count)):
-                    _add_rows(k, some, rooms[factors], rooms[operand], pitch, k.line(source, base, start),
-                              k[f"{source}_row"], seen, stop - start, start if causal else None)  # fmt: skip
+                    _add_rows(
+                        k,
+                        some,
+                        rooms[factors],
+                        rooms[operand],
+                        pitch,
+                        k.line(source, base, start),
+                        k[f"{source}_row"],
+                        seen,
+                        stop - start,
+                        start if causal else None,
+                    )
         for operand, base, count in (("dk", dk, depth), ("dv", dv, width)):
             with f.loop(0, m) as j:
                 made, target = f.at(rooms[operand], j * k.whole(count, k.lanes), k.type), k.line(operand, base, j)
@@ -251,7 +317,9 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     return k.done()
 
 
-def _slopes(k: Heads, tile: Tile, slopes: Sequence[Value], before: Value, g: Value, out: Value, width: int, scale: Value) -> None:
+def _slopes(
+    k: Heads, tile: Tile, slopes: Sequence[Value], before: Value, g: Value, out: Value, width: int, scale: Value
+) -> None:
     """Weights in the place of scores, and in that of what they are worth the derivatives by the scores."""
     f, n, (places, limits, weights, first) = k.f, k["n"], tile
     clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.whole(limits[-1], TALL)
@@ -283,15 +351,35 @@ def _of_queries(k: Heads, tile: Tile, keys: Value, dq: Value, depth: int) -> Non
     k.weighted(tile.rows, k.whole(tile.limits[-1], TALL), keys, depth, finish)
 
 
-def _add_rows(k: Heads, blocks: Sequence[tuple[int, Value | None]], factors: Value, sums: Value, pitch: int, rows: Value, row: Value, end: Value,
-              count: Value, start: Value | None) -> None:  # fmt: skip
-    """To the sums of keys up to ``end`` add some queries' rows by factors; in causal attention no query adds to a later key's."""
+def _add_rows(
+    k: Heads,
+    blocks: Sequence[tuple[int, Value | None]],
+    factors: Value,
+    sums: Value,
+    pitch: int,
+    rows: Value,
+    row: Value,
+    end: Value,
+    count: Value,
+    start: Value | None,
+) -> None:
+    """To the sums of keys up to ``end`` add some queries' rows by factors; in causal attention no query adds to a later
+    key's.
+    """
     f = k.f
     with f.loop(0, end, TALL) as j:
         begin = 0 if start is None else f.select(j > start, j - start, 0)
         lines = [f.at(sums, (j + r) * pitch, k.type) for r in range(TALL)]
-        made = k.tile([f.at(factors, j + r, k.type) for r in range(TALL)], k.padded, begin, count, rows, row, blocks,
-                      lambda r, at, mask: k.load(lines[r], at))  # fmt: skip
+        made = k.tile(
+            [f.at(factors, j + r, k.type) for r in range(TALL)],
+            k.padded,
+            begin,
+            count,
+            rows,
+            row,
+            blocks,
+            lambda r, at, mask: k.load(lines[r], at),
+        )
         for line, own in zip(lines, made):
             for (at, _), x in zip(blocks, own):
                 k.store(x, line, at)
@@ -303,8 +391,20 @@ def _add_rows(k: Heads, blocks: Sequence[tuple[int, Value | None]], factors: Val
 def suits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
     """Whether kernels take these operands, ``(..., length, width)``."""
     d = q.dtype
-    return True if (d in TYPES and k.dtype == d and v.dtype == d and 2 <= q.ndim <= 4 and q.size and k.size and v.size
-                    and max(q.shape[-1], v.shape[-1]) <= 256) else None  # fmt: skip
+    return (
+        True
+        if (
+            d in TYPES
+            and k.dtype == d
+            and v.dtype == d
+            and 2 <= q.ndim <= 4
+            and q.size
+            and k.size
+            and v.size
+            and max(q.shape[-1], v.shape[-1]) <= 256
+        )
+        else None
+    )
 
 
 def lies_well(x: np.ndarray) -> bool:
@@ -312,13 +412,19 @@ def lies_well(x: np.ndarray) -> bool:
     return x.flags.c_contiguous or x.strides[-1] == x.itemsize and all([s % x.itemsize == 0 <= s for s in x.strides])
 
 
-def kernel(q: np.ndarray, k: np.ndarray, v: np.ndarray, others: Sequence[np.ndarray], causal: bool) -> tuple[Callable, list[int]]:
-    """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie well."""
+def kernel(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, others: Sequence[np.ndarray], causal: bool
+) -> tuple[Callable, list[int]]:
+    """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie
+    well.
+    """
     return _arranged(q.dtype, q.shape, k.shape[-2], v.shape[-1], causal, *[x.strides for x in (q, k, v, *others)])
 
 
 @lru_cache(256)
-def _arranged(d: np.dtype, shape: tuple[int, ...], m: int, width: int, causal: bool, *strides: tuple[int, ...]) -> tuple[Callable, list[int]]:
+def _arranged(
+    d: np.dtype, shape: tuple[int, ...], m: int, width: int, causal: bool, *strides: tuple[int, ...]
+) -> tuple[Callable, list[int]]:
     *lead, n, depth = shape
     call = (_forward if len(strides) == 4 else _backward)(d, depth, width, causal)
     steps = [step for own in strides for step in (*[0] * (4 - len(own)), *[s // d.itemsize for s in own[:-1]])]
@@ -334,8 +440,16 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: flo
     return out, logsum
 
 
-def attend_backward(g: np.ndarray, q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float, out: np.ndarray,
-                    logsum: np.ndarray) -> Any:  # fmt: skip
+def attend_backward(
+    g: np.ndarray,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    causal: bool,
+    scale: float,
+    out: np.ndarray,
+    logsum: np.ndarray,
+) -> Any:
     results = [side_by_side(x.shape, q.dtype) for x in (q, k, v)]
     q, k, v, *others = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v, out, g, *results))
     call, integers = kernel(q, k, v, others, causal)

@@ -1,7 +1,8 @@
 """Formulas of elements on NumPy alone, a block at a time: all steps but the first find their operands in the cache.
 
-:class:`Blocks` stands where there are no kernels beside one NumPy function, as :class:`~pullback.kernels.elementwise.Kernels`
-does where there are. Every element goes through the same NumPy loops as without it, so the numbers are the same.
+:class:`Blocks` stands where there are no kernels beside one NumPy function, as
+:class:`~pullback.kernels.elementwise.Kernels` does where there are. Every element goes through the same NumPy loops as
+without it, so the numbers are the same.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ class Blocks:
             block = [v[i : i + step] if v.__class__ is ndarray and v.ndim else v for v in flat]
             part = self.function(*block)
             if out is None:
-                if part.__class__ is not ndarray or part.shape != (step,) or any([np.may_share_memory(part, b) for b in block]):
+                if (
+                    part.__class__ is not ndarray
+                    or part.shape != (step,)
+                    or any([np.may_share_memory(part, b) for b in block])
+                ):
                     return self.function(*values)  # such as the gradient itself
                 out = np.empty(n, part.dtype)
             out[i : i + step] = part
@@ -67,7 +72,11 @@ class Blocks:
             *above, n = np.broadcast_shapes(*[a.shape for a in arrays])
         except ValueError:  # for the words of the error
             n = 0
-        if not 0 < n < SHORT or not all([a.flags.c_contiguous for a in arrays]) or not all([v.__class__ in KNOWN for v in values]):
+        if (
+            not 0 < n < SHORT
+            or not all([a.flags.c_contiguous for a in arrays])
+            or not all([v.__class__ in KNOWN for v in values])
+        ):
             return self.function(*values)
         out: Any = None
         for k in range(n):
@@ -84,5 +93,7 @@ class Blocks:
         from .builder import F32  # not before there is something large
         from .scalar import Scalar, is_plain, traced
 
-        expression = traced(self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)])
+        expression = traced(
+            self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)]
+        )
         return expression is not None and is_plain(expression)

@@ -187,8 +187,14 @@ class Function:
         returns: the type of what :meth:`text` is told to return.
     """
 
-    def __init__(self, name: str, params: Sequence[tuple[str, Type]], internal: bool = False, returns: Type | None = None,
-                 attributes: str = "") -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        params: Sequence[tuple[str, Type]],
+        internal: bool = False,
+        returns: Type | None = None,
+        attributes: str = "",
+    ) -> None:
         self.name, self.returns = name, returns
         self.params = {p: Value(self, f"%{p}", t) for p, t in params}
         listed = ", ".join(f"{t.llvm}{attributes if t is PTR else ''} %{p}" for p, t in params)
@@ -223,7 +229,9 @@ class Function:
         return self.emit(f"{name} {a.type.llvm} {a.text}, {b.text}", a.type)
 
     def compare(self, relation: str, a: Value, b: Any) -> Value:
-        """An ordered comparison (false for NaN), but for ``ne``, and unordered ones by their full name, such as ``ult``."""
+        """An ordered comparison (false for NaN), but for ``ne``, and unordered ones by their full name, such as
+        ``ult``.
+        """
         b = self.constant(b, a.type)
         if a.type.is_float:
             prefix = "" if len(relation) > 2 else "u" if relation == "ne" else "o"
@@ -234,7 +242,9 @@ class Function:
     def select(self, condition: Value, a: Any, b: Any) -> Value:
         known = a if a.__class__ is Value else b
         a, b = self.constant(a, known.type), self.constant(b, known.type)
-        return self.emit(f"select {condition.type.llvm} {condition.text}, {a.type.llvm} {a.text}, {a.type.llvm} {b.text}", a.type)
+        return self.emit(
+            f"select {condition.type.llvm} {condition.text}, {a.type.llvm} {a.text}, {a.type.llvm} {b.text}", a.type
+        )
 
     def intrinsic(self, name: str, *args: Value, type: Type | None = None, overloads: int = 1) -> Value:
         """An LLVM intrinsic overloaded on its first argument, or so many of them."""
@@ -263,14 +273,18 @@ class Function:
     def splat(self, value: Value, lanes: int) -> Value:
         type = value.type.of(lanes)
         first = self.emit(f"insertelement {type.llvm} poison, {value.type.llvm} {value.text}, i64 0", type)
-        return self.emit(f"shufflevector {type.llvm} {first.text}, {type.llvm} poison, <{lanes} x i32> zeroinitializer", type)
+        return self.emit(
+            f"shufflevector {type.llvm} {first.text}, {type.llvm} poison, <{lanes} x i32> zeroinitializer", type
+        )
 
     def shuffle(self, a: Value, b: Value | None, order: Sequence[int]) -> Value:
         """Lanes of two vectors, numbered through."""
         other = b.text if b is not None else "poison"
         lanes = ", ".join(f"i32 {i}" for i in order)
-        return self.emit(f"shufflevector {a.type.llvm} {a.text}, {a.type.llvm} {other}, <{len(order)} x i32> <{lanes}>",
-                         a.type.of(len(order)))  # fmt: skip
+        return self.emit(
+            f"shufflevector {a.type.llvm} {a.text}, {a.type.llvm} {other}, <{len(order)} x i32> <{lanes}>",
+            a.type.of(len(order)),
+        )
 
     def lane(self, vector: Value, i: int) -> Value:
         return self.emit(f"extractelement {vector.type.llvm} {vector.text}, i64 {i}", vector.type.scalar)
@@ -330,14 +344,20 @@ class Function:
         index = self.constant(index, I64)
         return self.emit(f"getelementptr {type.scalar.name}, ptr {pointer.text}, i64 {index.text}", PTR)
 
-    def load(self, pointer: Value, type: Type, mask: Value | None = None, fill: Value | None = None, align: int = 0) -> Value:
+    def load(
+        self, pointer: Value, type: Type, mask: Value | None = None, fill: Value | None = None, align: int = 0
+    ) -> Value:
         align = align or type.bits // 8
         if mask is None:
             return self.emit(f"load {type.llvm}, ptr {pointer.text}, align {align}", type)
         full = f"@llvm.masked.load.{type.suffix}.p0"
         self.declared.add(f"declare {type.llvm} {full}(ptr, i32, {mask.type.llvm}, {type.llvm})")
         rest = "zeroinitializer" if fill is None else fill.text
-        return self.emit(f"call {type.llvm} {full}(ptr {pointer.text}, i32 {align}, {mask.type.llvm} {mask.text}, {type.llvm} {rest})", type)
+        return self.emit(
+            f"call {type.llvm} {full}(ptr {pointer.text}, i32 {align}, {mask.type.llvm} {mask.text}, {type.llvm} "
+            f"{rest})",
+            type,
+        )
 
     def store(self, value: Value, pointer: Value, mask: Value | None = None, align: int = 0) -> None:
         type = value.type
@@ -347,7 +367,9 @@ class Function:
             return
         full = f"@llvm.masked.store.{type.suffix}.p0"
         self.declared.add(f"declare void {full}({type.llvm}, ptr, i32, {mask.type.llvm})")
-        self.line(f"call void {full}({type.llvm} {value.text}, ptr {pointer.text}, i32 {align}, {mask.type.llvm} {mask.text})")
+        self.line(
+            f"call void {full}({type.llvm} {value.text}, ptr {pointer.text}, i32 {align}, {mask.type.llvm} {mask.text})"
+        )
 
     def prefetch(self, pointer: Value) -> None:
         """Have the cache line ready that will be written."""
@@ -357,17 +379,25 @@ class Function:
     def clear(self, pointer: Value, count: Any, byte: int = 0) -> None:
         """Set so many bytes."""
         self.declared.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        self.line(f"call void @llvm.memset.p0.i64(ptr {pointer.text}, i8 {byte}, i64 {self.constant(count, I64).text}, i1 false)")
+        self.line(
+            f"call void @llvm.memset.p0.i64(ptr {pointer.text}, i8 {byte}, i64 {self.constant(count, I64).text}, i1 "
+            f"false)"
+        )
 
     def copy(self, target: Value, source: Value, count: Any) -> None:
         """Copy so many bytes."""
         self.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        self.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target.text}, ptr {source.text}, i64 {self.constant(count, I64).text}, i1 false)")
+        self.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {target.text}, ptr {source.text}, i64 "
+            f"{self.constant(count, I64).text}, i1 false)"
+        )
 
     def call(self, name: str, *args: Value, returns: Type | None = None, outside: bool = False) -> Any:
         """Call a function of this module, or one from outside."""
         if outside:
-            self.declared.add(f"declare {returns.llvm if returns else 'void'} @{name}({', '.join(a.type.llvm for a in args)})")
+            self.declared.add(
+                f"declare {returns.llvm if returns else 'void'} @{name}({', '.join(a.type.llvm for a in args)})"
+            )
         listed = ", ".join(f"{a.type.llvm} {a.text}" for a in args)
         if returns:
             return self.emit(f"call {returns.llvm} @{name}({listed})", returns)

@@ -39,10 +39,13 @@ def folder() -> Path | None:
 
 
 def sources() -> bytes:
-    """A digest of the code that writes kernels, all in this folder; another each time, so that nothing is found, where it can't be read."""
+    """A digest of the code that writes kernels, all in this folder; another each time, so that nothing is found, where
+    it can't be read.
+    """
     here, digest = Path(__file__).parent, hashlib.sha256()
     try:
-        for file in [*sorted(here.glob("*.py")), here.parent / "streams" / "rounding.py"]:  # which has constants of random numbers
+        # which has constants of random numbers
+        for file in [*sorted(here.glob("*.py")), here.parent / "streams" / "rounding.py"]:
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     except OSError:  # such as in an archive
         digest.update(os.urandom(32))

@@ -1,8 +1,10 @@
-"""The usual call of an operation as machine code: arrays out of tensors, the operation on them, a tensor and its node around the result.
+"""The usual call of an operation as machine code: arrays out of tensors, the operation on them, a tensor and its node
+around the result.
 
-What :mod:`pullback.calling` does in Python around the computation takes longer than the computation of a small array. One
-function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound to, see
-:class:`~pullback.kernels.usual.Usual`. Whatever is unusual it leaves, undone, to the function that is written in Python.
+What :mod:`pullback.calling` does in Python around the computation takes longer than the computation of a small array.
+One function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound to,
+see :class:`~pullback.kernels.usual.Usual`. Whatever is unusual it leaves, undone, to the function that is written in
+Python.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from .objects import OF_TUPLE
 from .usual import MOST, OF_BYTES, Call, kind_of, usual
 
 
-def calls(node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any) -> Callable[[Any, Callable], Callable]:
+def calls(
+    node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any
+) -> Callable[[Any, Callable], Callable]:
     """What makes the call of an operation, from it and its call in Python.
 
     Args:
@@ -31,7 +35,11 @@ def calls(node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int
     bound = {name: native.bound(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()}  # type: ignore[misc]
 
     def call_of(op: Any, fallback: Callable) -> Callable:
-        return fallback if len(op.params) > MOST else bound[kind_of(op)](usual(op, fallback, node_of, whole, large, shared))
+        return (
+            fallback
+            if len(op.params) > MOST
+            else bound[kind_of(op)](usual(op, fallback, node_of, whole, large, shared))
+        )
 
     return call_of
 
@@ -66,7 +74,9 @@ def _named(f: Call) -> Value:
             f.add_result(f.own(f.item(computed, i)))
         f.record(f.result_at(first), f.node_type_of)
         with f.loop(0, n) as i, f.when(takes_part(i)):
-            live.set(live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1))
+            live.set(
+                live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1)
+            )
         with f.when(live.get() > 1):
             f.let_have_several()
         result.set(f.api("PyType_GenericAlloc", f.known_of("named"), n))
@@ -123,5 +133,9 @@ def _views(f: Call) -> Value:
 
 
 KINDS: dict[str, Callable[[Call], Value]] = {
-    "call": _call, "listed": lambda f: _call(f, listed=True), "named": _named, "view": _view, "views": _views
-}  # fmt: skip
+    "call": _call,
+    "listed": lambda f: _call(f, listed=True),
+    "named": _named,
+    "view": _view,
+    "views": _views,
+}

@@ -1,11 +1,12 @@
-"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives: which kernel computes what.
+"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives: which kernel computes
+what.
 
-All copy the input into a padded frame (:mod:`frames`), image by image, in which no window ends outside. With many features,
-vectors hold features (:mod:`features`); with few, positions (:mod:`positions`). Kernels of 3 by 3 with stride 1 go by the method
-of Winograd (:mod:`winograd`), which takes fewer products.
+All copy the input into a padded frame (:mod:`frames`), image by image, in which no window ends outside. With many
+features, vectors hold features (:mod:`features`); with few, positions (:mod:`positions`). Kernels of 3 by 3 with stride
+1 go by the method of Winograd (:mod:`winograd`), which takes fewer products.
 
-The derivative by the input is a convolution, too: for each phase of the input, the elements of equal remainder modulo the
-stride, that of the output's gradient with the taps of that phase, flipped.
+The derivative by the input is a convolution, too: for each phase of the input, the elements of equal remainder modulo
+the stride, that of the output's gradient with the taps of that phase, flipped.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ from .winograd import Winograd, pays
 
 
 @lru_cache(256)
-def _forward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-             padding: Ints, dilation: Ints, bias: bool) -> with_positions.Outputs | with_features.Outputs:  # fmt: skip
+def _forward(
+    d: np.dtype,
+    groups: int,
+    channels: int,
+    features: int,
+    spatial: Ints,
+    kernel: Ints,
+    size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    bias: bool,
+) -> with_positions.Outputs | with_features.Outputs:
     n, taps = len(kernel), list(np.ndindex(*kernel))
     filled = with_features.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
@@ -39,14 +51,26 @@ def _forward(d: np.dtype, groups: int, channels: int, features: int, spatial: In
 
 
 @lru_cache(256)
-def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-              padding: Ints, dilation: Ints) -> with_positions.Outputs | with_features.Outputs:  # fmt: skip
+def _backward(
+    d: np.dtype,
+    groups: int,
+    channels: int,
+    features: int,
+    spatial: Ints,
+    kernel: Ints,
+    size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+) -> with_positions.Outputs | with_features.Outputs:
     """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
     shifts: list[list[dict[int, list[int]]]] = []
     for s, p, by, k in zip(stride, padding, dilation, kernel):
-        shifts.append([{tap: [(r + p - tap * by) // s] for tap in range(k) if (r + p - tap * by) % s == 0} for r in range(s)])
+        shifts.append(
+            [{tap: [(r + p - tap * by) // s] for tap in range(k) if (r + p - tap * by) % s == 0} for r in range(s)]
+        )
     lowest = [min((v[0] for by_r in each for v in by_r.values()), default=0) for each in shifts]
     highest = [max((v[0] for by_r in each for v in by_r.values()), default=0) for each in shifts]
     counts = [[-(-(n - r) // s) for r in range(s)] for n, s in zip(spatial, stride)]
@@ -71,8 +95,18 @@ def _backward(d: np.dtype, groups: int, channels: int, features: int, spatial: I
 
 
 @lru_cache(256)
-def _weight(d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, kernel: Ints, size: Ints, stride: Ints,
-            padding: Ints, dilation: Ints) -> with_positions.Weight | with_features.Weight:  # fmt: skip
+def _weight(
+    d: np.dtype,
+    groups: int,
+    channels: int,
+    features: int,
+    spatial: Ints,
+    kernel: Ints,
+    size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+) -> with_positions.Weight | with_features.Weight:
     filled = with_features.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
@@ -93,8 +127,12 @@ def _winograd(d: np.dtype, *sizes: Any) -> Winograd:
     return Winograd(d, *sizes)
 
 
-def _by_winograd(x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size: Ints, bias: np.ndarray | None, out: np.ndarray) -> bool:
-    """Whether the method of Winograd suits the convolution of x with w (groups, features, channels, taps), and gave its result."""
+def _by_winograd(
+    x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size: Ints, bias: np.ndarray | None, out: np.ndarray
+) -> bool:
+    """Whether the method of Winograd suits the convolution of x with w (groups, features, channels, taps), and gave its
+    result.
+    """
     groups, features, channels, _ = w.shape
     if tuple(layout.kernel) != (3, 3) or max(layout.stride) > 1 or max(layout.dilation) > 1 or min(padding) < 0:
         return False
@@ -103,7 +141,9 @@ def _by_winograd(x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size:
     return _winograd(x.dtype, groups, channels, features, x.shape[2:], padding, size, bias is not None)(x, w, bias, out)
 
 
-def correlate(x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray | None:
+def correlate(
+    x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None = None, out: np.ndarray | None = None
+) -> np.ndarray | None:
     """The convolution, of ``layout`` of :mod:`pullback.ops.convolution`; None if there is no kernel for it."""
     if not suits(x, w, layout.size, layout):
         return None
@@ -114,12 +154,21 @@ def correlate(x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None
     x, w = np.ascontiguousarray(x), w.reshape(groups, features, channels, -1)
     if _by_winograd(x, w, layout, tuple(layout.padding), tuple(layout.size), bias, out):
         return out
-    kernel = _forward(x.dtype, groups, channels, features, x.shape[2:], *map(tuple, (layout.kernel, layout.size, layout.stride,
-                      layout.padding, layout.dilation)), bias is not None)  # fmt: skip
+    kernel = _forward(
+        x.dtype,
+        groups,
+        channels,
+        features,
+        x.shape[2:],
+        *map(tuple, (layout.kernel, layout.size, layout.stride, layout.padding, layout.dilation)),
+        bias is not None,
+    )
     return kernel(x, w, bias, out)
 
 
-def spread(y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
+def spread(
+    y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any, out: np.ndarray | None = None
+) -> np.ndarray | None:
     """The transposed convolution; arguments as of ``_spread`` there."""
     if not suits(y, w, size, layout):
         return None
@@ -130,8 +179,14 @@ def spread(y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any, out: 
     y, w = np.ascontiguousarray(y), w.reshape(groups, channels, features, -1).transpose(0, 2, 1, 3)
     if _by_winograd(y, w[..., ::-1], layout, tuple(2 - p for p in layout.padding), tuple(size), None, out):
         return out
-    kernel = _backward(y.dtype, groups, channels, features, tuple(size), *map(tuple, (layout.kernel, y.shape[2:], layout.stride,
-                       layout.padding, layout.dilation)))  # fmt: skip
+    kernel = _backward(
+        y.dtype,
+        groups,
+        channels,
+        features,
+        tuple(size),
+        *map(tuple, (layout.kernel, y.shape[2:], layout.stride, layout.padding, layout.dilation)),
+    )
     return kernel(y, w, None, out)
 
 
@@ -141,8 +196,14 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray 
         return None
     groups = layout.groups
     channels, features = x.shape[1] // groups, y.shape[1] // groups
-    kernel = _weight(x.dtype, groups, channels, features, x.shape[2:], *map(tuple, (layout.kernel, layout.size, layout.stride,
-                     layout.padding, layout.dilation)))  # fmt: skip
+    kernel = _weight(
+        x.dtype,
+        groups,
+        channels,
+        features,
+        x.shape[2:],
+        *map(tuple, (layout.kernel, layout.size, layout.stride, layout.padding, layout.dilation)),
+    )
     if out is None:
         out = np.empty((y.shape[1], channels, *layout.kernel), x.dtype)
     kernel(np.ascontiguousarray(x), np.ascontiguousarray(y), out)

@@ -51,7 +51,9 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
                 elif p == 2:
                     sums[u].set(f.fma(v, v, old))
                 else:
-                    sums[u].set(old + (f.select(v > 0.0, 1.0, v) if p == 0 else v if p == 1 else k.math.pow(v, exponent)))
+                    sums[u].set(
+                        old + (f.select(v > 0.0, 1.0, v) if p == 0 else v if p == 1 else k.math.pow(v, exponent))
+                    )
 
             k.sweep(size, take)
             if p == math.inf:
@@ -107,7 +109,9 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
 
 def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
-    """Both sets, in order and in as many batches as each other; None for other types. One set may meet a batch of others."""
+    """Both sets, in order and in as many batches as each other; None for other types. One set may meet a batch of
+    others.
+    """
     if x1.dtype not in TYPES or x2.dtype != x1.dtype:
         return None
     if x2.ndim > 2:

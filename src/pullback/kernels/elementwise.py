@@ -25,8 +25,13 @@ from .scalar import Formula, Scalar, in_steps, is_plain, lowered, traced
 
 ndarray, empty = np.ndarray, np.empty
 
-STORED: dict[np.dtype, Type] = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool_): I1,
-                                np.dtype(np.float16): F16, np.dtype(bfloat16): BF16}  # fmt: skip
+STORED: dict[np.dtype, Type] = {
+    np.dtype(np.float32): F32,
+    np.dtype(np.float64): F64,
+    np.dtype(np.bool_): I1,
+    np.dtype(np.float16): F16,
+    np.dtype(bfloat16): BF16,
+}
 MOST_BAKED = 16  # kernels with numbers written into them, of one function
 SEGMENT = 1 << 14  # elements of a row that one task does
 GRAIN = 1 << 14  # elements that are worth a thread's while, if an operation on each is cheap
@@ -119,18 +124,29 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
             bases.append((i, type, f.load(slots[i], PTR)))
     n_in = len(signature.inputs)
 
-    def block(at: Value, pointers: Sequence[Value], strides: Sequence[Value], fixed: dict[int, Value], left: Value | None) -> None:
+    def block(
+        at: Value, pointers: Sequence[Value], strides: Sequence[Value], fixed: dict[int, Value], left: Value | None
+    ) -> None:
         """One vector's worth of elements from ``at`` on; ``left`` of them in the last one."""
         mask = None if left is None else f.mask_below(left, lanes)
         arguments: list[Value] = [None] * n_in  # type: ignore[list-item]
         for i, v in (numbers | fixed).items():
             if i < n_in:
                 arguments[i] = v
-        for (i, type, _), pointer, stride, pattern in zip(bases, pointers, strides, signature.patterns or "c" * len(bases)):
+        for (i, type, _), pointer, stride, pattern in zip(
+            bases, pointers, strides, signature.patterns or "c" * len(bases)
+        ):
             if i < n_in and pattern == CONTIGUOUS:
                 arguments[i] = load(f, f.at(pointer, at, _memory(type)), type, lanes, mask)
             elif i < n_in and pattern == STRIDED:
-                arguments[i] = gather(f, f.at(pointer, at * stride, I8), stride, type, lanes, f.constant(lanes, I64) if left is None else left)
+                arguments[i] = gather(
+                    f,
+                    f.at(pointer, at * stride, I8),
+                    stride,
+                    type,
+                    lanes,
+                    f.constant(lanes, I64) if left is None else left,
+                )
         results = lowered(f, formula, arguments, lanes)
         for (i, type, _), pointer in zip(bases, pointers):
             if i >= n_in:
@@ -210,7 +226,9 @@ def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seque
         outputs: sizes of the elements of results.
     """
     n = len(shape)
-    strides: list[tuple[int, ...]] = [(0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays]
+    strides: list[tuple[int, ...]] = [
+        (0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays
+    ]
     order, _ = order_by(shape, *[(a.shape, a.strides) for a in arrays])
     made = []
     for size in outputs:
@@ -344,7 +362,8 @@ class Kernels:
         return found
 
     def _make(self, values: tuple, patterns: str, bake: bool = False) -> Any:
-        """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to be known;
+        """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to
+        be known;
         False if there can be no kernel."""
         stored: list[Type | None] = []
         for v in values:

@@ -4,10 +4,10 @@ A vector holds the features of one position, and numbers of the input are multip
 
     y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]            w[c, t, :] += x[c, at(v) + offset[t]] * y[v, :]
 
-with c a channel, t a tap and v a position of the output. As the input is read number by number, no width and no stride is
-better than another, and nothing is computed that is not wanted. What stays in registers is a tile: of the first, positions,
-through all channels and taps; of the second, channels and taps, through positions. On the way to memory, or from there,
-squares of outputs are turned, from vectors of features to rows of positions or back.
+with c a channel, t a tap and v a position of the output. As the input is read number by number, no width and no stride
+is better than another, and nothing is computed that is not wanted. What stays in registers is a tile: of the first,
+positions, through all channels and taps; of the second, channels and taps, through positions. On the way to memory, or
+from there, squares of outputs are turned, from vectors of features to rows of positions or back.
 """
 
 from __future__ import annotations
@@ -27,13 +27,17 @@ TASKS = 16  # into which the derivative by a small weight is divided
 
 
 def fills_vectors(d: np.dtype, features: int) -> bool:
-    """Whether vectors of features are full enough: at six tenths, the kernels of :mod:`pullback.kernels.positions` do as well."""
+    """Whether vectors of features are full enough: at six tenths, the kernels of :mod:`pullback.kernels.positions` do
+    as well.
+    """
     lanes = native.WIDTH * 8 // TYPES[d].bits
     return features >= 0.6 * lanes * -(-features // lanes)
 
 
 def _cost(numbers: int, vectors: int) -> float:
-    """About how many half cycles it takes to multiply so many numbers with so many vectors: products, loads, and waiting."""
+    """About how many half cycles it takes to multiply so many numbers with so many vectors: products, loads, and
+    waiting.
+    """
     return max(numbers * vectors, numbers + vectors, 8) + 1
 
 
@@ -48,19 +52,35 @@ def _tile(part: Part, frame: Frame, scale: Ints, vectors: int) -> tuple[float, i
     """Work, rows and columns of the tile that covers the positions of a part with the least work."""
     *outer, columns = (1, *part.many)
     width = frame.extent[-1]
-    rows_of_taps = [[o % width for o in part.offsets if o // width == row] for row in {o // width for o in part.offsets}]
+    rows_of_taps = [
+        [o % width for o in part.offsets if o // width == row] for row in {o // width for o in part.offsets}
+    ]
     tiles = []
     for c in range(1, min(columns, native.REGISTERS) + 1):
         # Taps side by side have numbers in common, which stay in registers, too.
         numbers = max((len({i * scale[-1] + o for i in range(c) for o in row}) for row in rows_of_taps), default=0)
         for r in range(1, min(outer[-1], native.REGISTERS // c) + 1):
             if r * numbers + (r * c + 1) * vectors <= native.REGISTERS + 5 or r * c == 1:
-                tiles.append((math.prod(outer[:-1]) * -(-outer[-1] // r) * -(-columns // c) * _cost(r * c, vectors), r, c))
+                tiles.append(
+                    (math.prod(outer[:-1]) * -(-outer[-1] // r) * -(-columns // c) * _cost(r * c, vectors), r, c)
+                )
     return min(tiles)
 
 
-def _positions(name: str, type: Type, lanes: int, tile: tuple[int, int], vectors: int, part: Part, frame: Frame, scale: Ints, size: Ints) -> Function:
-    """Outputs at a tile of positions, through all channels and taps; they start from the bias, which is the head of the weight."""
+def _positions(
+    name: str,
+    type: Type,
+    lanes: int,
+    tile: tuple[int, int],
+    vectors: int,
+    part: Part,
+    frame: Frame,
+    scale: Ints,
+    size: Ints,
+) -> Function:
+    """Outputs at a tile of positions, through all channels and taps; they start from the bias, which is the head of the
+    weight.
+    """
     f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64)], internal=True)
     vector, width = type.of(lanes), vectors * lanes
     places = [(r, c) for r in range(tile[0]) for c in range(tile[1])]
@@ -83,8 +103,17 @@ def _positions(name: str, type: Type, lanes: int, tile: tuple[int, int], vectors
     return f
 
 
-def _cover(f: Function, type: Type, many: Ints, tile: Ints, by: Sequence[int], to: Sequence[int], source: Value, target: Value,
-           body: Callable[[Value, Value], None]) -> None:  # fmt: skip
+def _cover(
+    f: Function,
+    type: Type,
+    many: Ints,
+    tile: Ints,
+    by: Sequence[int],
+    to: Sequence[int],
+    source: Value,
+    target: Value,
+    body: Callable[[Value, Value], None],
+) -> None:
     """``body(source, target)`` at each tile; where tiles do not fit, the last ones overlap."""
     if not many:
         body(source, target)
@@ -93,10 +122,30 @@ def _cover(f: Function, type: Type, many: Ints, tile: Ints, by: Sequence[int], t
     with f.loop(0, n, step) as i:
         if n % step:
             i = f.smaller(i, n - step)
-        _cover(f, type, many[1:], tile[1:], by[1:], to[1:], f.at(source, i * by[0], type), f.at(target, i * to[0], type), body)
+        _cover(
+            f,
+            type,
+            many[1:],
+            tile[1:],
+            by[1:],
+            to[1:],
+            f.at(source, i * by[0], type),
+            f.at(target, i * to[0], type),
+            body,
+        )
 
 
-def _turn_out(f: Function, type: Type, lanes: int, source: Value, width: int, target: Value, positions: int, most: int, left: Value | None) -> None:
+def _turn_out(
+    f: Function,
+    type: Type,
+    lanes: int,
+    source: Value,
+    width: int,
+    target: Value,
+    positions: int,
+    most: int,
+    left: Value | None,
+) -> None:
     """Write vectors of features, ``width`` apart, as rows of positions.
 
     Args:
@@ -124,14 +173,25 @@ class Outputs:
         scale: from one position of a part to the next in the frame, in each dimension; for the others see there.
     """
 
-    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], scale: Ints,
-                 size: Ints) -> None:  # fmt: skip
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        frame: Frame,
+        parts: Sequence[Part],
+        scale: Ints,
+        size: Ints,
+    ) -> None:
         self.groups, self.parts = groups, parts
         lanes = native.WIDTH * 8 // TYPES[d].bits
         taps, own = [len(p.taps) for p in parts], pitches(size)
 
         def work(vectors: int) -> float:
-            return _blocks(features, vectors, lanes) * sum(n * _tile(p, frame, scale, vectors)[0] for n, p in zip(taps, parts))
+            return _blocks(features, vectors, lanes) * sum(
+                n * _tile(p, frame, scale, vectors)[0] for n, p in zip(taps, parts)
+            )
 
         vectors = min(range(1, 5), key=work)
         self.width = width = vectors * lanes
@@ -150,24 +210,53 @@ class Outputs:
                 image, first = item // blocks, item % blocks  # an image's group, and a block of features
                 plane = math.prod(frame.spatial)
                 with f.loop(0, channels) as c:
-                    fill_frame(f, type, f.at(k["x"], (image * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(k["x"], (image * channels + c) * plane, type),
+                        f.at(room, c * frame.size, type),
+                        frame,
+                        lanes,
+                    )
                 weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
                 for n, part in enumerate(parts):
                     _, rows, columns = _tile(part, frame, scale, vectors)
                     tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
                     tiles.append(tile)
                     start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
-                    steps = [s * p for s, p in zip(scale, frame.pitches)], [s * p * width for s, p in zip(part.step, own)]
+                    steps = (
+                        [s * p for s, p in zip(scale, frame.pitches)],
+                        [s * p * width for s, p in zip(part.step, own)],
+                    )
 
                     def one(source: Value, target: Value, name: str = tile.name, weights: Value = weights) -> None:
                         f.call(name, source, weights, target, f.constant(channels, I64))
 
-                    _cover(f, type, part.many, (1,) * (len(size) - 2) + (rows, columns)[-len(size) :], *steps, room, start, one)
+                    _cover(
+                        f,
+                        type,
+                        part.many,
+                        (1,) * (len(size) - 2) + (rows, columns)[-len(size) :],
+                        *steps,
+                        room,
+                        start,
+                        one,
+                    )
                     weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
                 for v in range(0, width, lanes):
                     feature = first * width + v
                     out = f.at(k["y"], (image * features + feature) * positions, type)
-                    _turn_out(f, type, lanes, f.at(sums, v, type), width, out, positions, features - v, features - feature if blocks > 1 else None)
+                    _turn_out(
+                        f,
+                        type,
+                        lanes,
+                        f.at(sums, v, type),
+                        width,
+                        out,
+                        positions,
+                        features - v,
+                        features - feature if blocks > 1 else None,
+                    )
             return k.done(1, *tiles)
 
         self.call = native.function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
@@ -183,7 +272,9 @@ class Outputs:
         for part in self.parts:
             n = 1 + channels * len(part.taps)
             place = packed[:, :, start : start + n * self.width].reshape(groups, self.blocks, n, self.width)
-            rows = np.moveaxis(w if len(part.taps) == w.shape[3] else w[..., list(part.taps)], 1, 3).reshape(groups, n - 1, features)
+            rows = np.moveaxis(w if len(part.taps) == w.shape[3] else w[..., list(part.taps)], 1, 3).reshape(
+                groups, n - 1, features
+            )
             for b in range(self.blocks):
                 some = slice(b * self.width, min(features, (b + 1) * self.width))
                 place[:, b, 1:, : some.stop - some.start] = rows[:, :, some]
@@ -196,8 +287,12 @@ class Outputs:
 # --- the weight -------------------------------------------------------------------------------------------------
 
 
-def _weight_tile(name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints) -> Function:
-    """Add to ``sums`` the products of a channel and tap each, which are so far from the start of a frame, with the outputs."""
+def _weight_tile(
+    name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints
+) -> Function:
+    """Add to ``sums`` the products of a channel and tap each, which are so far from the start of a frame, with the
+    outputs.
+    """
     f = Function(name, [("x", PTR), ("y", PTR), ("sums", PTR)], internal=True)
     vector, own = type.of(lanes), pitches(size)
     together = max(1, TOGETHER // own[0])
@@ -207,7 +302,10 @@ def _weight_tile(name: str, type: Type, lanes: int, vectors: int, numbers: Seque
         def along(d: int, x: Value, y: Value) -> None:
             low, high = (first, f.smaller(first + together, size[0])) if d == 0 else (0, size[d])
             with f.loop(low, high) as i:
-                at, outputs = f.at(x, i * (stride[d] * frame.pitches[d]), type), f.at(y, i * (own[d] * vectors * lanes), type)
+                at, outputs = (
+                    f.at(x, i * (stride[d] * frame.pitches[d]), type),
+                    f.at(y, i * (own[d] * vectors * lanes), type),
+                )
                 if d + 1 < len(size):
                     along(d + 1, at, outputs)
                     return
@@ -228,7 +326,17 @@ def _weight_tile(name: str, type: Type, lanes: int, vectors: int, numbers: Seque
 class Weight:
     """The kernel of the derivative by the weight, for certain sizes."""
 
-    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, stride: Ints, size: Ints) -> None:
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        frame: Frame,
+        offsets: Ints,
+        stride: Ints,
+        size: Ints,
+    ) -> None:
         self.groups = groups
         type, taps = TYPES[d], len(offsets)
         lanes = native.WIDTH * 8 // type.bits
@@ -240,10 +348,15 @@ class Weight:
             return [deep * taps * (i + 1) // count - deep * taps * i // count for i in range(count)]
 
         def work(deep: int, vectors: int) -> float:
-            each = [sum(_cost(n, vectors) for n in groups_of(many, vectors)) if many else 0 for many in (deep, channels % deep)]
+            each = [
+                sum(_cost(n, vectors) for n in groups_of(many, vectors)) if many else 0
+                for many in (deep, channels % deep)
+            ]
             return _blocks(features, vectors, lanes) * (channels // deep * each[0] + each[1])
 
-        deep, vectors = min(((d, v) for d in range(1, min(channels, 8) + 1) for v in range(1, 5)), key=lambda pair: work(*pair))
+        deep, vectors = min(
+            ((d, v) for d in range(1, min(channels, 8) + 1) for v in range(1, 5)), key=lambda pair: work(*pair)
+        )
         width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
         self.sums = channels * taps * width
         positions, plane = math.prod(size), math.prod(frame.spatial)
@@ -261,11 +374,20 @@ class Weight:
 
             def channels_from(c: Value, many: int, image: Value, mine: Value) -> None:
                 with f.loop(0, many) as i:
-                    fill_frame(f, type, f.at(x, (image * channels + c + i) * plane, type), f.at(frames, i * frame.size, type), frame, lanes)
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(x, (image * channels + c + i) * plane, type),
+                        f.at(frames, i * frame.size, type),
+                        frame,
+                        lanes,
+                    )
                 numbers = [i * frame.size + offset for i in range(many) for offset in offsets]
                 start = 0
                 for n in groups_of(many, vectors):
-                    tile = _weight_tile(f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size)
+                    tile = _weight_tile(
+                        f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size
+                    )
                     tiles.append(tile)
                     f.call(tile.name, frames, room, f.at(mine, (c * taps + start) * width, type))
                     start += n
@@ -316,7 +438,9 @@ class Weight:
         return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
 
 
-def _turn_in(f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int) -> None:
+def _turn_in(
+    f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
+) -> None:
     """Write rows of positions as vectors of features, ``width`` apart."""
 
     def square(at: Value, mask: Value | None) -> None:

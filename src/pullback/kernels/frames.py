@@ -1,4 +1,6 @@
-"""Padded frames: copies of what a window slides over, such that no window ends outside, and rows that are copied out again."""
+"""Padded frames: copies of what a window slides over, such that no window ends outside, and rows that are copied out
+again.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Frame(NamedTuple):
         return phase * self.phase + inside
 
 
-def frame_of(spatial: Ints, padding: Ints, stride: Ints, size: Ints, kernel: Ints, dilation: Ints, phases: bool = True) -> Frame:
+def frame_of(
+    spatial: Ints, padding: Ints, stride: Ints, size: Ints, kernel: Ints, dilation: Ints, phases: bool = True
+) -> Frame:
     """The frame of what windows need, with a phase for each remainder modulo the stride, or one for all."""
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(size, stride, dilation, kernel)]
     each = stride if phases else (1,) * len(stride)
@@ -101,14 +105,18 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
                 f.store(f.load(f.at(source, j * stride + first, type), type), f.at(to, j, type))
 
     def pair(source: Value, target: Value, at: int, count: int) -> None:
-        """Two vectors of a row, or so many elements of them, each second one to one phase and the others to the other."""
+        """Two vectors of a row, or so many elements of them, each second one to one phase and the others to the
+        other.
+        """
         a = f.load(f.at(source, at, type), type.of(lanes), first_of(count))
         b = f.load(f.at(source, at + lanes, type), type.of(lanes), first_of(count - lanes)) if count > lanes else None
         for odd in (0, 1):
             place, phase = divmod(at + odd + padding, 2)
             many = min((count + 1 - odd) // 2, frame.extent[-1] - place)
             if many > 0:
-                value = f.shuffle(a, b, [min(i, (2 if b is not None else 1) * lanes - 1) for i in range(odd, 2 * lanes, 2)])
+                value = f.shuffle(
+                    a, b, [min(i, (2 if b is not None else 1) * lanes - 1) for i in range(odd, 2 * lanes, 2)]
+                )
                 f.store(value, f.at(target, phase * frame.phase + place, type), first_of(many))
 
     def first_of(count: int) -> Value | None:
@@ -128,7 +136,12 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
             if many <= 0:
                 continue
             with f.loop(0, many) as j:
-                rows(d + 1, f.at(source, (j * s + first) * own[d], type), f.at(target, (j + place) * apart[d], type), phases * s + phase)
+                rows(
+                    d + 1,
+                    f.at(source, (j * s + first) * own[d], type),
+                    f.at(target, (j + place) * apart[d], type),
+                    phases * s + phase,
+                )
 
     rows(0, source, target, 0)
 
@@ -142,7 +155,9 @@ def in_vectors(f: Function, count: int, lanes: int, body: Callable[[Value, Value
         body(f.constant(whole, I64), f.mask_of([i < count - whole for i in range(lanes)]))
 
 
-def move(f: Function, type: Type, source: Value, target: Value, count: int, lanes: int, add: Value | None = None) -> None:
+def move(
+    f: Function, type: Type, source: Value, target: Value, count: int, lanes: int, add: Value | None = None
+) -> None:
     """Copy so many elements, and perhaps add something to them."""
     vector = type.of(lanes)
 
@@ -157,15 +172,28 @@ def move(f: Function, type: Type, source: Value, target: Value, count: int, lane
         one(at, None if at + lanes <= count else f.mask_of([i < count - at for i in range(lanes)]))
 
 
-def copy_out(f: Function, type: Type, source: Value, target: Value, part: Part, apart: Sequence[int], size: Ints, lanes: int,
-              add: Value | None) -> None:  # fmt: skip
+def copy_out(
+    f: Function,
+    type: Type,
+    source: Value,
+    target: Value,
+    part: Part,
+    apart: Sequence[int],
+    size: Ints,
+    lanes: int,
+    add: Value | None,
+) -> None:
     """Copy the rows of one channel of a part, which are ``apart``, to their places in the result, of ``size``."""
     own = pitches(size)
 
     def rows(d: int, source: Value, target: Value) -> None:
         if d < len(size) - 1:
             with f.loop(0, part.many[d]) as j:
-                rows(d + 1, f.at(source, j * apart[d], type), f.at(target, (j * part.step[d] + part.start[d]) * own[d], type))
+                rows(
+                    d + 1,
+                    f.at(source, j * apart[d], type),
+                    f.at(target, (j * part.step[d] + part.start[d]) * own[d], type),
+                )
             return
         step, count = part.step[d], part.many[d]
         target = f.at(target, part.start[d], type)

@@ -14,7 +14,8 @@ import numpy as np
 from .builder import F32, F64, I8, I16, I32, I64, Value
 from .kernel import Kernel, written
 
-TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}  # what is moved, by its size; what is added, by its character
+# what is moved, by its size; what is added, by its character
+TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}
 INT64 = np.dtype(np.int64)
 GRAIN = 1 << 8  # items that are worth a thread's while
 
@@ -27,7 +28,13 @@ def _indexed(type: int | str, what: str, each: bool) -> str:
         what: "take" from the source, or "put" into the target or "add" there.
         each: whether every element has an index, in an array of as many dimensions; else slices have.
     """
-    k = Kernel("indexed", TYPES[type], ["index", "source", "target"], ["count", "inner", "n", "far", "step", "end", "many"], refuses=True)
+    k = Kernel(
+        "indexed",
+        TYPES[type],
+        ["index", "source", "target"],
+        ["count", "inner", "n", "far", "step", "end", "many"],
+        refuses=True,
+    )
     f, count, inner, wrong = k.f, k["count"], k["inner"], k.f.variable(0, I64)
     first, last = (f["from"] * count * inner, f["to"] * count * inner) if each else (f.constant(0, I64), count)
 
@@ -56,8 +63,12 @@ def _indexed(type: int | str, what: str, each: bool) -> str:
 
 
 @lru_cache(1024)
-def _plan(type: int | str, what: str, shape: tuple[int, ...], at: tuple[int, ...], d: int, from_end: bool) -> tuple[Any, ...] | None:
-    """The kernel, told most of its numbers, and the shape of what is at the index; None if this is smaller than the rest elsewhere."""
+def _plan(
+    type: int | str, what: str, shape: tuple[int, ...], at: tuple[int, ...], d: int, from_end: bool
+) -> tuple[Any, ...] | None:
+    """The kernel, told most of its numbers, and the shape of what is at the index; None if this is smaller than the
+    rest elsewhere.
+    """
     each, shape = len(at) == len(shape) > 0 and not from_end, shape or (1,)
     if type not in TYPES or each and (at[1:d] != shape[1:d] or at[d + 2 :] != shape[d + 2 :]):
         return None
@@ -80,10 +91,12 @@ def taken(x: np.ndarray, index: np.ndarray, d: int) -> Any:
 
 
 def put(x: np.ndarray, value: Any, index: np.ndarray, d: int, add: bool, from_end: bool = False) -> bool:
-    """Write an array, or one number, where an index says, or add it there; whether that was done: not if it says something outside.
+    """Write an array, or one number, where an index says, or add it there; whether that was done: not if it says
+    something outside.
 
     Args:
-        from_end: whether negative numbers count from the end of the dimension; then the index is of slices, whatever its dimensions.
+        from_end: whether negative numbers count from the end of the dimension; then the index is of slices, whatever
+            its dimensions.
     """
     type, what = (x.dtype.char, "add") if add else (x.itemsize, "put")
     plan = _plan(type, what, x.shape, index.shape, d, from_end) if x.flags.c_contiguous else None

@@ -19,7 +19,9 @@ P = ParamSpec("P")
 
 
 def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
-    """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be in the cache."""
+    """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be
+    in the cache.
+    """
     name = write.__name__.strip("_").removesuffix("_kernel")
 
     @lru_cache(None)
@@ -44,8 +46,15 @@ class Kernel:
         lanes, vector: how many elements a vector holds, and its type.
     """
 
-    def __init__(self, name: str, type: Type, arrays: Sequence[str], integers: Sequence[str] = (), floats: Sequence[str] = (),
-                 refuses: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        type: Type,
+        arrays: Sequence[str],
+        integers: Sequence[str] = (),
+        floats: Sequence[str] = (),
+        refuses: bool = False,
+    ) -> None:
         self.name, self.type, self.lanes = name, type, native.WIDTH * 8 // type.bits
         self.vector = type.of(self.lanes)
         self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
@@ -80,7 +89,9 @@ class Kernel:
 
     def load(self, pointer: Value, at: Any, mask: Value | None = None, fill: float | None = None) -> Value:
         f = self.f
-        return f.load(f.at(pointer, at, self.type), self.vector, mask, None if fill is None else f.constant(fill, self.vector))
+        return f.load(
+            f.at(pointer, at, self.type), self.vector, mask, None if fill is None else f.constant(fill, self.vector)
+        )
 
     def store(self, value: Value, pointer: Value, at: Any, mask: Value | None = None) -> None:
         self.f.store(value, self.f.at(pointer, at, self.type), mask)
@@ -117,7 +128,8 @@ class Kernel:
         self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.given), I64))
 
     def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
-        """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the last array.
+        """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the
+        last array.
 
         Args:
             grain: how many items are worth a thread's while.

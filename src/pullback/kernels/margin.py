@@ -1,4 +1,6 @@
-"""Losses of scores with a margin, row by row: by how much a target's score fails to lead the others. Sums are taken in double precision."""
+"""Losses of scores with a margin, row by row: by how much a target's score fails to lead the others. Sums are taken in
+double precision.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def one(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> Any:
         return None
     rows, n = x.shape
     short, out = np.empty((rows, n), x.dtype), np.empty(rows, x.dtype)
-    return _one(x.dtype, p == 2)(rows, n, margin, np.ascontiguousarray(x), np.ascontiguousarray(target), short, out), short
+    return _one(x.dtype, p == 2)(
+        rows, n, margin, np.ascontiguousarray(x), np.ascontiguousarray(target), short, out
+    ), short
 
 
 @written

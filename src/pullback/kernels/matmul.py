@@ -1,13 +1,13 @@
 """Matrix products.
 
-Panels of columns of the second matrix are copied, so that the vectors of a tile lie one behind the other; elements of the
-first are read where they are. A tile of the result stays in registers through a block of the depth. Tiles beside one another
-follow each other, and all rows of tiles use some panels before the next are copied (K. Goto and R. van de Geijn, Anatomy of
-high-performance matrix multiplication, ACM TOMS 34, 2008). Panels differ in width by one vector at most, so that none is mostly
-empty.
+Panels of columns of the second matrix are copied, so that the vectors of a tile lie one behind the other; elements of
+the first are read where they are. A tile of the result stays in registers through a block of the depth. Tiles beside
+one another follow each other, and all rows of tiles use some panels before the next are copied (K. Goto and R. van de
+Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008). Panels differ in width by one vector at
+most, so that none is mostly empty.
 
-If it is the larger of the two that would have to be transposed for that, the transposed product is computed, and turned as it
-is written.
+If it is the larger of the two that would have to be transposed for that, the transposed product is computed, and turned
+as it is written.
 """
 
 from __future__ import annotations
@@ -25,16 +25,36 @@ from .kernel import TYPES
 
 TILES = {1: 8, 2: 8, 3: 8, 4: 6} if native.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
 WIDEST = max(TILES)
-BLOCK = 1280  # so much of the depth, about, is gone through at once, a quarter if rows of the first matrix do not lie together
+# so much of the depth, about, is gone through at once, a quarter if rows of the first matrix do not lie together
+BLOCK = 1280
 NEAR = 1 << 19  # bytes of the first matrix that are used for panel after panel, in the latter case
-FAR = 1 << 9  # bytes from column to column of the first matrix beyond which they are copied: each is in another line, and soon page
+# bytes from column to column of the first matrix beyond which they are copied: each is in another line, and soon page
+FAR = 1 << 9
 SPAN = 1 << 19  # bytes of panels that are copied, and gone along, together: they fit the second cache
 TOGETHER = 8  # tiles of which columns are copied at once, for they share cache lines
 ALONE = 1 << 20  # multiplications that are too few for several threads
 
 # What a task is told. "biased" is the depth, or -1 where there is no bias.
-INTEGERS = ("m", "n", "depth", "biased", "block", "chunk", "chunks", "group", "groups", "span", "wide", "panels", "inner",
-            "row_a", "step_a", "pitch_b", "pitch_out", *(f"{which}_{x}" for x in ("a", "b", "out") for which in ("outer", "inner")))  # fmt: skip
+INTEGERS = (
+    "m",
+    "n",
+    "depth",
+    "biased",
+    "block",
+    "chunk",
+    "chunks",
+    "group",
+    "groups",
+    "span",
+    "wide",
+    "panels",
+    "inner",
+    "row_a",
+    "step_a",
+    "pitch_b",
+    "pitch_out",
+    *(f"{which}_{x}" for x in ("a", "b", "out") for which in ("outer", "inner")),
+)
 ARRAYS = ("a", "b", "bias", "out")
 TASK = "task.$$"
 
@@ -85,14 +105,21 @@ class Task:
             sizes["turned"] = self.tall * g["group"] * self.width
         sizes = {name: elements * (self.type.bits // 8) for name, elements in sizes.items()}
         zero = f.constant(0, I64)
-        self.rooms = {name: f.call("pullback_take", zero, size, returns=PTR, outside=True) for name, size in sizes.items()}
+        self.rooms = {
+            name: f.call("pullback_take", zero, size, returns=PTR, outside=True) for name, size in sizes.items()
+        }
         with f.loop(f["from"], f["to"]) as item:
             chunk, rest = item % g["chunks"], item // g["chunks"]
             group, batch = rest % g["groups"], rest // g["groups"]
             outer, inner = batch // g["inner"], batch % g["inner"]
-            self.a, self.b, self.out = (self._at(g[x], outer * g[f"outer_{x}"] + inner * g[f"inner_{x}"]) for x in ("a", "b", "out"))
+            self.a, self.b, self.out = (
+                self._at(g[x], outer * g[f"outer_{x}"] + inner * g[f"inner_{x}"]) for x in ("a", "b", "out")
+            )
             self.begin, self.first = chunk * g["chunk"], group * g["group"]
-            self.end, self.last = f.smaller(self.begin + g["chunk"], g["m"]), f.smaller(self.first + g["group"], g["panels"])
+            self.end, self.last = (
+                f.smaller(self.begin + g["chunk"], g["m"]),
+                f.smaller(self.first + g["group"], g["panels"]),
+            )
             with f.loop(0, g["depth"], g["block"]) as k:
                 deep = f.smaller(g["depth"] - k, g["block"])
                 if form.copied:
@@ -114,18 +141,28 @@ class Task:
             self._copy(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
         with f.loop(self.begin, self.end, form.rows) as i:
             if form.copied:
-                line, step = self._at(self.rooms["columns"], (i - self.begin) * (deep + self.lanes)), f.constant(form.rows, I64)
+                line, step = (
+                    self._at(self.rooms["columns"], (i - self.begin) * (deep + self.lanes)),
+                    f.constant(form.rows, I64),
+                )
             else:
                 line, step = self._at(self.a, i * g["row_a"] + k * g["step_a"]), g["step_a"]
             with f.loop(low, high) as panel:
                 column = self._column(panel)
                 if form.turned:
-                    target = self._at(self.rooms["turned"], ((panel - self.first) * self.tall + i - self.begin) * self.width)
+                    target = self._at(
+                        self.rooms["turned"], ((panel - self.first) * self.tall + i - self.begin) * self.width
+                    )
                     pitch, left, biased = (f.constant(x, I64) for x in (self.width, self.lanes, -1))
                 else:
                     target = self._at(self.out, i * g["pitch_out"] + column)
                     pitch, left, biased = g["pitch_out"], self._left(panel, column), g["biased"]
-                given = line, self._at(self.rooms["panels"], (column - start) * deep), self._at(g["bias"], column), target
+                given = (
+                    line,
+                    self._at(self.rooms["panels"], (column - start) * deep),
+                    self._at(g["bias"], column),
+                    target,
+                )
                 numbers = pitch, g["row_a"], step, self.end - i, left, k, deep, biased
                 self._by_width(panel, lambda vectors: f.call(f"tile{vectors}.$$", *given, *numbers))
 
@@ -186,12 +223,17 @@ class Task:
         return f
 
     def _copy_columns(self, k: Value, deep: Value) -> None:
-        """Tiles of the first matrix, (deep, rows) each and something behind them; several at once, which shares cache lines."""
+        """Tiles of the first matrix, (deep, rows) each and something behind them; several at once, which shares cache
+        lines.
+        """
         f, rows, pitch = self.f, self.form.rows, self.given["step_a"]
         vector, size = self.type.of(8), (deep + self.lanes) * rows
         with f.loop(self.begin, self.end, TOGETHER * rows) as i:
             masks = [f.mask_below(self.end - i - t * rows, 8) for t in range(TOGETHER)]
-            source, target = self._at(self.a, k * pitch + i), self._at(self.rooms["columns"], (i - self.begin) * (deep + self.lanes))
+            source, target = (
+                self._at(self.a, k * pitch + i),
+                self._at(self.rooms["columns"], (i - self.begin) * (deep + self.lanes)),
+            )
             targets = [self._at(target, size * t) for t in range(TOGETHER)]
             with f.loop(0, deep) as d:
                 line, at = self._at(source, d * pitch), d * rows
@@ -208,7 +250,10 @@ class Task:
                 with f.loop(0, deep) as d:
                     line, target = self._at(source, d * pitch), self._at(room, d * (vectors * lanes))
                     for v in range(vectors):
-                        f.store(f.load(self._at(line, v * lanes), vector, mask if v == vectors - 1 else None), self._at(target, v * lanes))
+                        f.store(
+                            f.load(self._at(line, v * lanes), vector, mask if v == vectors - 1 else None),
+                            self._at(target, v * lanes),
+                        )
 
             self._by_width(panel, move)
             return
@@ -237,7 +282,9 @@ class Task:
             with f.loop(0, count, lanes) as j:
                 source = self._at(room, (i - self.begin) * self.width + j)
                 target = self._at(self.out, (column + j) * g["pitch_out"] + i)
-                for c, row in enumerate(f.transposed([f.load(self._at(source, r * self.width), self.vector) for r in range(lanes)])):
+                for c, row in enumerate(
+                    f.transposed([f.load(self._at(source, r * self.width), self.vector) for r in range(lanes)])
+                ):
                     inside = f.select(count - j > c, mask, f.constant(0, mask.type))
                     f.store(row + bias.get(), self._at(target, g["pitch_out"] * c), inside)
 
@@ -256,8 +303,16 @@ class Plan(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple[int, int], pitch: int, bias: bool, threads: int,
-            batch: tuple[tuple[int, int, int, int], ...] = ()) -> Plan | None:  # fmt: skip
+def planned(
+    size: int,
+    shape: tuple[int, int, int],
+    a: tuple[int, int],
+    b: tuple[int, int],
+    pitch: int,
+    bias: bool,
+    threads: int,
+    batch: tuple[tuple[int, int, int, int], ...] = (),
+) -> Plan | None:
     """How to compute a product of matrices; None if there is no way here.
 
     Args:
@@ -275,11 +330,15 @@ def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple
     a, b = (1 if m == 1 else a[0], 1 if depth == 1 else a[1]), (1 if depth == 1 else b[0], 1 if n == 1 else b[1])
 
     def cost(m: int, n: int, a: tuple[int, int], b: tuple[int, int], turned: bool) -> float:
-        """In multiplications of vectors, about: lanes left empty, copies, and reading across the lines of the caches."""
+        """In multiplications of vectors, about: lanes left empty, copies, and reading across the lines of the
+        caches.
+        """
         if 1 not in b:
             return math.inf
         vectors = -(-n // lanes)
-        return depth * (m * vectors + vectors * lanes * (1 if b[1] == 1 else 4) + 3 * m * (a[1] != 1)) + 3 * m * n * turned
+        return (
+            depth * (m * vectors + vectors * lanes * (1 if b[1] == 1 else 4) + 3 * m * (a[1] != 1)) + 3 * m * n * turned
+        )
 
     plain, other = cost(m, n, a, b, False), cost(n, m, b[::-1], a[::-1], True)
     if math.isinf(min(plain, other)) or len(batch) > 2:
@@ -293,7 +352,9 @@ def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple
     vectors = -(-count // panels)
     wide = count - panels * (vectors - 1)
     most = TILES[vectors]
-    rows = max(range(max(1, most - 3), most + 1), key=lambda r: (m / (-(-m // r) * r) * r / (r + 1), r)) if m > most else m
+    rows = (
+        max(range(max(1, most - 3), most + 1), key=lambda r: (m / (-(-m // r) * r) * r / (r + 1), r)) if m > most else m
+    )
     block = -(-depth // max(1, round(depth / BLOCK * (1 if a[1] == 1 else 4))))
     copied = a[0] == 1 and a[1] * size > FAR and panels > 1 and m >= TOGETHER and depth > 128
 
@@ -310,7 +371,25 @@ def planned(size: int, shape: tuple[int, int, int], a: tuple[int, int], b: tuple
 
     strides = [x for pair in zip(outers, inners) for x in pair]
     pitch_b = b[0] if b[1] == 1 else b[1]
-    numbers = m, n, depth, depth if bias else -1, block, chunk, chunks, group, groups, span, wide, panels, inner, *a, pitch_b, pitch, *strides
+    numbers = (
+        m,
+        n,
+        depth,
+        depth if bias else -1,
+        block,
+        chunk,
+        chunks,
+        group,
+        groups,
+        span,
+        wide,
+        panels,
+        inner,
+        *a,
+        pitch_b,
+        pitch,
+        *strides,
+    )
     return Plan(Form(rows, vectors, wide < panels, copied, b[1] == 1, turned), outer * inner * groups * chunks, numbers)
 
 
@@ -329,12 +408,27 @@ def kernel(d: np.dtype, form: Form) -> tuple[Callable, str]:
 
 
 @lru_cache(4096)
-def _call(d: np.dtype, other: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...], shape_b: tuple[int, ...], strides_b: tuple[int, ...],
-          bias: bool, threads: int) -> tuple[Callable, bool, tuple[int, ...], tuple[int, ...]] | None:  # fmt: skip
-    """What computes a product of arrays that lie so: a function, whether it takes the factors in turn, its first arguments, and
+def _call(
+    d: np.dtype,
+    other: np.dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    shape_b: tuple[int, ...],
+    strides_b: tuple[int, ...],
+    bias: bool,
+    threads: int,
+) -> tuple[Callable, bool, tuple[int, ...], tuple[int, ...]] | None:
+    """What computes a product of arrays that lie so: a function, whether it takes the factors in turn, its first
+    arguments, and
     the result's shape."""
     size = d.itemsize
-    if d not in TYPES or other != d or not len(shape) == len(shape_b) == 2 or shape[1] != shape_b[0] or 0 in shape + shape_b:
+    if (
+        d not in TYPES
+        or other != d
+        or not len(shape) == len(shape_b) == 2
+        or shape[1] != shape_b[0]
+        or 0 in shape + shape_b
+    ):
         return None
     if any([s % size for s in strides + strides_b]):
         return None

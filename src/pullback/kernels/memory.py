@@ -2,8 +2,8 @@
 
 Fresh memory is expensive: the system clears each page when it is first touched, which takes about as long as a simple
 operation on the whole array. So freed blocks are kept, by size class, up to :data:`LIMIT` bytes together, and NumPy is
-told (NEP 49) to ask here for its data: what it makes itself comes from here, too. Blocks begin on a cache line, and large
-ones ask Linux for huge pages, so that walking them does not wait for addresses to be translated.
+told (NEP 49) to ask here for its data: what it makes itself comes from here, too. Blocks begin on a cache line, and
+large ones ask Linux for huge pages, so that walking them does not wait for addresses to be translated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ HUGE = 1 << 21  # bytes of a huge page; blocks of two or more are made of them
 # (4 + k % 4) << (k // 4 + 14), the first of them 64 KiB.
 CLASSES = 4 * 26
 
-ADVISE = f"""%whole = and i64 %full, {-HUGE}
-  %told = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE""" if sys.platform == "linux" else ""
+ADVISE = (
+    f"""%whole = and i64 %full, {-HUGE}
+  %told = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE"""
+    if sys.platform == "linux"
+    else ""
+)
 
 TEXT = f"""
 @lock.$$ = internal global i64 0, align 64
@@ -260,9 +264,15 @@ entry:
 class _Handler(ctypes.Structure):
     """NumPy's ``PyDataMem_Handler``, version 1."""
 
-    _fields_ = (("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("context", ctypes.c_void_p),
-                ("malloc", ctypes.c_void_p), ("calloc", ctypes.c_void_p), ("realloc", ctypes.c_void_p),
-                ("free", ctypes.c_void_p))  # fmt: skip
+    _fields_ = (
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("context", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
 
 
 SET_HANDLER = 304  # where NumPy's table of functions has PyDataMem_SetHandler
@@ -286,7 +296,9 @@ def numpys(function: int) -> int:
 
 def install() -> None:
     """Let NumPy ask here for memory from now on, in this thread; arrays remember where theirs came from."""
-    ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(numpys(SET_HANDLER))(_new_capsule(ctypes.addressof(_handler), NAME, None))
+    ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(numpys(SET_HANDLER))(
+        _new_capsule(ctypes.addressof(_handler), NAME, None)
+    )
 
 
 def empty() -> None:

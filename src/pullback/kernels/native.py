@@ -45,7 +45,11 @@ def _check() -> None:
     a = np.arange(6.0).reshape(2, 3)
     found = ctypes.c_void_p.from_address(id(a) + DATA).value, ctypes.c_int.from_address(id(a) + RANK).value
     shape = ctypes.c_void_p.from_address(id(a) + SHAPE).value
-    if ctypes.sizeof(ctypes.c_void_p) != 8 or found != (a.ctypes.data, 2) or ctypes.c_int64.from_address(shape or 0).value != 2:
+    if (
+        ctypes.sizeof(ctypes.c_void_p) != 8
+        or found != (a.ctypes.data, 2)
+        or ctypes.c_int64.from_address(shape or 0).value != 2
+    ):
         raise Unsupported("arrays have another layout than expected")
     if sys.platform == "win32":
         raise Unsupported("kernels have not been tried on Windows")
@@ -73,7 +77,9 @@ _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRI
 
 
 def keep(thing: Any) -> None:
-    """Let something that machine code refers to stay where it is, for ever: functions may outlive this module at the interpreter's end."""
+    """Let something that machine code refers to stay where it is, for ever: functions may outlive this module at the
+    interpreter's end.
+    """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
@@ -90,7 +96,8 @@ def load(write: Callable[[], str], *told: Any) -> Callable[[str], int]:
 
     Args:
         write: gives LLVM IR. ``$$`` in names stands for the module's own suffix, which keeps those of modules apart.
-        told: what decides, together with the code in this folder and the processor, what is written: whatever can be pickled.
+        told: what decides, together with the code in this folder and the processor, what is written: whatever can be
+            pickled.
 
     Returns:
         A function from the name of one of the module's functions (with ``$$``) to its address.
@@ -134,14 +141,26 @@ def assembly(text: str) -> str:
 
 # --- functions for Python ---------------------------------------------------------------------------------------
 
-for _name in ("PyLong_AsSsize_t", "PyNumber_AsSsize_t", "PyFloat_AsDouble", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread"):
+for _name in (
+    "PyLong_AsSsize_t",
+    "PyNumber_AsSsize_t",
+    "PyFloat_AsDouble",
+    "Py_IncRef",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+):
     provide(_name, ctypes.cast(getattr(ctypes.pythonapi, _name), ctypes.c_void_p).value or 0)
 
 
 class _Definition(ctypes.Structure):
     """CPython's ``PyMethodDef``."""
 
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
 
 
 ONE_ARGUMENT, FASTCALL = 0x08, 0x80
@@ -158,7 +177,9 @@ def as_function(name: str, address: int) -> Callable:
 
 
 def bound(name: str, address: int) -> Callable[[Any], Callable]:
-    """What makes built-in functions from one address, each bound to an object that the function finds as its ``self``."""
+    """What makes built-in functions from one address, each bound to an object that the function finds as its
+    ``self``.
+    """
     definition = _Definition(name.encode(), address, FASTCALL, None)
     keep(definition)
     return lambda thing: _new_function(ctypes.addressof(definition), id(thing), None)

@@ -1,8 +1,9 @@
 """Results as machine code: the tensor around an array and the node that recorded it, made without the interpreter.
 
-What :mod:`pullback.outcome` does in Python, attribute by attribute, takes CPython about as long as NumPy takes for a small
-product. Here the same is written with CPython's own functions: objects are allocated as ``object.__new__`` does it,
-and their slots filled at the offsets that the classes' descriptors say. Only slots of objects made here are written.
+What :mod:`pullback.outcome` does in Python, attribute by attribute, takes CPython about as long as NumPy takes for a
+small product. Here the same is written with CPython's own functions: objects are allocated as ``object.__new__`` does
+it, and their slots filled at the offsets that the classes' descriptors say. Only slots of objects made here are
+written.
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ class Maker(Function):
             addresses in it and can be kept on disk.
     """
 
-    def __init__(self, name: str, known: Sequence[Any], params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64))) -> None:
+    def __init__(
+        self,
+        name: str,
+        known: Sequence[Any],
+        params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64)),
+    ) -> None:
         super().__init__(f"{name}.$$", params, returns=PTR)
         self.known = list(known)
 
@@ -56,7 +62,9 @@ class Maker(Function):
         room = self.room(len(arguments), PTR)
         for i, argument in enumerate(arguments):
             self.store(argument, self.at(room, i, PTR))
-        return self.api("PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.nothing())
+        return self.api(
+            "PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.nothing()
+        )
 
     def field(self, instance: Value, at: int, type: Type = PTR) -> Value:
         return self.load(self.at(instance, at * 8 // type.bits, type), type)
@@ -115,7 +123,9 @@ class Maker(Function):
             self.put(tensor, tensor_class, name, self.own(none))
         return tensor
 
-    def node(self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value) -> Value:
+    def node(
+        self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value
+    ) -> Value:
         """A node; references to the edges and what is saved become the node's."""
         node = self.new(node_type)
 
@@ -132,7 +142,9 @@ class Maker(Function):
         return node
 
     def _note_line(self, recording: Recording, node: Value, frame: Value) -> None:
-        """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to Python."""
+        """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to
+        Python.
+        """
         current, searching = self.variable(self.own(frame)), self.variable(1, I64)
         with self.loop(0, HOPS), self.when(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
@@ -145,7 +157,9 @@ class Maker(Function):
             def here() -> None:
                 self.put(node, recording.node_class, "_code", self.own(code))
                 last = self.api("PyFrame_GetLasti", current.get(), returns=I32)
-                self.put(node, recording.node_class, "_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64)))
+                self.put(
+                    node, recording.node_class, "_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64))
+                )
                 searching.set(0)
 
             def outwards() -> None:
@@ -154,7 +168,9 @@ class Maker(Function):
                     self.drop(current.get())
                     current.set(outer)
 
-            self.choose(among(recording.users), here, lambda: self.choose(among(recording.ours), outwards, lambda: None))
+            self.choose(
+                among(recording.users), here, lambda: self.choose(among(recording.ours), outwards, lambda: None)
+            )
             self.drop(code)
         with self.when(searching.get().equals(1)):
             self.drop(self.call_object(recording.made_here, node, current.get()))
@@ -165,7 +181,8 @@ class Maker(Function):
 
         Args:
             write: writes it and gives the result; that is left out where the function is found in the cache.
-            told: what decides, together with the code in this folder and where objects have their slots, what is written.
+            told: what decides, together with the code in this folder and where objects have their slots, what is
+                written.
         """
 
         def text() -> str:
@@ -173,8 +190,13 @@ class Maker(Function):
             where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
             return module((self, write()), also=[table, where])
 
-        slots = [(i, slot, offset(c, slot)) for i, c in enumerate(self.known) if isinstance(c, type)
-                 for slot in vars(c).get("__slots__", ()) if isinstance(vars(c)[slot], MemberDescriptorType)]  # fmt: skip
+        slots = [
+            (i, slot, offset(c, slot))
+            for i, c in enumerate(self.known)
+            if isinstance(c, type)
+            for slot in vars(c).get("__slots__", ())
+            if isinstance(vars(c)[slot], MemberDescriptorType)
+        ]
         places = [self._place(known) for known in self.known]
         address = native.load(text, self.name, slots, places, *told)
         native.keep(self.known)
@@ -193,16 +215,31 @@ class Recording:
         made_here: ``made_here(node, frame)`` notes where a node was made by a function that is not the user's.
     """
 
-    def __init__(self, tensor_class: type, node_class: type, clock: Callable, users: set[str], ours: set[str],
-                 made_here: Callable) -> None:  # fmt: skip
-        self.tensor_class, self.node_class, self.users, self.ours, self.made_here = tensor_class, node_class, users, ours, made_here
+    def __init__(
+        self,
+        tensor_class: type,
+        node_class: type,
+        clock: Callable,
+        users: set[str],
+        ours: set[str],
+        made_here: Callable,
+    ) -> None:
+        self.tensor_class, self.node_class, self.users, self.ours, self.made_here = (
+            tensor_class,
+            node_class,
+            users,
+            ours,
+            made_here,
+        )
         self.counter = clock.__self__  # type: ignore[attr-defined]
         self.known = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
 
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.outcome`."""
         f = Maker("bare", self.known)
-        return native.as_function("bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None)))))
+        return native.as_function(
+            "bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None))))
+        )
 
     def recorded(self) -> Callable:
         """The function of that name in :mod:`pullback.outcome`."""
@@ -217,7 +254,9 @@ class Recording:
 
 
 def offset(cls: type, slot: str) -> int:
-    """Where instances of a class hold one of its ``__slots__``: its descriptor refers to CPython's ``PyMemberDef``, which says so."""
+    """Where instances of a class hold one of its ``__slots__``: its descriptor refers to CPython's ``PyMemberDef``,
+    which says so.
+    """
     member = ctypes.c_void_p.from_address(id(cls.__dict__[slot]) + object.__basicsize__ + 24).value or 0
     return ctypes.c_ssize_t.from_address(member + 16).value
 
@@ -233,7 +272,11 @@ def _check() -> None:
     it, a = Slotted(), np.ones(2, np.float32)
     it.a, it.b = a, "b"
     at = ctypes.c_void_p.from_address
-    found = at(id(it) + offset(Slotted, "a")).value, at(id(it) + offset(Slotted, "b")).value, at(id(a) + TYPE_OF_ARRAY).value
+    found = (
+        at(id(it) + offset(Slotted, "a")).value,
+        at(id(it) + offset(Slotted, "b")).value,
+        at(id(a) + TYPE_OF_ARRAY).value,
+    )
     if found != (id(it.a), id(it.b), id(a.dtype)):
         raise native.Unsupported("objects have another layout than expected")
 

@@ -1,8 +1,9 @@
-"""What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations, biases.
+"""What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations,
+biases.
 
-Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside them.
-Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754 rounds
-correctly are taken, so that the results are NumPy's to the bit.
+Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside
+them. Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754
+rounds correctly are taken, so that the results are NumPy's to the bit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,25 @@ FLAGS = TYPE_OF_ARRAY + 8
 GAPLESS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags: in C order without gaps, ...
 MOST_DIMENSIONS = 16  # of what is small here
 NEW_ARRAY, SET_BASE = 94, 282  # where NumPy's table of functions has PyArray_NewFromDescr and PyArray_SetBaseObject
-EXACT = {"argument", "number", "add", "sub", "mul", "div", "neg", "select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"}
+EXACT = {
+    "argument",
+    "number",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "select",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "and",
+    "or",
+    "xor",
+}
 FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
 
 native.provide("PyArray_NewFromDescr", numpys(NEW_ARRAY))
@@ -46,7 +65,9 @@ def expression(function: Callable, operands: Sequence[int | None], type: Type) -
 
 
 def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> dict[tuple[Any, ...], Formula] | None:
-    """What a function of so many operands does, for each type and each number that the last may be, if only some are usual."""
+    """What a function of so many operands does, for each type and each number that the last may be, if only some are
+    usual.
+    """
     made = {}
     fixing: list[tuple[int, ...]] = [(k,) for k in exponents] or [()]
     for type in FLOATS:
@@ -89,7 +110,10 @@ class Small(Maker):
     def check_alike(self, array: Value, other: Value) -> None:
         """Both of the same type and shape."""
         rank = self.field(array, native.RANK, I32)
-        self.need(self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY)) & rank.equals(self.field(other, native.RANK, I32)))
+        self.need(
+            self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY))
+            & rank.equals(self.field(other, native.RANK, I32))
+        )
         with self.loop(0, self.convert("sext", rank, I64)) as i:
             sizes = [self.load(self.at(self.field(a, native.SHAPE), i, I64), I64) for a in (array, other)]
             self.need(sizes[0].equals(sizes[1]))
@@ -104,8 +128,12 @@ class Small(Maker):
         self.need(n < SMALL)
         return n
 
-    def number_or_array(self, operand: Value, like: Value, array_of: Callable[[Value], Value]) -> tuple[Value, Value, Value]:
-        """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like another."""
+    def number_or_array(
+        self, operand: Value, like: Value, array_of: Callable[[Value], Value]
+    ) -> tuple[Value, Value, Value]:
+        """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like
+        another.
+        """
         number, array = self.variable(0.0, F64), self.variable(self.nothing())
         is_float, is_int = (self.kind(operand).equals(self.object(kind)) for kind in (float, int))
 
@@ -120,8 +148,11 @@ class Small(Maker):
             self.check_alike(like, found)
             array.set(found)
 
-        self.choose(is_float, lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
-                    lambda: self.choose(is_int, of_int, of_array))  # fmt: skip
+        self.choose(
+            is_float,
+            lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
+            lambda: self.choose(is_int, of_int, of_array),
+        )
         return is_float | is_int, number.get(), array.get()
 
     def number_spread_or_array(self, array: Value) -> tuple[Value, Value, Value]:
@@ -155,11 +186,24 @@ class Small(Maker):
     def array(self, like: Value, rank: Any, shape: Value) -> Value:
         """A new array of the type of another."""
         rank = self.constant(rank, I32)
-        return self.call("PyArray_NewFromDescr", self.object(np.ndarray), self.own(self.field(like, TYPE_OF_ARRAY)), rank, shape,
-                         self.nothing(), self.nothing(), self.constant(0, I32), self.nothing(), returns=PTR, outside=True)  # fmt: skip
+        return self.call(
+            "PyArray_NewFromDescr",
+            self.object(np.ndarray),
+            self.own(self.field(like, TYPE_OF_ARRAY)),
+            rank,
+            shape,
+            self.nothing(),
+            self.nothing(),
+            self.constant(0, I32),
+            self.nothing(),
+            returns=PTR,
+            outside=True,
+        )
 
     def by_type(self, x: Value, compute: Callable[[Type], None]) -> None:
-        self.choose(self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64))
+        self.choose(
+            self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
+        )
 
     def in_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
         """``block(at, mask)`` for every vector of n elements; the mask is for the last."""
@@ -170,11 +214,19 @@ class Small(Maker):
         with self.when(whole < n):
             block(whole, self.mask_below(n - whole, lanes))
 
-    def computed(self, forms: dict[tuple[Any, ...], Formula], x: Value, n: Value, given: Sequence[tuple[Value, Value, Value]],
-                 exponents: Sequence[int] = ()) -> Value:  # fmt: skip
-        """A new array like x of a function of operands, which are as :meth:`number_or_array` says; the forms are its :func:`formulas`.
+    def computed(
+        self,
+        forms: dict[tuple[Any, ...], Formula],
+        x: Value,
+        n: Value,
+        given: Sequence[tuple[Value, Value, Value]],
+        exponents: Sequence[int] = (),
+    ) -> Value:
+        """A new array like x of a function of operands, which are as :meth:`number_or_array` says; the forms are its
+        :func:`formulas`.
 
-        Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a loop.
+        Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a
+        loop.
         """
         if exponents:
             *given, (is_number, power, _) = given
@@ -220,10 +272,34 @@ class Recorded(Small):
         mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
     """
 
-    def __init__(self, name: str, fallback: Callable, node_types: Sequence[type], recording: Recording, plain: set[type], leaf: Any,
-                 modes: ModuleType, mark: Callable, **params: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        fallback: Callable,
+        node_types: Sequence[type],
+        recording: Recording,
+        plain: set[type],
+        leaf: Any,
+        modes: ModuleType,
+        mark: Callable,
+        **params: Any,
+    ) -> None:
         self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
-        known = [*recording.known, plain, leaf, *node_types, modes.__dict__, "special", 0, modes.silent, modes._local, "grad", "made", True, mark]
+        known = [
+            *recording.known,
+            plain,
+            leaf,
+            *node_types,
+            modes.__dict__,
+            "special",
+            0,
+            modes.silent,
+            modes._local,
+            "grad",
+            "made",
+            True,
+            mark,
+        ]
         super().__init__(name, fallback, known, **params)
 
     def array_of(self, tensor: Value) -> Value:
@@ -246,9 +322,12 @@ class Recorded(Small):
 
     def check_modes(self) -> None:
         """Note whether to record, and to mark what is not recorded."""
-        self.need(self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("special")).equals(self.object(0)))
+        self.need(
+            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("special")).equals(self.object(0))
+        )
         self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
-        with self.when(self.field(self.object(self.modes.silent), object.__basicsize__, I64).differs(0)):  # in some thread recording is off
+        # in some thread recording is off
+        with self.when(self.field(self.object(self.modes.silent), object.__basicsize__, I64).differs(0)):
             self.on.set(self.mode("grad").equals(self.object(True)))
             self.marked.set(self.mode("made").differs(self.object(None)))
 
@@ -258,13 +337,27 @@ class Recorded(Small):
             self.put_item(made, i, item)
         return made
 
-    def result(self, out: Value, edges: Sequence[Value], node_type: Value, saved: Callable[[], Sequence[Value]], operands: Sequence[Value]) -> Value:
+    def result(
+        self,
+        out: Value,
+        edges: Sequence[Value],
+        node_type: Value,
+        saved: Callable[[], Sequence[Value]],
+        operands: Sequence[Value],
+    ) -> Value:
         """A tensor around an array, with its node if there is an edge; ``saved`` makes references of our own."""
         cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.nothing())
         edge = self.select(edges[0].differs(none), edges[0], edges[-1])
 
         def record() -> None:
-            node = self.node(self.recording, node_type, self.tuple(*map(self.own, edges)), self.tuple(*saved()), out, self.api("PyEval_GetFrame"))
+            node = self.node(
+                self.recording,
+                node_type,
+                self.tuple(*map(self.own, edges)),
+                self.tuple(*saved()),
+                out,
+                self.api("PyEval_GetFrame"),
+            )
             tensor.set(self.bare(cls, out, node))
 
         def leave_unrecorded() -> None:
@@ -277,9 +370,17 @@ class Recorded(Small):
 
 
 # Operators: the operation's name, and whether the operands stand the other way round.
-METHODS = {"__add__": ("add", False), "__radd__": ("add", False), "__sub__": ("sub", False), "__rsub__": ("sub", True),
-           "__mul__": ("mul", False), "__rmul__": ("mul", False), "__truediv__": ("div", False), "__rtruediv__": ("div", True),
-           "__pow__": ("pow", False)}  # fmt: skip
+METHODS = {
+    "__add__": ("add", False),
+    "__radd__": ("add", False),
+    "__sub__": ("sub", False),
+    "__rsub__": ("sub", True),
+    "__mul__": ("mul", False),
+    "__rmul__": ("mul", False),
+    "__truediv__": ("div", False),
+    "__rtruediv__": ("div", True),
+    "__pow__": ("pow", False),
+}
 EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
 
 
@@ -292,18 +393,38 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
     _, reflected = METHODS[attribute]
-    node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]  # with a number, with a tensor
-    f = Recorded(f"operator{attribute}", op.reflected if reflected else op.operator, node_types, *given, params=[("self", PTR), ("other", PTR)])
-    function, exponents = op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl), EXPONENTS.get(op.name, ())
+    # with a number, with a tensor
+    node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]
+    f = Recorded(
+        f"operator{attribute}",
+        op.reflected if reflected else op.operator,
+        node_types,
+        *given,
+        params=[("self", PTR), ("other", PTR)],
+    )
+    function, exponents = (
+        op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl),
+        EXPONENTS.get(op.name, ()),
+    )
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
     told = forms, reflected, [users for _, _, users in op.getters], exponents
-    return native.as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
+    return native.as_method(
+        f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told)
+    )
 
 
-def _method(f: Recorded, node_types: Sequence[type], forms: dict[tuple[Any, ...], Formula], reflected: bool, users: Sequence[int],
-            exponents: Sequence[int]) -> Value:  # fmt: skip
-    """Users of a value of (the first operand, the second, the result): 1 the rule of the first, 2 of the second, 3 both."""
+def _method(
+    f: Recorded,
+    node_types: Sequence[type],
+    forms: dict[tuple[Any, ...], Formula],
+    reflected: bool,
+    users: Sequence[int],
+    exponents: Sequence[int],
+) -> Value:
+    """Users of a value of (the first operand, the second, the result): 1 the rule of the first, 2 of the second, 3
+    both.
+    """
     x_tensor, other, none = f["self"], f["other"], f.object(None)
     x = f.array_of(x_tensor)
     n = f.size(x)
@@ -324,7 +445,9 @@ def _method(f: Recorded, node_types: Sequence[type], forms: dict[tuple[Any, ...]
         saving, values = {1: first, 2: second, 3: first | second}, [*[v for v, _ in operands], out]
         return [f.own(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
 
-    made = f.result(out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other])
+    made = f.result(
+        out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other]
+    )
     return f.end(made, [x_tensor, other])
 
 
@@ -366,12 +489,20 @@ def _total(f: Recorded, node_type: type) -> Value:
         f.store(sum.get() + 0.0, f.field(out, native.DATA))  # 0, and not -0
 
     f.by_type(x, compute)
-    made = f.result(out, [f.edge_of(tensor)], f.object(node_type), lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))], [tensor])
+    made = f.result(
+        out,
+        [f.edge_of(tensor)],
+        f.object(node_type),
+        lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))],
+        [tensor],
+    )
     return f.end(made, [tensor])
 
 
 def spread(plain: Callable) -> Callable:
-    """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not usual."""
+    """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not
+    usual.
+    """
     f = Small("spread", plain, [tuple])
     return native.as_function("spread", f.address(lambda: _spread(f)))
 
@@ -390,13 +521,25 @@ def _spread(f: Small) -> Value:
         f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
         f.store(f.constant(0, I64), f.at(strides, i, I64))
     dtype, flags = f.own(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
-    out = f.call("PyArray_NewFromDescr", f.object(np.ndarray), dtype, f.convert("trunc", rank, I32), sizes, strides, f.field(g, native.DATA), flags,
-                 f.nothing(), returns=PTR, outside=True)  # fmt: skip
+    out = f.call(
+        "PyArray_NewFromDescr",
+        f.object(np.ndarray),
+        dtype,
+        f.convert("trunc", rank, I32),
+        sizes,
+        strides,
+        f.field(g, native.DATA),
+        flags,
+        f.nothing(),
+        returns=PTR,
+        outside=True,
+    )
     f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, outside=True)
     return f.end(out, [g, saved])
 
 
-RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")  # operations whose rules small arrays meet most often
+# operations whose rules small arrays meet most often
+RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")
 
 
 def rules(op: Any) -> tuple[Callable, ...]:
@@ -405,7 +548,9 @@ def rules(op: Any) -> tuple[Callable, ...]:
 
 
 def rule(op: Any, position: int) -> Callable:
-    """The rule for a tensor argument as a function of (g, saved), as ``op.pulls`` has it, which takes what is not usual."""
+    """The rule for a tensor argument as a function of (g, saved), as ``op.pulls`` has it, which takes what is not
+    usual.
+    """
     param = op.tensors[position]
     compute = op.rules.get(op.params[param])
     plain = op.pull(compute, param)

@@ -19,7 +19,13 @@ _kernels: dict[Any, Any] = {}
 MOST = 256  # kernels kept: options that change all the time make new ones
 
 
-def _made(key: Any, d: np.dtype, arrays: int, numbers: Sequence[float], formulas: Sequence[Callable[[list[Any], list[Any]], Any]]) -> Any:
+def _made(
+    key: Any,
+    d: np.dtype,
+    arrays: int,
+    numbers: Sequence[float],
+    formulas: Sequence[Callable[[list[Any], list[Any]], Any]],
+) -> Any:
     """The kernel of the first formula that can be traced, or False; it is kept under the key."""
     made = _kernels.get((key, d, arrays))
     if made is None:
@@ -50,8 +56,14 @@ def _fit(arrays: Sequence[np.ndarray]) -> bool:
     return True
 
 
-def step(optimizer: Any, names: Sequence[str], jobs: Iterable[Sequence[np.ndarray]], options: dict[str, Any], coefficients: tuple[Any, ...],
-         shrink: float | None) -> bool | None:  # fmt: skip
+def step(
+    optimizer: Any,
+    names: Sequence[str],
+    jobs: Iterable[Sequence[np.ndarray]],
+    options: dict[str, Any],
+    coefficients: tuple[Any, ...],
+    shrink: float | None,
+) -> bool | None:
     """Update parameters; None if some array does not suit, or the formula can't be traced.
 
     Args:
@@ -62,7 +74,9 @@ def step(optimizer: Any, names: Sequence[str], jobs: Iterable[Sequence[np.ndarra
     if not all(map(_fit, jobs)):
         return None
     fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}
-    known = {v for value in fixed.values() for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, float)}
+    known = {
+        v for value in fixed.values() for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, float)
+    }
     numbers = [float(c) for c in coefficients] + [1.0 if shrink is None else shrink]
 
     def formula(fixing: bool) -> Callable[[list[Any], list[Any]], Any]:
@@ -76,7 +90,8 @@ def step(optimizer: Any, names: Sequence[str], jobs: Iterable[Sequence[np.ndarra
         return compute
 
     key = (type(optimizer), shrink is None, tuple(names), tuple(sorted((k, repr(v)) for k, v in fixed.items())))
-    call = _made(key, jobs[0][0].dtype, len(jobs[0]), numbers, [formula(False), formula(True)])  # parameters of a pack are of one type
+    # parameters of a pack are of one type
+    call = _made(key, jobs[0][0].dtype, len(jobs[0]), numbers, [formula(False), formula(True)])
     if call is False:
         return None
     for job in jobs:

@@ -47,12 +47,18 @@ def _columns(d: np.dtype, largest: bool) -> str:
             target = outer * inner + column + v * k.lanes
             k.store(best[v].get(), k["values"], target, mask)
             found = where[v].get()
-            f.store(f.convert("sext", found, I64.of(k.lanes)) if number.bits < 64 else found, f.at(k["out"], target, I64), mask)
+            f.store(
+                f.convert("sext", found, I64.of(k.lanes)) if number.bits < 64 else found,
+                f.at(k["out"], target, I64),
+                mask,
+            )
     return k.done()
 
 
 def columns(x: np.ndarray, d: int, largest: bool) -> Any:
-    """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if there is one."""
+    """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if
+    there is one.
+    """
     if x.dtype not in TYPES or d == x.ndim - 1 or not x.size or x.shape[d] >= 1 << 31:
         return None
     x, shape, n = np.ascontiguousarray(x), (*x.shape[:d], 1, *x.shape[d + 1 :]), x.shape[d]
@@ -69,7 +75,9 @@ GRAIN = 1 << 11  # searches that are worth a thread's while
 
 @written
 def _places(d: np.dtype, right: bool, of_rows: bool) -> str:
-    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at once."""
+    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at
+    once.
+    """
     k = Kernel("places", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
     f, n, relation = k.f, k["n"], "le" if right else "lt"
     with f.loop(f["from"], f["to"]) as i:
@@ -79,7 +87,8 @@ def _places(d: np.dtype, right: bool, of_rows: bool) -> str:
         with f.loop(0, k["steps"]):
             half = left.get() >> 1
             below = f.compare(relation, k.number(edges, place.get() + half - 1), value)
-            place.set(place.get() + (half & f.convert("sext", below, I64)))  # a branch would be guessed wrong half of the time
+            # a branch would be guessed wrong half of the time
+            place.set(place.get() + (half & f.convert("sext", below, I64)))
             left.set(left.get() - half)
         last = f.compare(relation, k.number(edges, place.get()), value)
         found = place.get() + f.convert("zext", last, I64)

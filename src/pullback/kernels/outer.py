@@ -1,7 +1,7 @@
 """Outer products of many pairs of vectors: the gradient of a weight for each example of a batch.
 
-Almost nothing is computed; it is the writing that counts. Vectors of columns stay in registers while all rows of their example
-are written, and a large result goes past the caches, where it would only drive out what is used next.
+Almost nothing is computed; it is the writing that counts. Vectors of columns stay in registers while all rows of their
+example are written, and a large result goes past the caches, where it would only drive out what is used next.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def outer_kernel(d: np.dtype, past: bool) -> str:
 
     def write(row: Value, at: Value, value: Value, mask: Value | None) -> None:
         if past:
-            f.line(f"store {k.vector.llvm} {value.text}, ptr {f.at(row, at, k.type).text}, align {native.WIDTH}, !nontemporal !0")
+            f.line(
+                f"store {k.vector.llvm} {value.text}, ptr {f.at(row, at, k.type).text}, align {native.WIDTH}, "
+                f"!nontemporal !0"
+            )
         else:
             k.store(value, row, at, mask)
 
@@ -66,4 +69,6 @@ def outer(x: np.ndarray, y: np.ndarray) -> Any:
     each = max(1, SHARE // (rows * columns))
     out = np.empty((n, rows, columns), d)
     past = out.nbytes >= PAST and columns * out.itemsize % native.WIDTH == 0 and out.ctypes.data % native.WIDTH == 0
-    return outer_kernel(d, past)(-(-n // each), n, each, rows, columns, np.ascontiguousarray(x), np.ascontiguousarray(y), out)
+    return outer_kernel(d, past)(
+        -(-n // each), n, each, rows, columns, np.ascontiguousarray(x), np.ascontiguousarray(y), out
+    )

@@ -17,10 +17,13 @@ from .kernel import TYPES, Kernel
 class Maxima:
     """The kernel of max pooling for certain sizes.
 
-    The best so far and its number go along in vectors, tap after tap: a later tap replaces it only if it is larger, or NaN.
+    The best so far and its number go along in vectors, tap after tap: a later tap replaces it only if it is larger, or
+    NaN.
     """
 
-    def __init__(self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
+    def __init__(
+        self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> None:
         lanes = native.WIDTH * 8 // TYPES[d].bits
         frame = frame_of(spatial, padding, stride, size, kernel, dilation)
         taps = list(np.ndindex(*kernel))
@@ -67,7 +70,9 @@ class Maxima:
         """Fill the results of so many planes."""
         self.call(planes, x, self.corners, self.firsts, values, indices)
 
-    def _numbers(self, frame: Frame, rows: list[int], kernel: Ints, size: Ints, dilation: Ints, pitch: int) -> tuple[np.ndarray, np.ndarray]:
+    def _numbers(
+        self, frame: Frame, rows: list[int], kernel: Ints, size: Ints, dilation: Ints, pitch: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """For each output, in the frame's numbering: the number of the window's first element, and of the first that
         is no padding."""
         corners, firsts = np.zeros(pitch, np.int32), np.zeros(pitch, np.int32)

@@ -1,7 +1,8 @@
-"""Convolutions and the derivative by their weight, with vectors of positions: what suits few features, down to depthwise ones.
+"""Convolutions and the derivative by their weight, with vectors of positions: what suits few features, down to
+depthwise ones.
 
-In the frame of the input the elements of equal remainder modulo the stride lie together (a *phase*). Then every convolution
-is one-dimensional: output v, numbered through the frame's rows, is
+In the frame of the input the elements of equal remainder modulo the stride lie together (a *phase*). Then every
+convolution is one-dimensional: output v, numbered through the frame's rows, is
 
     y[o, v] = sum over channels c and taps t of  w[o, c, t] * x[c, v + offset[t]]
 
@@ -70,8 +71,17 @@ class Outputs:
         size: spatial sizes of the result.
     """
 
-    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, parts: Sequence[Part], size: Ints,
-                 bias: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        frame: Frame,
+        parts: Sequence[Part],
+        size: Ints,
+        bias: bool,
+    ) -> None:
         self.groups, self.channels, self.features, self.parts = groups, channels, features, parts
         lanes = native.WIDTH * 8 // TYPES[d].bits
         self.rows, vectors = _tile(features, native.REGISTERS)
@@ -92,20 +102,37 @@ class Outputs:
             with f.loop(f["from"], f["to"]) as item:  # an image's group
                 group = item % groups
                 with f.loop(0, channels) as c:
-                    fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(x, (item * channels + c) * plane, type),
+                        f.at(room, c * frame.size, type),
+                        frame,
+                        lanes,
+                    )
                 start = 0
                 for n, part in enumerate(parts):
                     taps = len(part.offsets)
                     micro = _micro(f"tile{n}.$$", type, lanes, self.rows, vectors, part.offsets, frame.size)
                     micros.append(micro)
                     panel = channels * taps * self.rows
-                    weights = f.at(w, group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start, type)
+                    weights = f.at(
+                        w,
+                        group * (self.panels * channels * self.rows * sum(len(p.offsets) for p in parts)) + start,
+                        type,
+                    )
                     start += self.panels * panel
                     with f.loop(0, -(-lengths[n] // (lanes * vectors))) as block:
                         v = block * (lanes * vectors)
                         with f.loop(0, self.panels) as p:
-                            f.call(micro.name, f.at(room, v, type), f.at(weights, p * panel, type), f.at(sums, p * (self.rows * pitch) + v, type),
-                                   f.constant(channels, I64), f.constant(pitch, I64))  # fmt: skip
+                            f.call(
+                                micro.name,
+                                f.at(room, v, type),
+                                f.at(weights, p * panel, type),
+                                f.at(sums, p * (self.rows * pitch) + v, type),
+                                f.constant(channels, I64),
+                                f.constant(pitch, I64),
+                            )
                     with f.loop(0, features) as o:
                         add = f.splat(f.load(f.at(b, group * features + o, type), type), lanes) if bias else None
                         target = f.at(y, (item * features + o) * result, type)
@@ -134,7 +161,9 @@ class Outputs:
 class Weight:
     """The kernel of the derivative by the weight, for certain sizes."""
 
-    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints) -> None:
+    def __init__(
+        self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints
+    ) -> None:
         type, taps = TYPES[d], len(offsets)
         self.lanes = lanes = native.WIDTH * 8 // type.bits
         most = native.REGISTERS - 4 if native.REGISTERS == 32 else 12
@@ -178,15 +207,22 @@ class Weight:
                 group, first = block // self.blocks, block % self.blocks * across
                 mine = f.at(sums, block * (across * channels * taps * lanes), type)
                 f.clear(mine, across * channels * taps * lanes * type.bits // 8)
-                at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))  # images whose gradients stay near
+                # images whose gradients stay near
+                at_a_time = max(1, min(16, NEAR // (across * self.pitch * type.bits // 8)))
                 with f.loop(0, images, at_a_time) as several:
                     for low in range(0, taps, at_once):
                         some = offsets[low : low + at_once]
 
                         def tile(c: Value, deep: int, low: int = low, some: Ints = some) -> None:
-                            places = [f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
-                                      for i in range(deep) for o in range(across)]  # fmt: skip
-                            kept = [[f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))] for p in places]
+                            places = [
+                                f.at(mine, ((c + i) * (across * taps) + (o * taps + low)) * lanes, type)
+                                for i in range(deep)
+                                for o in range(across)
+                            ]
+                            kept = [
+                                [f.variable(f.load(f.at(p, t * lanes, type), vector)) for t in range(len(some))]
+                                for p in places
+                            ]
                             with f.loop(several, f.smaller(several + at_a_time, images)) as n:
                                 item = n * groups + group
                                 base = f.at(xs, (item * channels + c) * frame.size, type)
@@ -216,7 +252,9 @@ class Weight:
                     with f.when(first + last < features):
                         with f.loop(0, channels) as c:
                             with f.loop(0, taps) as tap:
-                                total = f.load(f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector)
+                                total = f.load(
+                                    f.at(mine, (c * (across * taps) + (last * taps) + tap) * lanes, type), vector
+                                )
                                 to = ((group * features + first + last) * channels + c) * taps + tap
                                 f.store(f.sum_lanes(total), f.at(out, to, type))
             return k.done()

@@ -1,7 +1,7 @@
 """The words of the Mersenne Twister, and what :mod:`pullback.streams` makes of them: the same numbers, bit for bit.
 
-Every step rounds as the NumPy code in :mod:`pullback.streams.rounding` does, which says where each formula is from; fused
-multiply-adds, which that has to put together, are single instructions here.
+Every step rounds as the NumPy code in :mod:`pullback.streams.rounding` does, which says where each formula is from;
+fused multiply-adds, which that has to put together, are single instructions here.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ def _normal() -> str:
         sin, cos = _sincos(k, second * (2 * math.pi))
         x, y = (f.fma(radius * v, std, mean) for v in (cos, sin))
         for j, place in enumerate(places):
-            f.store(f.shuffle(x, y, [*range(j * 8, j * 8 + 8), *range(j * 8 + 16, j * 8 + 24)]), f.at(k["out"], place, F32))
+            f.store(
+                f.shuffle(x, y, [*range(j * 8, j * 8 + 8), *range(j * 8 + 16, j * 8 + 24)]), f.at(k["out"], place, F32)
+            )
     return k.done(GRAIN // 32)
 
 

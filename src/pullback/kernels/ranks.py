@@ -12,7 +12,8 @@ import numpy as np
 from .builder import I64, Function, Type, Value
 from .kernel import COMPARED, TYPES, Kernel, written
 
-FEW, SHORT = 32, 64  # elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
+# elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
+FEW, SHORT = 32, 64
 LEAST = {32: -(1 << 31), 64: -(1 << 63)}
 
 
@@ -31,7 +32,11 @@ def _few(d: np.dtype, largest: bool) -> str:
     f, n, count, number = k.f, k["n"], k["count"], k.type.integers
     with f.loop(f["from"], f["to"]) as row:
         x, first = f.at(k["x"], row * n, k.type), row * count
-        keys, values, indices = f.at(k["keys"], first, number), f.at(k["values"], first, k.type), f.at(k["indices"], first, I64)
+        keys, values, indices = (
+            f.at(k["keys"], first, number),
+            f.at(k["values"], first, k.type),
+            f.at(k["indices"], first, I64),
+        )
         with f.loop(0, count) as i:
             f.store(f.constant(LEAST[number.bits], number), f.at(keys, i, number))
         last = f.variable(LEAST[number.bits], number)
@@ -74,7 +79,9 @@ def few(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
         return None
     shape = (*x.shape[:-1], count)
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    _few(x.dtype, largest)(x.size // n, n, count, np.ascontiguousarray(x), np.empty(shape, f"i{x.itemsize}"), values, indices)
+    _few(x.dtype, largest)(
+        x.size // n, n, count, np.ascontiguousarray(x), np.empty(shape, f"i{x.itemsize}"), values, indices
+    )
     return values, indices
 
 
@@ -85,7 +92,12 @@ def _most_frequent(d: np.dtype) -> str:
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as row:
         x, order = f.at(k["x"], row * n, k.type), f.at(k["order"], row * n, I64)
-        best, longest, length, before = f.variable(0, I64), f.variable(0, I64), f.variable(0, I64), f.variable(0, k.type)
+        best, longest, length, before = (
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, k.type),
+        )
         with f.loop(0, n) as i:
             at = f.load(f.at(order, i, I64), I64)
             value = k.number(x, at)

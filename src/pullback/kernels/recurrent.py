@@ -2,8 +2,8 @@
 
 Sequences of a batch do not depend on each other, so a task takes some of them through all steps. Products of states and
 weights are computed in tiles of rows and vectors that stay in registers through the depth; the weight is copied once a
-task, in the order in which tiles read it, and what a tile needs of it stays in the cache for all rows. Forward keeps the
-gates, so that backward is a product a step and a little arithmetic.
+task, in the order in which tiles read it, and what a tile needs of it stays in the cache for all rows. Forward keeps
+the gates, so that backward is a product a step and a little arithmetic.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class Cell(NamedTuple):
     Attributes:
         gates: how many there are. states: likewise, h being the first. kept: how many values are kept of each unit.
         forward: (what inputs contribute to the gates, what states do, the states before) to (states, what is kept).
-        backward: (what was kept, states before, states after, their gradients) to (gradients at what states contributed to the
-            gates, the gradient at what inputs did to the last gate, gradients of the states before beside those through gates).
+        backward: (what was kept, states before, states after, their gradients) to (gradients at what states contributed
+            to the gates, the gradient at what inputs did to the last gate, gradients of the states before beside those
+            through gates).
         apart: whether the last gate is not a function of the sum of both contributions.
     """
 
@@ -53,8 +54,12 @@ def _of_lstm(m: Math, kept: Values, before: Values, after: Values, g: Values) ->
     i, forget, new, out = kept
     t = m.tanh(after[1])
     dc = g[1] + g[0] * (out * (1.0 - t * t))
-    dy = (dc * (new * i * (1.0 - i)), dc * (before[1] * forget * (1.0 - forget)), dc * (i * (1.0 - new * new)),
-          g[0] * (t * out * (1.0 - out)))  # fmt: skip
+    dy = (
+        dc * (new * i * (1.0 - i)),
+        dc * (before[1] * forget * (1.0 - forget)),
+        dc * (i * (1.0 - new * new)),
+        g[0] * (t * out * (1.0 - out)),
+    )
     return dy, dy[3], (0.0, dc * forget)
 
 
@@ -90,9 +95,11 @@ def _of_relu(m: Math, kept: Values, before: Values, after: Values, g: Values) ->
 
 
 CELLS = {
-    "lstm": Cell(4, 2, 4, False, _lstm, _of_lstm), "gru": Cell(3, 1, 4, True, _gru, _of_gru),
-    "tanh": Cell(1, 1, 0, False, _tanh, _of_tanh), "relu": Cell(1, 1, 0, False, _relu, _of_relu),
-}  # fmt: skip
+    "lstm": Cell(4, 2, 4, False, _lstm, _of_lstm),
+    "gru": Cell(3, 1, 4, True, _gru, _of_gru),
+    "tanh": Cell(1, 1, 0, False, _tanh, _of_tanh),
+    "relu": Cell(1, 1, 0, False, _relu, _of_relu),
+}
 
 
 UNITS = 2  # vectors of units in a tile of backward
@@ -125,7 +132,9 @@ class Task(Kernel):
         self.low, self.high = self.f["from"] * rows, self.f.smaller(self.f["to"] * rows, self["batch"])
 
     def blocks(self, vectors: int, body: Callable[[Value, list[Value | None]], None]) -> None:
-        """``body(column, masks)`` for columns of units, so many vectors at a time, with a mask for each where units end."""
+        """``body(column, masks)`` for columns of units, so many vectors at a time, with a mask for each where units
+        end.
+        """
         f, width = self.f, vectors * self.lanes
         whole = self.size // width * width
         if whole:
@@ -133,13 +142,17 @@ class Task(Kernel):
                 body(j, [None] * vectors)
         masks: list[Value | None] = []
         for v in range(whole, self.size, self.lanes):
-            masks.append(f.mask_of([v + i < self.size for i in range(self.lanes)]) if v + self.lanes > self.size else None)
+            masks.append(
+                f.mask_of([v + i < self.size for i in range(self.lanes)]) if v + self.lanes > self.size else None
+            )
         if masks:
             body(f.constant(whole, I64), masks)
 
     @contextmanager
     def pairs(self, first: Value, end: Value) -> Iterator[Values]:
-        """Two sequences at a time, so that the long chains of instructions of one need not wait; the last perhaps with itself."""
+        """Two sequences at a time, so that the long chains of instructions of one need not wait; the last perhaps with
+        itself.
+        """
         with self.f.loop(first, end, 2) as p:
             yield p, self.f.smaller(p + 1, end - 1)
 
@@ -185,7 +198,9 @@ class Task(Kernel):
 
 @written
 def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
-    """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the place of x."""
+    """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the
+    place of x.
+    """
     cell = CELLS[name]
     t = Task(name, TYPES[d], size, rows, 6 + 2 * cell.states)
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
@@ -200,7 +215,9 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
         panel = f.at(panels, j * (gates * size), type)
         for c in range(gates * len(masks)):
             g, u = divmod(c, len(masks))
-            lines = [f.at(weight, (f.smaller(j + (u * lanes + i), size - 1) + g * size) * size, type) for i in range(lanes)]
+            lines = [
+                f.at(weight, (f.smaller(j + (u * lanes + i), size - 1) + g * size) * size, type) for i in range(lanes)
+            ]
             with f.loop(0, size) as k:
                 gathered = None
                 for i, line in enumerate(lines):
@@ -221,17 +238,27 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
                     for v, value in enumerate(row):
                         t.store(value, sums, (r * vectors + v) * lanes)
                 with t.pairs(first, f.smaller(first + rows, end)) as pair:
-                    before = [[t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)]
+                    before = [
+                        [t.state(p, a, s, start_before, count_before) for p in pair] for a, s in zip(firsts, alls)
+                    ]
                     now = [start + p for p in pair]
-                    sums_lines, x_lines = t.lines(sums, vectors * lanes, [p - first for p in pair]), t.lines(x, gates * size, now)
-                    kept_lines, after_lines = t.lines(kept, cell.kept * size, now), [t.lines(s, size, now) for s in alls]
+                    sums_lines, x_lines = (
+                        t.lines(sums, vectors * lanes, [p - first for p in pair]),
+                        t.lines(x, gates * size, now),
+                    )
+                    kept_lines, after_lines = (
+                        t.lines(kept, cell.kept * size, now),
+                        [t.lines(s, size, now) for s in alls],
+                    )
                     for u, mask in enumerate(masks):
                         at = j + u * lanes
                         xs = [t.load_both(x_lines, at + g * size, mask) for g in range(gates)]
                         ys = [t.load_both(sums_lines, (g * len(masks) + u) * lanes) for g in range(gates)]
                         if biased:
-                            xs, ys = ([v + t.load_both((b, b), at + g * size, mask) for g, v in enumerate(vs)]
-                                      for b, vs in ((b_ih, xs), (b_hh, ys)))  # fmt: skip
+                            xs, ys = (
+                                [v + t.load_both((b, b), at + g * size, mask) for g, v in enumerate(vs)]
+                                for b, vs in ((b_ih, xs), (b_hh, ys))
+                            )
                         after, keep = cell.forward(t.math, xs, ys, [t.load_both(s, at, mask) for s in before])
                         for value, targets in zip(after, after_lines):
                             t.store_both(value, targets, at, mask)
@@ -244,8 +271,9 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
 
 @written
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
-    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they ``arrive``: else
-    they are 0) and (results) of the first; results also: gradients at what states contributed to gates and of x, and h before each
+    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they
+    ``arrive``: else they are 0) and (results) of the first; results also: gradients at what states contributed to gates
+    and of x, and h before each
     row, in rows of ``pitch`` elements."""
     cell = CELLS[name]
     t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states, "pitch")
@@ -319,7 +347,8 @@ def _suit(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
 
 
 def forward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, biased: bool) -> Callable:
-    """A function of x, the weight, two biases, then of each state the first ones and all, and what is kept (perhaps x itself).
+    """A function of x, the weight, two biases, then of each state the first ones and all, and what is kept (perhaps x
+    itself).
 
     Args:
         name: a cell of :data:`CELLS`.
@@ -330,14 +359,20 @@ def forward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, 
     return partial(_forward(name, d, size, rows, biased), -(-batch // rows), batch, len(spans), _as_array(spans))
 
 
-def backward_kernel(name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...], pitch: int) -> Callable:
+def backward_kernel(
+    name: str, d: np.dtype, firsts: tuple[int, ...], spans: Any, arrive: tuple[bool, ...], pitch: int
+) -> Callable:
     """A function of the arrays of :func:`_backward` but for the spans."""
     batch, size = firsts
     rows = _height(UNITS, batch)
-    return partial(_backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), pitch, _as_array(spans))
+    return partial(
+        _backward(name, d, size, rows, arrive), -(-batch // rows), batch, len(spans), pitch, _as_array(spans)
+    )
 
 
-def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any) -> Any:
+def forward(
+    name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.ndarray, b_ih: Any, b_hh: Any, spans: Any
+) -> Any:
     """All states of a cell of :data:`CELLS`, and what backward needs: ``(rows, kept * size)``.
 
     Args:
@@ -355,9 +390,18 @@ def forward(name: str, x: np.ndarray, firsts: Sequence[np.ndarray], weight: np.n
     return (*alls, kept)
 
 
-def backward(name: str, gs: Sequence[np.ndarray], firsts: Sequence[np.ndarray], weight: np.ndarray, spans: Any, alls: Sequence[np.ndarray],
-             kept: np.ndarray) -> Any:  # fmt: skip
-    """The gradients at what inputs and what states contribute to the gates, h before each row, and the gradients of the first states."""
+def backward(
+    name: str,
+    gs: Sequence[np.ndarray],
+    firsts: Sequence[np.ndarray],
+    weight: np.ndarray,
+    spans: Any,
+    alls: Sequence[np.ndarray],
+    kept: np.ndarray,
+) -> Any:
+    """The gradients at what inputs and what states contribute to the gates, h before each row, and the gradients of the
+    first states.
+    """
     cell, (n, size), d = CELLS[name], alls[0].shape, weight.dtype
     if not _suit(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
         return None

@@ -1,7 +1,9 @@
-"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of functions of them.
+"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of
+functions of them.
 
-A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by. What several
-tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every number of threads.
+A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by.
+What several tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every
+number of threads.
 """
 
 from __future__ import annotations
@@ -30,8 +32,12 @@ def _extreme(relation: str) -> Callable:
     return fold
 
 
-FOLDS: dict[str, tuple[float, Callable]] = {"add": (0.0, Value.__add__), "multiply": (1.0, Value.__mul__), "largest": (-math.inf, _extreme("ugt")),
-                                            "smallest": (math.inf, _extreme("ult"))}  # fmt: skip
+FOLDS: dict[str, tuple[float, Callable]] = {
+    "add": (0.0, Value.__add__),
+    "multiply": (1.0, Value.__mul__),
+    "largest": (-math.inf, _extreme("ugt")),
+    "smallest": (math.inf, _extreme("ult")),
+}
 
 
 def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
@@ -64,14 +70,19 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
 
 @written
 def _across(d: np.dtype, fold: str, of: str) -> str:
-    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place of its own."""
+    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place
+    of its own.
+    """
     k = Kernel("reduce_across", TYPES[d], ["x", "top", "out"], ["n", "length", "inner"])
     f, n, length, inner, (start, combined) = k.f, k["n"], k["length"], k["inner"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
         parts, stretches = (n + length - 1) // length, (inner + STRETCH - 1) // STRETCH
         part, column = item // stretches, item % stretches * STRETCH
         outer, first = part // parts, part % parts * length
-        x, out = f.at(k["x"], (outer * n + first) * inner + column, k.type), f.at(k["out"], part * inner + column, k.type)
+        x, out = (
+            f.at(k["x"], (outer * n + first) * inner + column, k.type),
+            f.at(k["out"], part * inner + column, k.type),
+        )
         top, width = f.at(k["top"], outer * inner + column, k.type), f.smaller(inner - column, STRETCH)
         k.sweep(width, lambda at, mask, u: k.store(f.constant(start, k.vector), out, at, mask))
         count = f.smaller(n - first, length)
@@ -82,7 +93,9 @@ def _across(d: np.dtype, fold: str, of: str) -> str:
 
                 def take(at: Value, mask: Value | None, u: int) -> None:
                     above = k.load(top, at, mask) if of == "exp" else None
-                    values = [_value(k, of, k.load(x, (i + quarter * row) * inner + at, mask), above) for row in range(rows)]
+                    values = [
+                        _value(k, of, k.load(x, (i + quarter * row) * inner + at, mask), above) for row in range(rows)
+                    ]
                     k.store(reduce(combined, values, k.load(out, at, mask)), out, at, mask)
 
                 k.sweep(width, take, 2)
@@ -92,7 +105,9 @@ def _across(d: np.dtype, fold: str, of: str) -> str:
     return k.done()
 
 
-def reduced(x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None) -> np.ndarray | None:
+def reduced(
+    x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None
+) -> np.ndarray | None:
     """A fold over neighbouring dimensions, which stay with size 1; None for others.
 
     Args:

@@ -1,4 +1,5 @@
-"""Kernels that go through rows more than once: normalization, mean and variance, softmax and cross entropy, with their derivatives.
+"""Kernels that go through rows more than once: normalization, mean and variance, softmax and cross entropy, with their
+derivatives.
 
 A row is short enough to stay in the processor's cache from the first pass to the last. Sums run in several vectors
 side by side, the same ones on every number of threads.
@@ -26,8 +27,13 @@ ROWS = 64  # whose contributions to the gradient of a weight are summed by one t
 @written
 def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> str:
     """Items of segments; the weight is one number a segment, or goes along the only segment."""
-    k = Kernel("normalize", TYPES[d], ["w", "b", "x", "mean", "var", "out"], ["segments", "n", "item", "segment", "period", "by_item", "by_segment"],
-               ["eps"])  # fmt: skip
+    k = Kernel(
+        "normalize",
+        TYPES[d],
+        ["w", "b", "x", "mean", "var", "out"],
+        ["segments", "n", "item", "segment", "period", "by_item", "by_segment"],
+        ["eps"],
+    )
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         start = i * k["item"]
@@ -83,8 +89,13 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
 @written
 def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     """As above with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z, one a segment."""
-    k = Kernel("normalize_backward", TYPES[d], ["g", "x", "w", "mean", "var", "totals", "alongs", "out"],
-               ["segments", "n", "item", "segment", "period", "by_item", "by_segment"], ["eps"])  # fmt: skip
+    k = Kernel(
+        "normalize_backward",
+        TYPES[d],
+        ["g", "x", "w", "mean", "var", "totals", "alongs", "out"],
+        ["segments", "n", "item", "segment", "period", "by_item", "by_segment"],
+        ["eps"],
+    )
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         start, count = i * k["item"], k.counted(k["segments"] * n)
@@ -133,8 +144,16 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
 @written
 def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
-    """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's gradients."""
-    k = Kernel("normalize_columns_backward", TYPES[d], ["g", "x", "w", "mean", "var", "of_weight", "of_bias", "out"], ["rows", "n"], ["eps"])
+    """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's
+    gradients.
+    """
+    k = Kernel(
+        "normalize_columns_backward",
+        TYPES[d],
+        ["g", "x", "w", "mean", "var", "of_weight", "of_bias", "out"],
+        ["rows", "n"],
+        ["eps"],
+    )
     f, n = k.f, k["n"]
     count = k.counted(n)
     with f.loop(f["from"], f["to"]) as block:
@@ -173,41 +192,58 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
 
 @lru_cache(256)
-def _arrangement(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]) -> tuple[bool, int, list[int]] | None:
+def _arrangement(
+    shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]
+) -> tuple[bool, int, list[int]] | None:
     """Whether the weight goes along rows, how many items there are, and the integers that the kernels take."""
     rank, dims = len(shape), list(dims)
     trailing = list(range(rank - len(dims), rank))
     kept = [d for d in range(rank) if d not in dims]
     weighted = [d for d in range(rank) if len(of_weight) == rank and of_weight[d] != 1]
-    if dims == trailing and set(weighted) <= set(dims) and len(of_weight) == rank and all(of_weight[d] == shape[d] for d in dims):
+    if (
+        dims == trailing
+        and set(weighted) <= set(dims)
+        and len(of_weight) == rank
+        and all(of_weight[d] == shape[d] for d in dims)
+    ):
         n = math.prod(shape[d] for d in dims)
         return True, math.prod(shape[d] for d in kept), [1, n, n, 0, 1, 0, 0]
-    if len(of_weight) == rank and (rank > 2 or math.prod(shape) < FEW) and dims == [0, *range(2, rank)] and kept == [1]:  # a channel of a batch
+    # a channel of a batch
+    if len(of_weight) == rank and (rank > 2 or math.prod(shape) < FEW) and dims == [0, *range(2, rank)] and kept == [1]:
         length = math.prod(shape[2:])
         return False, shape[1], [shape[0], length, length, shape[1] * length, max(1, shape[1]), 1, 0]
     if dims == trailing and kept == [0, 1] and weighted in ([], [1]):  # a channel of a sample
         length = math.prod(shape[2:])
         return False, shape[0] * shape[1], [1, length, length, 0, max(1, shape[1]), 1, 0]
-    if dims == trailing and kept == [0, 1] and set(weighted) <= {1, 2} and len(of_weight) == rank:  # a group of channels
+    # a group of channels
+    if dims == trailing and kept == [0, 1] and set(weighted) <= {1, 2} and len(of_weight) == rank:
         length = math.prod(shape[3:])
         return False, shape[0] * shape[1], [shape[2], length, shape[2] * length, length, max(1, shape[1]), shape[2], 1]
     return None
 
 
 def normalizer(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
-    """The kernel for operands of such shapes and types, the integers that it is given, and the shape of mean and variance; None if there is none."""
+    """The kernel for operands of such shapes and types, the integers that it is given, and the shape of mean and
+    variance; None if there is none.
+    """
     if weight is not None and weight.dtype != x.dtype or bias is not None and bias.dtype != x.dtype:
         return None
     return _normalizer(x.shape, x.dtype, dims, shape, centre, weight is not None, bias is not None)
 
 
 @lru_cache(256)
-def _normalizer(sizes: Sequence[int], d: np.dtype, dims: Sequence[int], shape: Sequence[int], centre: bool, weight: bool, bias: bool) -> Any:
+def _normalizer(
+    sizes: Sequence[int], d: np.dtype, dims: Sequence[int], shape: Sequence[int], centre: bool, weight: bool, bias: bool
+) -> Any:
     arrangement = _arrangement(sizes, dims, shape)
     if arrangement is None or d not in TYPES or 0 in sizes:
         return None
     by_column, items, integers = arrangement
-    return _normalize(d, by_column, centre, weight, bias), (items, *integers), tuple([1 if d in dims else n for d, n in enumerate(sizes)])
+    return (
+        _normalize(d, by_column, centre, weight, bias),
+        (items, *integers),
+        tuple([1 if d in dims else n for d, n in enumerate(sizes)]),
+    )
 
 
 def normalizer_backward(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
@@ -227,7 +263,9 @@ def sums_shape(integers: Sequence[int]) -> tuple[int, int, int]:
     return items // period, period, segments
 
 
-def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool) -> Any:
+def standardize(
+    x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool
+) -> Any:
     """See ``_standardize`` of :mod:`pullback.ops.normalize`."""
     made = normalizer(x, weight, bias, dims, shape, centre)
     if made is None:
@@ -239,8 +277,19 @@ def standardize(x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shap
     return call(*integers, eps, w, b, x, mean, var, np.empty(x.shape, d)), mean, var
 
 
-def standardize_backward(g: np.ndarray, wanted: Sequence[bool], x: np.ndarray, weight: Any, bias_shape: Any, dims: Sequence[int],
-                         shape: Sequence[int], eps: float, centre: bool, mean: np.ndarray, var: np.ndarray) -> Any:  # fmt: skip
+def standardize_backward(
+    g: np.ndarray,
+    wanted: Sequence[bool],
+    x: np.ndarray,
+    weight: Any,
+    bias_shape: Any,
+    dims: Sequence[int],
+    shape: Sequence[int],
+    eps: float,
+    centre: bool,
+    mean: np.ndarray,
+    var: np.ndarray,
+) -> Any:
     """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
     made = normalizer_backward(g, x, weight, dims, shape, centre)
     if made is None:
@@ -293,7 +342,9 @@ def _moments(d: np.dtype, root: bool) -> str:
     return k.done()
 
 
-def moments(x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, shape: tuple[int, ...], root: bool) -> Any:
+def moments(
+    x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, shape: tuple[int, ...], root: bool
+) -> Any:
     """Variance, or its root, and mean of so many elements each.
 
     Args:
@@ -313,7 +364,9 @@ def moments(x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, s
 
 @written
 def _lengths(d: np.dtype, p: int) -> str:
-    """Items are rows, whose n numbers lie ``inner`` apart; relative to the largest where squares overflow or lose digits."""
+    """Items are rows, whose n numbers lie ``inner`` apart; relative to the largest where squares overflow or lose
+    digits.
+    """
     k = Kernel("lengths", TYPES[d], ["x", "out"], ["n", "inner"])
     f, n, inner, double = k.f, k["n"], k["inner"], k.type == F64
     with f.loop(f["from"], f["to"]) as item:
@@ -343,16 +396,22 @@ LEAST = np.finfo(np.float64).tiny / np.finfo(np.float64).eps  # sums of squares 
 
 
 def lengths(x: np.ndarray, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The norms, of order 1 or 2, of few numbers along dimensions that are neighbours; those of float32 are summed in double precision."""
+    """The norms, of order 1 or 2, of few numbers along dimensions that are neighbours; those of float32 are summed in
+    double precision.
+    """
     if x.dtype not in TYPES or x.size >= FEW:
         return None
     items, n, inner, shape = _lines(x.shape, dims, keepdim)
-    return _lengths(x.dtype, int(p))(items, n, inner, np.ascontiguousarray(x), np.empty(shape, x.dtype)) if inner else None
+    return (
+        _lengths(x.dtype, int(p))(items, n, inner, np.ascontiguousarray(x), np.empty(shape, x.dtype)) if inner else None
+    )
 
 
 @lru_cache(256)
 def _lines(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, int, int, tuple[int, ...]]:
-    """How many rows there are, how many numbers in each, how far apart, 0 for none or dimensions that are no neighbours; the results' shape."""
+    """How many rows there are, how many numbers in each, how far apart, 0 for none or dimensions that are no
+    neighbours; the results' shape.
+    """
     start, stop = min(dims, default=0), max(dims, default=-1) + 1
     outer, n, inner = math.prod(shape[:start]), math.prod(shape[start:stop]), math.prod(shape[stop:])
     if stop - start != len(dims) or not outer * n * inner:
@@ -452,7 +511,8 @@ def softmax_backward(g: np.ndarray, y: np.ndarray, dim: int, logarithm: bool = F
 
 @written
 def class_shares_kernel(d: np.dtype) -> str:
-    """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays: targets,
+    """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays:
+    targets,
     the same with class 0 for those that do not count, and by what share each enters the loss."""
     k = Kernel("class_shares", TYPES[d], ["given", "target", "shares"], ["n", "ignored", "mean"])
     f = k.f
@@ -515,11 +575,15 @@ def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
     return loss, top, logsum
 
 
-def cross_entropy_backward(x: np.ndarray, target: np.ndarray, top: np.ndarray, logsum: np.ndarray, share: np.ndarray) -> Any:
+def cross_entropy_backward(
+    x: np.ndarray, target: np.ndarray, top: np.ndarray, logsum: np.ndarray, share: np.ndarray
+) -> Any:
     if x.ndim != 2 or not _in_rows(x, 1) or target.dtype != np.int64:
         return None
     x, n = np.ascontiguousarray(x), x.shape[1]
     if share.shape != x.shape[:1] or share.dtype != x.dtype or not share.flags.c_contiguous:
         given, share = share, np.empty(len(x), x.dtype)
         share[...] = given
-    return cross_entropy_backward_kernel(x.dtype)(len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype))
+    return cross_entropy_backward_kernel(x.dtype)(
+        len(x), n, x, np.ascontiguousarray(target), top, logsum, share, np.empty(x.shape, x.dtype)
+    )

@@ -65,7 +65,8 @@ class Points(Kernel):
         return at, f.select(within, slope, 0.0)
 
     def stencil(self, point: Value) -> list[tuple[Value, Value, list[Value]]]:
-        """For each pixel its number, whether there is one, and its weight, or the derivatives of that by the coordinates.
+        """For each pixel its number, whether there is one, and its weight, or the derivatives of that by the
+        coordinates.
 
         Args:
             point: the number of the point, among those of all images.
@@ -167,7 +168,8 @@ def _moved(options: Options) -> str:
 
 @lru_cache(256)
 def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, grid: Ints, how: Any) -> Any:
-    """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and the shape of
+    """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and
+    the shape of
     what is found; None if there is no such kernel."""
     from ..ops.grid import BASES, coefficients
 

@@ -30,8 +30,8 @@ class Scalar:
     """A node of an expression: an operation's name and its operands.
 
     Attributes:
-        op: ``argument`` (``operands`` is its number, and whether it is the same for all elements), ``number`` (its value),
-            or what is done.
+        op: ``argument`` (``operands`` is its number, and whether it is the same for all elements), ``number`` (its
+            value), or what is done.
         type: the type of its value.
     """
 
@@ -288,31 +288,84 @@ def _function(name: str) -> Callable[[Any], Scalar]:
     return lambda x: unary(name, x)
 
 
-_FUNCTIONS = {name: _function(name) for name in
-              ("cos", "erf", "erfc", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "ndtr", "rsqrt", "sigmoid", "sin",
-               "sqrt", "tanh", "floor", "ceil", "trunc", "rint", "abs")}  # fmt: skip
+_FUNCTIONS = {
+    name: _function(name)
+    for name in (
+        "cos",
+        "erf",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "ndtr",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sqrt",
+        "tanh",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "abs",
+    )
+}
 UFUNCS: dict[Any, Callable[..., Any]] = {
-    getattr(np, name): rule for name, rule in _FUNCTIONS.items() if name not in ("erf", "erfc", "ndtr", "rsqrt", "sigmoid", "abs")
+    getattr(np, name): rule
+    for name, rule in _FUNCTIONS.items()
+    if name not in ("erf", "erfc", "ndtr", "rsqrt", "sigmoid", "abs")
 } | {
-    np.absolute: _FUNCTIONS["abs"], np.negative: lambda x: unary("neg", x), np.reciprocal: lambda x: 1 / x,
-    np.square: lambda x: x * x, np.add: lambda a, b: arithmetic("add", a, b), np.subtract: lambda a, b: arithmetic("sub", a, b),
-    np.multiply: lambda a, b: arithmetic("mul", a, b), np.true_divide: lambda a, b: arithmetic("div", a, b), np.power: power,
-    np.maximum: most, np.minimum: least,
-    np.fmax: lambda a, b: number_of(most, a, b), np.fmin: lambda a, b: number_of(least, a, b), np.copysign: lambda a, b: arithmetic("copysign", a, b),
-    np.less: lambda a, b: compared("lt", a, b), np.less_equal: lambda a, b: compared("le", a, b),
-    np.greater: lambda a, b: compared("gt", a, b), np.greater_equal: lambda a, b: compared("ge", a, b),
-    np.equal: lambda a, b: compared("eq", a, b), np.not_equal: lambda a, b: compared("ne", a, b),
-    np.logical_and: lambda a, b: logical("and", a, b), np.logical_or: lambda a, b: logical("or", a, b),
-    np.logical_not: lambda x: ~x, np.isnan: lambda x: x != x, np.isfinite: lambda x: abs(x) < np.inf,
+    np.absolute: _FUNCTIONS["abs"],
+    np.negative: lambda x: unary("neg", x),
+    np.reciprocal: lambda x: 1 / x,
+    np.square: lambda x: x * x,
+    np.add: lambda a, b: arithmetic("add", a, b),
+    np.subtract: lambda a, b: arithmetic("sub", a, b),
+    np.multiply: lambda a, b: arithmetic("mul", a, b),
+    np.true_divide: lambda a, b: arithmetic("div", a, b),
+    np.power: power,
+    np.maximum: most,
+    np.minimum: least,
+    np.fmax: lambda a, b: number_of(most, a, b),
+    np.fmin: lambda a, b: number_of(least, a, b),
+    np.copysign: lambda a, b: arithmetic("copysign", a, b),
+    np.less: lambda a, b: compared("lt", a, b),
+    np.less_equal: lambda a, b: compared("le", a, b),
+    np.greater: lambda a, b: compared("gt", a, b),
+    np.greater_equal: lambda a, b: compared("ge", a, b),
+    np.equal: lambda a, b: compared("eq", a, b),
+    np.not_equal: lambda a, b: compared("ne", a, b),
+    np.logical_and: lambda a, b: logical("and", a, b),
+    np.logical_or: lambda a, b: logical("or", a, b),
+    np.logical_not: lambda x: ~x,
+    np.isnan: lambda x: x != x,
+    np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
-}  # fmt: skip
+}
 # Operations whose NumPy form is not one to follow.
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "abs": _FUNCTIONS["abs"], "between": between, "conj_physical": lambda x: x, "erf": _FUNCTIONS["erf"], "erfc": _FUNCTIONS["erfc"],
-    "isfinite": UFUNCS[np.isfinite], "isinf": UFUNCS[np.isinf], "isnan": UFUNCS[np.isnan], "keep": keep,
-    "ndtr": _FUNCTIONS["ndtr"], "pow": power, "relu": relu, "rsqrt": _FUNCTIONS["rsqrt"], "sgn": sign,
-    "sigmoid": _FUNCTIONS["sigmoid"], "sign": sign, "where": where,
-}  # fmt: skip
+    "abs": _FUNCTIONS["abs"],
+    "between": between,
+    "conj_physical": lambda x: x,
+    "erf": _FUNCTIONS["erf"],
+    "erfc": _FUNCTIONS["erfc"],
+    "isfinite": UFUNCS[np.isfinite],
+    "isinf": UFUNCS[np.isinf],
+    "isnan": UFUNCS[np.isnan],
+    "keep": keep,
+    "ndtr": _FUNCTIONS["ndtr"],
+    "pow": power,
+    "relu": relu,
+    "rsqrt": _FUNCTIONS["rsqrt"],
+    "sgn": sign,
+    "sigmoid": _FUNCTIONS["sigmoid"],
+    "sign": sign,
+    "where": where,
+}
 
 
 PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")

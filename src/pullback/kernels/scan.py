@@ -40,13 +40,18 @@ def _extreme(relation: str) -> Step:
     return step
 
 
-STEPS: dict[str, tuple[Step, float]] = {"add": (_add, -0.0), "multiply": (_multiply, 1.0), "largest": (_extreme("oge"), -math.inf),
-                                        "smallest": (_extreme("ole"), math.inf)}  # fmt: skip
+STEPS: dict[str, tuple[Step, float]] = {
+    "add": (_add, -0.0),
+    "multiply": (_multiply, 1.0),
+    "largest": (_extreme("oge"), -math.inf),
+    "smallest": (_extreme("ole"), math.inf),
+}
 
 
 @written
 def _kernel(name: str, d: np.dtype, chains: int) -> str:
-    """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not). Extremes
+    """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not).
+    Extremes
     also have the place of each."""
     type: Type = ADDED[d]
     step, start = STEPS[name]

@@ -1,4 +1,5 @@
-"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two are apart.
+"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two
+are apart.
 
 Sums are taken in double precision, in several vectors side by side.
 """
@@ -79,7 +80,14 @@ def _squares(d: np.dtype) -> str:
 
 
 def squares(a: np.ndarray, b: np.ndarray) -> list[float] | None:
-    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without gaps."""
-    if a.dtype not in TYPES or b.dtype != a.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
+    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without
+    gaps.
+    """
+    if (
+        a.dtype not in TYPES
+        or b.dtype != a.dtype
+        or a.shape != b.shape
+        or not (a.flags.c_contiguous and b.flags.c_contiguous)
+    ):
         return None
     return _squares(a.dtype)(1, a.size, a, b, np.empty(2)).tolist()

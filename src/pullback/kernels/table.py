@@ -55,7 +55,9 @@ def add_kernel(d: np.dtype) -> str:
 
 @written
 def largest_kernel() -> str:
-    """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than any that is right."""
+    """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than
+    any that is right.
+    """
     k = Kernel("largest", F64, ["at", "out"], ["n"])  # a vector has as many of both types
     f, vector = k.f, I64.of(k.lanes)
     with f.loop(f["from"], f["to"]):
@@ -81,4 +83,6 @@ def add_rows(x: np.ndarray, at: np.ndarray, count: int) -> Any:
     if x.dtype not in TYPES or at.dtype != np.int64 or not x.size or at.view(np.uint64).max() >= count:
         return None
     x, (n, columns), d = np.ascontiguousarray(x), x.shape, x.dtype
-    return add_kernel(d)(blocks(d, columns), n, columns, count, x, np.ascontiguousarray(at), np.empty((count, columns), d))
+    return add_kernel(d)(
+        blocks(d, columns), n, columns, count, x, np.ascontiguousarray(at), np.empty((count, columns), d)
+    )

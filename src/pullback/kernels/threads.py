@@ -15,7 +15,8 @@ import os
 
 from . import native
 
-SPINS = 30_000  # how often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
+# how often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
+SPINS = 30_000
 AT_ONCE = 4  # chunks a thread, so that a slow one does not keep the others waiting
 
 POOL = """
@@ -217,11 +218,14 @@ entry:
 }
 """
 
+
 def _text() -> str:
     x86 = native.TRIPLE.startswith("x86")
     pause = "void @llvm.x86.sse2.pause()" if x86 else "void @llvm.aarch64.hint(i32 1)"
     declared = f"declare {pause.replace('i32 1', 'i32')}\n"
-    return declared + POOL.replace("PAUSE", f"call {pause}").replace("SPINS", str(SPINS)).replace("AT_ONCE", str(AT_ONCE))
+    return declared + POOL.replace("PAUSE", f"call {pause}").replace("SPINS", str(SPINS)).replace(
+        "AT_ONCE", str(AT_ONCE)
+    )
 
 
 _address = native.load(_text, "threads")

@@ -18,7 +18,8 @@ from .operators import FLAGS, FLOATS, GAPLESS, Recorded
 
 MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
-TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16  # what may stand in a place; options of elementwise operations are plain values
+# what may stand in a place; options of elementwise operations are plain values
+TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16
 SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape
 SCALARS = set(np.sctypeDict.values())  # what NumPy gives instead of arrays without dimensions
 BOOL = np.dtype(bool)
@@ -42,11 +43,13 @@ class Usual(NamedTuple):
     Attributes:
         compute: the operation on arrays.
         fallback: the call in Python, of all arguments.
-        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where they depend on
+        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where
+            they depend on
         node_at: the argument that names them; or, if this is -1,
         node_name: ``node_name(*args)``.
         nodes: the types by these names.
-        node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no gradient.
+        node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no
+            gradient.
         places: a byte for each argument: what may stand there.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
         limit: elements of a tensor from which kernels do better.
@@ -88,7 +91,9 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
     places = [(MASK if i in op.indices else OPTION) if elementwise else 0 for i in range(total)]
     for i in tensors:
         optional = i != tensors[0] and op.defaults[i] is None
-        places[i] = TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
+        places[i] = (
+            TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
+        )
 
     def plan(wanted: int) -> bytes:
         """What a node keeps when those gradients are wanted."""
@@ -96,13 +101,38 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
         return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.getters])
 
     looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
-    plans = [b"", looking if op.kind == "view" else plan(-1)] if not tensors or op.kind == "view" else map(plan, range(1 << len(tensors)))
-    node, scalar_node = (op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name))
-    compute, limit = (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
-    as_they_are = frozenset(t for t, category in whole.items() if category >= op.to and t.kind not in op.refuses and op.check is None)
-    return Usual(compute, fallback, node, scalar_node, op.node_at, name, Nodes(op), node_of, bytes(places),
-                 tuple(plans), limit, elementwise, as_they_are, op.result, bytes([i in op.differentiable for i in range(len(op.outputs))]),
-                 min(op.differentiable, default=0))  # fmt: skip
+    plans = (
+        [b"", looking if op.kind == "view" else plan(-1)]
+        if not tensors or op.kind == "view"
+        else map(plan, range(1 << len(tensors)))
+    )
+    node, scalar_node = (
+        op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
+    )
+    compute, limit = (
+        (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
+    )
+    as_they_are = frozenset(
+        t for t, category in whole.items() if category >= op.to and t.kind not in op.refuses and op.check is None
+    )
+    return Usual(
+        compute,
+        fallback,
+        node,
+        scalar_node,
+        op.node_at,
+        name,
+        Nodes(op),
+        node_of,
+        bytes(places),
+        tuple(plans),
+        limit,
+        elementwise,
+        as_they_are,
+        op.result,
+        bytes([i in op.differentiable for i in range(len(op.outputs))]),
+        min(op.differentiable, default=0),
+    )
 
 
 class Call(Recorded):
@@ -116,7 +146,9 @@ class Call(Recorded):
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
 
-    def __init__(self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any) -> None:
+    def __init__(
+        self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any
+    ) -> None:
         super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
         self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
         self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
@@ -128,8 +160,13 @@ class Call(Recorded):
         self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
         self.others: list[Any] = []  # those of these whose reference is ours until the end
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
-        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))  # whether there are any
-        self.first, self.several, self.gaps = self.variable(self.nothing()), self.variable(False, I1), self.variable(False, I1)
+        # whether there are any
+        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))
+        self.first, self.several, self.gaps = (
+            self.variable(self.nothing()),
+            self.variable(False, I1),
+            self.variable(False, I1),
+        )
 
     def known_of(self, field: str) -> Value:
         return self.field(self["self"], OF_TUPLE + 8 * Usual._fields.index(field))
@@ -183,7 +220,11 @@ class Call(Recorded):
             is_tensor = self.variable(kind.equals(self.object(self.recording.tensor_class)))
             with self.when(is_tensor.get().equals(0)):
                 is_tensor.set(self.api("PySet_Contains", self.object(self.plain), kind, returns=I32).equals(1))
-            self.choose(is_tensor.get(), lambda: self.take_tensor(argument, value), lambda: self.take_other(argument, kind, allowed))
+            self.choose(
+                is_tensor.get(),
+                lambda: self.take_tensor(argument, value),
+                lambda: self.take_other(argument, kind, allowed),
+            )
             self.bit.set(self.bit.get() + self.bit.get())
 
         def is_option() -> None:
@@ -207,13 +248,17 @@ class Call(Recorded):
                 self.need(found.differs(self.nothing()))
                 self.drop(found)  # the tensor holds it
                 edge.set(found)
-        array = self.slot(tensor, self.recording.tensor_class, "_array")  # after the edge: a view may just have caught up with its base
+        # after the edge: a view may just have caught up with its base
+        array = self.slot(tensor, self.recording.tensor_class, "_array")
         self.need(self.kind(array).equals(self.object(np.ndarray)))
         value.set(array)
         with self.when(self.known_of("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
-            self.choose(self.first.get().equals(self.nothing()), lambda: self.check_type(dtype),
-                        lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))))  # fmt: skip
+            self.choose(
+                self.first.get().equals(self.nothing()),
+                lambda: self.check_type(dtype),
+                lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
+            )
             again = self.first.get().differs(self.nothing())
             self.several.set(self.several.get() | again)
             self.first.set(self.select(again, self.first.get(), array))
@@ -254,7 +299,9 @@ class Call(Recorded):
 
     def compute(self) -> Value:
         """What the operation makes of the values, a reference of our own."""
-        value = self.api("PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing())
+        value = self.api(
+            "PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing()
+        )
         self.need(value.differs(self.nothing()))
         return value
 
@@ -284,7 +331,9 @@ class Call(Recorded):
             place, item = code & (SHAPE - 1), self.variable(self.object(None))
             with self.when(place.differs(0)):
                 item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
-            self.choose((code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get()))
+            self.choose(
+                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get())
+            )
             self.put_item(made, j, item.get())
         return made
 
@@ -301,8 +350,11 @@ class Call(Recorded):
                 each = self.api("PyObject_GetAttr", self.api("PyList_GetItem", value, i), self.object("shape"))
                 self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
 
-        self.choose(self.kind(value).equals(self.object(np.ndarray)), of_array,
-                    lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())))  # fmt: skip
+        self.choose(
+            self.kind(value).equals(self.object(np.ndarray)),
+            of_array,
+            lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
+        )
         return shape.get()
 
     def node_type(self) -> Value:
@@ -313,7 +365,11 @@ class Call(Recorded):
             with self.when(at >= 0):
                 name.set(self.own(self.load(self.at(self.values, at, PTR), PTR)))
             with self.when(at < 0):
-                name.set(self.api("PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()))
+                name.set(
+                    self.api(
+                        "PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()
+                    )
+                )
             self.need(name.get().differs(self.nothing()))
             node.set(self.api("PyObject_GetItem", self.known_of("nodes"), name.get()))
             self.drop(name.get())
@@ -330,7 +386,11 @@ class Call(Recorded):
                 pair = self.room(2, PTR)
                 self.store(self.node_type(), pair)
                 self.store(dtype, self.at(pair, 1, PTR))
-                node.set(self.api("PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()))
+                node.set(
+                    self.api(
+                        "PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()
+                    )
+                )
                 self.need(node.get().differs(self.nothing()))
                 self.drop(node.get())
 
@@ -392,11 +452,16 @@ class Call(Recorded):
         return base, kind
 
     def look(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
-        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn`` becomes theirs."""
+        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn``
+        becomes theirs.
+        """
         self.record(array, lambda array: self.node_type())
         recorded, time = self.recorded(), self.variable(self.nothing())
-        self.choose(recorded, lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
-                    lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))))  # fmt: skip
+        self.choose(
+            recorded,
+            lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
+            lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
+        )
         now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
         with self.when(self.on.get().equals(0) & self.wanted.get().differs(0)):
             self.fn.set(self.own(self.object(self.leaf)))
@@ -413,7 +478,11 @@ class Call(Recorded):
         self.drop(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.nothing()))
 
     def give_back(self) -> None:
-        for held, room in ((self.valued, self.values), (self.made, self.at(self.values, MOST, PTR)), (self.edged, self.edges)):
+        for held, room in (
+            (self.valued, self.values),
+            (self.made, self.at(self.values, MOST, PTR)),
+            (self.edged, self.edges),
+        ):
             with self.loop(0, held.get()) as i:
                 self.drop(self.load(self.at(room, i, PTR), PTR))
         for one in self.others:

@@ -1,7 +1,8 @@
 """The engine's way along the graph as machine code: node after node, as long as each is usual, and then the leaves.
 
-Usual are nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and what these return goes
-to leaves and to the next node, as in :func:`pullback.autograd.engine.run`, which takes over wherever anything is unusual.
+Usual are nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and what these
+return goes to leaves and to the next node, as in :func:`pullback.autograd.engine.run`, which takes over wherever
+anything is unusual.
 """
 
 from __future__ import annotations
@@ -28,8 +29,25 @@ class Walk(Maker):
     def __init__(self, engine: ModuleType, tensor_class: type) -> None:
         self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
         functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive, engine.pulled_alone
-        super().__init__("walk", [None, False, True, tuple, np.ndarray, tensor_class, engine.Node, engine.FREED, engine.storage.__dict__,
-                                  "last_write", "last_reshape", "_pulls", "_keeps", *functions])  # fmt: skip
+        super().__init__(
+            "walk",
+            [
+                None,
+                False,
+                True,
+                tuple,
+                np.ndarray,
+                tensor_class,
+                engine.Node,
+                engine.FREED,
+                engine.storage.__dict__,
+                "last_write",
+                "last_reshape",
+                "_pulls",
+                "_keeps",
+                *functions,
+            ],
+        )
 
     def prepare(self) -> None:
         given = [self.given(i) for i in range(10)]
@@ -37,7 +55,8 @@ class Walk(Maker):
         self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing, self.tell = given[2:]
         self.edges, self.saved, self.pulls, self.next, self.next_g = (self.variable(self.nothing()) for _ in range(5))
         self.handed = self.variable(self.nothing())  # while somebody observes, what this node gives
-        self.alone = self.variable(False, I1)  # whether the node has one rule for all its edges, such as a custom Function's
+        # whether the node has one rule for all its edges, such as a custom Function's
+        self.alone = self.variable(False, I1)
 
     # --- small things -------------------------------------------------------------------------------------------
 
@@ -80,7 +99,9 @@ class Walk(Maker):
         self.unless(self.of_node("_saved").differs(self.object(self.engine.FREED)), "leave")
         for name in ("last_write", "last_reshape"):
             last = self.api("PyDict_GetItem", self.object(self.engine.storage.__dict__), self.object(name))
-            newer = self.api("PyObject_RichCompareBool", self.of_node("_seq"), last, self.constant(AT_LEAST, I32), returns=I32)
+            newer = self.api(
+                "PyObject_RichCompareBool", self.of_node("_seq"), last, self.constant(AT_LEAST, I32), returns=I32
+            )
             self.unless(newer.equals(1), "leave")
         items = self.variable(1, I64)
         with self.loop(0, self.convert("sext", self.field(self.g.get(), native.RANK, I32), I64)) as i:
@@ -96,7 +117,11 @@ class Walk(Maker):
             self.unless(self.kind(pulls).equals(self.object(tuple)), "leave")
             self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
 
-        self.choose(self.alone.get(), lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"), check_all)
+        self.choose(
+            self.alone.get(),
+            lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"),
+            check_all,
+        )
         self.edges.set(self.own(edges))
 
     def let_go(self) -> None:
@@ -110,7 +135,9 @@ class Walk(Maker):
                 self.drop(saved)  # the node's
 
     def run_one_rule(self) -> None:
-        results = self.call_object(self.engine.pulled_alone, self.current.get(), self.g.get(), self.edges.get(), self.retain)
+        results = self.call_object(
+            self.engine.pulled_alone, self.current.get(), self.g.get(), self.edges.get(), self.retain
+        )
         self.unless(self.there(results), "failed")
         self.saved.set(results)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
@@ -118,7 +145,9 @@ class Walk(Maker):
             with self.when(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
                 self.unless(self.there(r), "failed")
-                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i))
+                self.choose(
+                    r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
+                )
 
     def run_rules(self) -> None:
         self.saved.set(self.own(self.of_node("_saved")))
@@ -129,9 +158,13 @@ class Walk(Maker):
                 room = self.room(2, PTR)
                 self.store(self.g.get(), room)
                 self.store(self.saved.get(), self.at(room, 1, PTR))
-                r = self.api("PyObject_Vectorcall", self.item(self.pulls.get(), i), room, self.constant(2, I64), self.nothing())
+                r = self.api(
+                    "PyObject_Vectorcall", self.item(self.pulls.get(), i), room, self.constant(2, I64), self.nothing()
+                )
                 self.unless(self.there(r), "in_rule")
-                self.choose(r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i))
+                self.choose(
+                    r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
+                )
         with self.when(self.there(self.handed.get())):
             self.tell_observers()
             self.let_go()
@@ -169,24 +202,36 @@ class Walk(Maker):
         kind = self.kind(e)
         with self.when(self.kind(r.get()).differs(self.object(np.ndarray))):
             self.replaced(r, self.engine.value_of, e)
-        is_node, is_leaf = (self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1) for c in (self.node_class, self.tensor_class))
-        self.choose(is_node, lambda: self.to_node(e, r, i),
-                    lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)))  # fmt: skip
+        is_node, is_leaf = (
+            self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1)
+            for c in (self.node_class, self.tensor_class)
+        )
+        self.choose(
+            is_node,
+            lambda: self.to_node(e, r, i),
+            lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)),
+        )
 
     def elsewhere(self, e: Value, r: Any, i: Value) -> None:
         self.deliver_next()
         with self.when(self.there(self.handed.get())):
             self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
             self.note(r, i)
-        self.replaced(r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed)
+        self.replaced(
+            r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed
+        )
         self.drop(r.get())
 
     def to_leaf(self, e: Value, r: Any, position: Value) -> None:
         x = self.slot(e, self.tensor_class, "_array")
 
         def here() -> None:
-            same = self.alike(r.get(), self.field(x, TYPE_OF_ARRAY), self.convert("sext", self.field(x, native.RANK, I32), I64),
-                              lambda i: self.load(self.at(self.field(x, native.SHAPE), i, I64), I64))  # fmt: skip
+            same = self.alike(
+                r.get(),
+                self.field(x, TYPE_OF_ARRAY),
+                self.convert("sext", self.field(x, native.RANK, I32), I64),
+                lambda i: self.load(self.at(self.field(x, native.SHAPE), i, I64), I64),
+            )
             with self.when(same.equals(0)):
                 self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
             self.note(r, position)
@@ -213,8 +258,14 @@ class Walk(Maker):
         shape = self.slot(e, self.node_class, "_shape")
         same = self.variable(False, I1)
         with self.when(self.kind(shape).equals(self.object(tuple))):
-            same.set(self.alike(r.get(), self.slot(e, self.node_class, "_dtype"), self.field(shape, LENGTH, I64),
-                                lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64)))  # fmt: skip
+            same.set(
+                self.alike(
+                    r.get(),
+                    self.slot(e, self.node_class, "_dtype"),
+                    self.field(shape, LENGTH, I64),
+                    lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64),
+                )
+            )
         with self.when(same.get().equals(0)):
             self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
         self.note(r, position)
@@ -234,7 +285,11 @@ class Walk(Maker):
             self.drop(r.get())
 
         empty = self.field(self.heap, LENGTH, I64).equals(0)
-        self.choose(e.equals(self.next.get()), add, lambda: self.choose(self.next.get().equals(self.nothing()) & empty, only, one_of_many))
+        self.choose(
+            e.equals(self.next.get()),
+            add,
+            lambda: self.choose(self.next.get().equals(self.nothing()) & empty, only, one_of_many),
+        )
 
     def deliver(self, e: Value, r: Value) -> None:
         done = self.call_object(self.engine.deliver, e, r, self.heap, self.nodes, self.grads)
@@ -275,18 +330,20 @@ class Walk(Maker):
 
 
 def walk(engine: ModuleType, tensor_class: type) -> Callable:
-    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, tell)`` for :func:`pullback.autograd.engine.run`.
+    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, tell)`` for
+    :func:`pullback.autograd.engine.run`.
 
     The function runs the node and those after it. It returns the first that is not usual, with its gradient, or None if
-    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``. Unless ``tell`` is None,
-    it is called for each node as observers are.
+    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``. Unless ``tell``
+    is None, it is called for each node as observers are.
     """
     f = Walk(engine, tensor_class)
     return native.as_function("walk", f.address(f.written))
 
 
 def keep(tensor_class: type) -> Callable:
-    """``keep(leaves, borrowed)``: gradients that are new and lie as their leaves do become these leaves' ``.grad``, which was None.
+    """``keep(leaves, borrowed)``: gradients that are new and lie as their leaves do become these leaves' ``.grad``,
+    which was None.
 
     The function returns a list of the leaves for which :func:`pullback.autograd.engine.keep` has to do it.
     """

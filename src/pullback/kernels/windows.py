@@ -1,8 +1,9 @@
 """Elements of planes by their numbers: the maxima of windows, weighted sums of elements, and sums at places.
 
-Which elements make a window is a table that depends on shapes alone. So one kernel serves windows of every form, and costs
-nothing to begin with: small pools and convolutions, which :mod:`pullback.kernels.pool` and :mod:`pullback.kernels.convolution`
-would compile for their sizes, run here.
+Which elements make a window is a table that depends on shapes alone. So one kernel serves windows of every form, and
+costs
+nothing to begin with: small pools and convolutions, which :mod:`pullback.kernels.pool` and
+:mod:`pullback.kernels.convolution` would compile for their sizes, run here.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def largest(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarray,
     """The first maximum, or last NaN, of each window of so many planes, and its number.
 
     Args:
-        counts: how many elements a plane has, how many windows, elements of a window, and elements from the windows of one
+        counts: how many elements a plane has, how many windows, elements of a window, and elements from the windows of
+            one
             plane to those of the next: 0 where all have the same.
         numbers: of the windows' elements, ``(planes or 1, windows, elements)``, without gaps.
         shape: of the results.
@@ -77,30 +79,40 @@ def _drawn(d: np.dtype, of_samples: np.dtype, n: int) -> str:
             rest, corner = window, f.constant(0, I64)
             for dim in reversed(range(n)):
                 count, last, row, sample = (f.load(f.at(sizes, dim * 4 + i, I64), I64) for i in range(4))
-                step, u, at = f.load(f.at(steps, dim, real), real), f.load(f.at(drawn, sample, real), real), rest % count
+                step, u, at = (
+                    f.load(f.at(steps, dim, real), real),
+                    f.load(f.at(drawn, sample, real), real),
+                    rest % count,
+                )
                 moved, least = (f.convert("fptosi", v * step, I64) for v in (f.convert("sitofp", at, real) + u, u))
                 begins = moved - least
                 outside = f.compare("ugt", begins, last)  # whatever the samples are
                 corner = corner + f.select(f.compare("eq", at, count - 1) | outside, last, begins) * row
                 rest = rest // count
-            _first_maximum(k, x, taps, lambda tap: f.load(f.at(offsets, tap, I64), I64) + corner, plane * windows + window)
+            _first_maximum(
+                k, x, taps, lambda tap: f.load(f.at(offsets, tap, I64), I64) + corner, plane * windows + window
+            )
     return k.done(GRAIN)
 
 
-def drawn(x: np.ndarray, planes: int, samples: np.ndarray, spacing: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:
+def drawn(
+    x: np.ndarray, planes: int, samples: np.ndarray, spacing: Sequence[np.ndarray], shape: tuple[int, ...]
+) -> Any:
     """The same of windows whose places depend on samples, ``(planes..., dimensions)``.
 
     Args:
-        spacing: how far windows are apart along each dimension; how many they are, where the last begins, how far elements
-            are apart in the plane, and the number of the sample; of a window's elements how far they are from its first; how
-            many elements a plane has, how many windows, and elements of a window.
+        spacing: how far windows are apart along each dimension; how many they are, where the last begins, how far
+            elements are apart in the plane, and the number of the sample; of a window's elements how far they are from
+            its first; how many elements a plane has, how many windows, and elements of a window.
         shape: of the results.
     """
     d, of_samples = x.dtype, samples.dtype
     if d not in TYPES or of_samples not in TYPES:
         return None
     values, indices = np.empty(shape, d), np.empty(shape, INT64)
-    _drawn(d, of_samples, samples.shape[-1])(planes, np.ascontiguousarray(x), np.ascontiguousarray(samples), *spacing, values, indices)
+    _drawn(d, of_samples, samples.shape[-1])(
+        planes, np.ascontiguousarray(x), np.ascontiguousarray(samples), *spacing, values, indices
+    )
     return values, indices
 
 
@@ -131,7 +143,8 @@ def mapped(x: np.ndarray, planes: int, entries: Sequence[np.ndarray], shape: tup
 
     Args:
         entries: sizes (elements and rows of a plane, then 0 for 0-d ``before`` and ``after``, else 1), starts, columns,
-            weights, what elements are divided by (``before``), and sums (``after``), a number each, or 0-d; these in float64.
+            weights, what elements are divided by (``before``), and sums (``after``), a number each, or 0-d; these in
+            float64.
         shape: of the result.
     """
     d = x.dtype
@@ -142,7 +155,9 @@ def mapped(x: np.ndarray, planes: int, entries: Sequence[np.ndarray], shape: tup
 def _correlated(d: np.dtype) -> str:
     k = Kernel("correlated", TYPES[d], ["counts", "starts", "columns", "taps", "x", "w", "bias", "out"], ["biased"])
     f, type, (biased, counts, starts, columns, taps, x, w, bias, out) = k.f, k.type, k.given.values()
-    channels, features, groups, plane, rows, by_group, by_feature, by_channel = (f.load(f.at(counts, i, I64), I64) for i in range(8))
+    channels, features, groups, plane, rows, by_group, by_feature, by_channel = (
+        f.load(f.at(counts, i, I64), I64) for i in range(8)
+    )
     with f.loop(f["from"], f["to"]) as item:
         feature = item % (groups * features)
         group, total = feature // features, f.variable(0.0, type)
@@ -164,20 +179,25 @@ def _correlated(d: np.dtype) -> str:
     return k.done(1 << 30)  # what is so small one thread does
 
 
-def correlated(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, tables: Sequence[np.ndarray], shape: tuple[int, ...]) -> Any:
-    """A convolution, or transposed one: a result is the sum of elements times weights, over channels and entries of its row.
+def correlated(
+    x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, tables: Sequence[np.ndarray], shape: tuple[int, ...]
+) -> Any:
+    """A convolution, or transposed one: a result is the sum of elements times weights, over channels and entries of its
+    row.
 
     Args:
-        tables: counts (of channels, features of a group, groups, elements of a plane, rows; and how far apart in ``w`` are groups,
-            features, channels); where in the entries the rows begin, and the last ends; of each entry the number of the element,
-            -1 for padding, and that of the weight.
+        tables: counts (of channels, features of a group, groups, elements of a plane, rows; and how far apart in ``w``
+            are groups, features, channels); where in the entries the rows begin, and the last ends; of each entry the
+            number of the element, -1 for padding, and that of the weight.
         shape: of the result.
     """
     d = x.dtype
     if d not in TYPES:
         return None
     x, w, biased = np.ascontiguousarray(x), np.ascontiguousarray(w), bias is not None
-    return _correlated(d)(shape[0] * shape[1], biased, *tables, x, w, np.ascontiguousarray(bias) if biased else w, np.empty(shape, d))
+    return _correlated(d)(
+        shape[0] * shape[1], biased, *tables, x, w, np.ascontiguousarray(bias) if biased else w, np.empty(shape, d)
+    )
 
 
 @written
@@ -196,11 +216,15 @@ def place_kernel(d: np.dtype, add: bool) -> str:
 
 
 def place(input: np.ndarray, index: np.ndarray, size: Any, add: bool) -> Any:
-    """Planes of zeros with the elements at their numbers, of repeated ones the sum or the last; both arrays are ``(planes..., elements...)``."""
+    """Planes of zeros with the elements at their numbers, of repeated ones the sum or the last; both arrays are
+    ``(planes..., elements...)``.
+    """
     d, shape = input.dtype, input.shape
     if d not in TYPES or index.dtype != INT64 or not input.size or shape != index.shape:
         return None
     lead = shape[: -len(size)]
     planes = math.prod(lead)
     out = np.empty((*lead, *size), d)
-    return place_kernel(d, add)(planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out)
+    return place_kernel(d, add)(
+        planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out
+    )

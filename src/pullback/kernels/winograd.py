@@ -1,16 +1,17 @@
-"""Convolutions with kernels of 3 by 3 and stride 1 by the method of Winograd: 16 products for four outputs instead of 36.
+"""Convolutions with kernels of 3 by 3 and stride 1 by the method of Winograd: 16 products for four outputs instead of
+36.
 
-Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), F(2x2, 3x3). With tiles d of 4 by 4 elements,
-which overlap by two, and a kernel g of each channel,
+Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), F(2x2, 3x3). With tiles d of 4 by 4
+elements, which overlap by two, and a kernel g of each channel,
 
     y = A^T [sum over channels of (G g G^T) * (B^T d B)] A
 
 is a tile of 2 by 2 outputs. The sums of the 16 products in brackets are matrix products: features by channels, times
-channels by tiles. The matrices A and B are of 0, 1 and -1, so that the error is not larger than that of the sum itself; with
-larger tiles, F(4x4, 3x3), it would be.
+channels by tiles. The matrices A and B are of 0, 1 and -1, so that the error is not larger than that of the sum itself;
+with larger tiles, F(4x4, 3x3), it would be.
 
-Infinities, and numbers so large that sums of them are, cancel to NaN on the way: where an output is not finite, all has to be
-computed in another way.
+Infinities, and numbers so large that sums of them are, cancel to NaN on the way: where an output is not finite, all has
+to be computed in another way.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ NEAR = 64 << 10  # bytes of tiles that are worked on at a time, if there are two
 
 
 def pays(d: np.dtype, channels: int, features: int, images: int, size: Ints) -> bool:
-    """Whether the products that are saved outweigh the transforms (measured, AVX-512), which cost more for narrow rows, and for
+    """Whether the products that are saved outweigh the transforms (measured, AVX-512), which cost more for narrow rows,
+    and for
     few outputs: kernels are transformed, too."""
     lanes = native.WIDTH * 8 // TYPES[d].bits
     outputs, few = images * math.prod(size), min(channels, features)
@@ -62,7 +64,12 @@ def _tile(features: int, vectors: int) -> tuple[int, int]:
         r, v = tile
         return -(-features // r) * -(-vectors // v) * (r * v + 0.3 * (r + 2 * v))
 
-    pairs = [(r, v) for r in range(1, min(features, 16) + 1) for v in range(1, min(vectors, 6) + 1) if r * v + v + 1 < native.REGISTERS]
+    pairs = [
+        (r, v)
+        for r in range(1, min(features, 16) + 1)
+        for v in range(1, min(vectors, 6) + 1)
+        if r * v + v + 1 < native.REGISTERS
+    ]
     return min(pairs, key=work)
 
 
@@ -104,11 +111,22 @@ class Winograd:
         bias: whether there is one.
     """
 
-    def __init__(self, d: np.dtype, groups: int, channels: int, features: int, spatial: Ints, padding: Ints, size: Ints, bias: bool) -> None:
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        spatial: Ints,
+        padding: Ints,
+        size: Ints,
+        bias: bool,
+    ) -> None:
         self.groups = groups
         lanes = native.WIDTH * 8 // TYPES[d].bits
         height, width = (-(-n // 2) for n in size)  # in tiles
-        at_once = min(height, max(NEAR // (16 * (channels + features) * width * d.itemsize), -(-2 * lanes // width)))  # rows of tiles
+        # rows of tiles
+        at_once = min(height, max(NEAR // (16 * (channels + features) * width * d.itemsize), -(-2 * lanes // width)))
         chunk = min(lanes, 1 << (width - 1).bit_length())  # tiles of a row that are transformed together
         many = at_once * width
         vectors = -(-(many + (chunk - width if width < chunk else 0)) // lanes)
@@ -123,12 +141,14 @@ class Winograd:
             k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
             f, type, (x, w, b, spoilt, y) = k.f, k.type, k.given.values()
             product = _product(type, lanes, rows, deep, pitch)
-            # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would let them collide.
+            # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would
+            # let them collide.
             before, after = channels * pitch + lanes, rows * pitch + lanes
             frames = frame.size * channels + lanes
             room = k.room(frames + 16 * (before + after))
             inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
-            blank(f, type, room, frames + 16 * before, lanes)  # also numbers beyond the tiles, which are multiplied, too
+            # also numbers beyond the tiles, which are multiplied, too
+            blank(f, type, room, frames + 16 * before, lanes)
             part, checked = type.of(chunk), f.variable(0.0, type.of(chunk))
 
             def for_chunks(body: Callable[[Value, int], None]) -> None:
@@ -166,7 +186,14 @@ class Winograd:
 
             with f.loop(f["from"], f["to"]) as item:  # an image's group
                 with f.loop(0, channels) as c:
-                    fill_frame(f, type, f.at(x, (item * channels + c) * plane, type), f.at(room, c * frame.size, type), frame, lanes)
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(x, (item * channels + c) * plane, type),
+                        f.at(room, c * frame.size, type),
+                        frame,
+                        lanes,
+                    )
                 checked.set(0.0)
                 with f.loop(0, height, at_once) as top:
                     first = f.smaller(top, height - at_once)
@@ -174,14 +201,30 @@ class Winograd:
                         before_products(f.at(room, c * frame.size + first * down, type), f.at(inputs, c * pitch, type))
                     with f.loop(0, self.panels) as panel:
                         with f.loop(0, 16) as p:
-                            weights = f.at(w, ((item % groups * 16 + p) * self.panels + panel) * (channels * rows), type)
+                            weights = f.at(
+                                w, ((item % groups * 16 + p) * self.panels + panel) * (channels * rows), type
+                            )
                             with f.loop(0, pitch, deep * lanes) as v:
-                                f.call(product.name, f.at(inputs, p * before + v, type), weights, f.at(outputs, p * after + v, type),
-                                       f.constant(channels, I64))  # fmt: skip
+                                f.call(
+                                    product.name,
+                                    f.at(inputs, p * before + v, type),
+                                    weights,
+                                    f.at(outputs, p * after + v, type),
+                                    f.constant(channels, I64),
+                                )
                         with f.loop(0, f.smaller(features - panel * rows, rows)) as r:
                             o = panel * rows + r
-                            add = f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk) if bias else None
-                            after_products(f.at(outputs, r * pitch, type), f.at(y, (item * features + o) * result, type), first, add)
+                            add = (
+                                f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk)
+                                if bias
+                                else None
+                            )
+                            after_products(
+                                f.at(outputs, r * pitch, type),
+                                f.at(y, (item * features + o) * result, type),
+                                first,
+                                add,
+                            )
                 f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
             return k.done(1, product)
 

@@ -1,8 +1,8 @@
 """Tensors in memory that processes share: what one writes into them, the others see.
 
-The memory is a file mapped into each process, in a folder that is itself in memory where there is one. A process that is forked
-has the mapping already; to others it is passed by the file's name, when a tensor goes to them in an argument or through a queue.
-The process that made the file removes it.
+The memory is a file mapped into each process, in a folder that is itself in memory where there is one. A process that
+is forked has the mapping already; to others it is passed by the file's name, when a tensor goes to them in an argument
+or through a queue. The process that made the file removes it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def shared(array: np.ndarray) -> np.ndarray:
     return result
 
 
-def attached(path: str, size: int, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]) -> np.ndarray:
+def attached(
+    path: str, size: int, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]
+) -> np.ndarray:
     """The array that lies there in a file of another process."""
     mapping = _mapped.get(path)
     if mapping is None:
@@ -90,8 +92,11 @@ def _passed(array: np.ndarray) -> Any:
 
 def _passed_tensor(tensor: Tensor) -> Any:
     if not tensor.is_leaf:
-        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad: its history cannot go to another process.\n"
-                           "  Pass x.detach().")  # fmt: skip
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad: its history cannot go to another "
+            "process.\n"
+            "  Pass x.detach()."
+        )
     return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
 
 

@@ -11,8 +11,15 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
-__all__ = ["ProcessContext", "ProcessExitedException", "ProcessException", "ProcessRaisedException", "SpawnContext", "spawn",
-           "start_processes"]  # fmt: skip
+__all__ = [
+    "ProcessContext",
+    "ProcessExitedException",
+    "ProcessException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
 
 
 class ProcessException(Exception):
@@ -33,7 +40,9 @@ class ProcessRaisedException(ProcessException):
 class ProcessExitedException(ProcessException):
     """A process ended with an exit code other than 0, or by a signal."""
 
-    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None) -> None:
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
+    ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
@@ -120,8 +129,14 @@ class ProcessContext:
 SpawnContext = ProcessContext
 
 
-def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-                    start_method: str = "spawn") -> ProcessContext | None:  # fmt: skip
+def start_processes(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
     """Run ``fn(index, *args)`` in ``nprocs`` processes.
 
     Args:
@@ -148,8 +163,14 @@ def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: 
     return None
 
 
-def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-          start_method: str = "spawn") -> ProcessContext | None:  # fmt: skip
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
     """:func:`start_processes` with fresh interpreters.
 
     Example::

@@ -9,6 +9,19 @@ from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention", "common_types",
-    "functional", "grad", "init", "modules", "parallel", "parameter", "utils", *_layers,
-]  # fmt: skip
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "attention",
+    "common_types",
+    "functional",
+    "grad",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+    *_layers,
+]

@@ -1,4 +1,6 @@
-"""``torch.nn.common_types``: sizes as layers take them, one number for all dimensions or one for each; for annotations."""
+"""``torch.nn.common_types``: sizes as layers take them, one number for all dimensions or one for each; for
+annotations.
+"""
 
 from __future__ import annotations
 

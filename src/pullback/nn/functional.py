@@ -27,8 +27,23 @@ from ..ops import (
 from ..ops.angles import tanh
 from ..ops.pointwise import sigmoid
 
-_FAMILIES = (activation, attention, contract, convolution, cross_entropy, distance, grid, layer, loss, margin, normalize, pad, pool, resample,
-             softmax)  # fmt: skip
+_FAMILIES = (
+    activation,
+    attention,
+    contract,
+    convolution,
+    cross_entropy,
+    distance,
+    grid,
+    layer,
+    loss,
+    margin,
+    normalize,
+    pad,
+    pool,
+    resample,
+    softmax,
+)
 __all__ = ["sigmoid", "tanh"]
 for _family in _FAMILIES:
     for _name in _family.__all_functional__:

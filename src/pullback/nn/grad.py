@@ -21,15 +21,29 @@ __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "co
 
 
 def _gradients(conv: Callable[..., Tensor]) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    def of_input(input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 groups: int = 1) -> Tensor:  # fmt: skip
+    def of_input(
+        input_size: Any,
+        weight: Tensor,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         with enable_grad():
             x = zeros(tuple(input_size), dtype=grad_output.dtype, requires_grad=True)
             out = conv(x, weight, None, stride, padding, dilation, groups)
         return gradient(out, x, grad_output)[0]
 
-    def of_weight(input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                  groups: int = 1) -> Tensor:  # fmt: skip
+    def of_weight(
+        input: Tensor,
+        weight_size: Any,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         with enable_grad():
             w = zeros(tuple(weight_size), dtype=grad_output.dtype, requires_grad=True)
             out = conv(input, w, None, stride, padding, dilation, groups)
@@ -37,8 +51,12 @@ def _gradients(conv: Callable[..., Tensor]) -> tuple[Callable[..., Tensor], Call
 
     name = conv.__name__
     of_input.__name__, of_weight.__name__ = f"{name}_input", f"{name}_weight"
-    of_input.__doc__ = f"The gradient of ``{name}`` with respect to its input of size ``input_size``, for ``grad_output``."
-    of_weight.__doc__ = f"The gradient of ``{name}`` with respect to its weight of size ``weight_size``, for ``grad_output``."
+    of_input.__doc__ = (
+        f"The gradient of ``{name}`` with respect to its input of size ``input_size``, for ``grad_output``."
+    )
+    of_weight.__doc__ = (
+        f"The gradient of ``{name}`` with respect to its weight of size ``weight_size``, for ``grad_output``."
+    )
     return of_input, of_weight
 
 

@@ -369,9 +369,7 @@ def _deprecated(function: F) -> F:
 
     @functools.wraps(function)
     def warned(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
-        )
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     warned.__name__ = warned.__qualname__ = old

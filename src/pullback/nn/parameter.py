@@ -10,9 +10,13 @@ from ..ops.create import as_tensor, empty
 from ..tensor import Tensor, _disabled_torch_function
 
 __all__ = [
-    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin",
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
     "is_lazy",
-]  # fmt: skip
+]
 
 
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
@@ -190,8 +194,7 @@ def _of_data(name: str) -> Any:
     return method
 
 
-for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point",
-              "is_complex"):  # fmt: skip
+for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda", "is_floating_point", "is_complex"):
     setattr(UninitializedTensorMixin, _name, _of_data(_name))
 
 
@@ -210,8 +213,9 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer to be; see :class:`UninitializedParameter`."""
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
-                persistent: bool = True) -> Any:  # fmt: skip
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
         self = super().__new__(cls, requires_grad, device, dtype)
         self.persistent, self._is_buffer = persistent, True
         return self

@@ -47,9 +47,20 @@ def is_in_onnx_export() -> bool:
     return bool(running)
 
 
-def export(model: Any, args: Any = (), f: Any = None, *, kwargs: dict[str, Any] | None = None, input_names: Sequence[str] | None = None,
-           output_names: Sequence[str] | None = None, opset_version: int | None = None, dynamic_axes: Any = None,
-           dynamic_shapes: Any = None, verbose: bool | None = None, **options: Any) -> ONNXProgram:  # fmt: skip
+def export(
+    model: Any,
+    args: Any = (),
+    f: Any = None,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset_version: int | None = None,
+    dynamic_axes: Any = None,
+    dynamic_shapes: Any = None,
+    verbose: bool | None = None,
+    **options: Any,
+) -> ONNXProgram:
     """Write a module, or a function of tensors, as an ONNX model.
 
     Args:
@@ -74,14 +85,18 @@ def export(model: Any, args: Any = (), f: Any = None, *, kwargs: dict[str, Any] 
     try:
         import onnx  # noqa: F401
     except ModuleNotFoundError as error:
-        raise noted(ModuleNotFoundError("torch.onnx.export needs the package 'onnx'", name="onnx"), "pip install onnx") from error
+        raise noted(
+            ModuleNotFoundError("torch.onnx.export needs the package 'onnx'", name="onnx"), "pip install onnx"
+        ) from error
     from .recording import recorded
 
     if opset_version is not None and opset_version < OPSET:
         opset_version = OPSET  # what is written is of that version
     given = args if isinstance(args, tuple) else (args,)
     axes = dynamic_axes if dynamic_axes is not None else dynamic_shapes
-    proto = recorded(model, given, kwargs or {}, list(input_names or ()), list(output_names or ()), axes, opset_version or OPSET)
+    proto = recorded(
+        model, given, kwargs or {}, list(input_names or ()), list(output_names or ()), axes, opset_version or OPSET
+    )
     program = ONNXProgram(proto)
     if isinstance(f, str | os.PathLike):
         program.save(f)

@@ -35,7 +35,11 @@ def rule(*names: str, space: Any = F) -> Callable[[Callable], Callable]:
 
 def _each(value: Any, n: int) -> list[int]:
     """A size for each of n dimensions."""
-    return [int(value)] * n if isinstance(value, int) else [int(v) for v in (list(value) * n if len(value) == 1 else value)]
+    return (
+        [int(value)] * n
+        if isinstance(value, int)
+        else [int(v) for v in (list(value) * n if len(value) == 1 else value)]
+    )
 
 
 def _refuse(what: str) -> OnnxExporterError:
@@ -55,31 +59,65 @@ def _batched(g: Recording, input: Any, out: Any, n: int, make: Callable[[Any], s
 for _n in (1, 2, 3):
 
     @rule(f"max_pool{_n}d")
-    def _max_pool(g: Recording, out: Any, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-                  return_indices: bool, n: int = _n) -> Any:  # fmt: skip
+    def _max_pool(
+        g: Recording,
+        out: Any,
+        input: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        return_indices: bool,
+        n: int = _n,
+    ) -> Any:
         kernel = _each(kernel_size, n)
-        options: Any = {"kernel_shape": kernel, "strides": kernel if stride is None or stride == [] else _each(stride, n),
-                   "pads": _each(padding, n) * 2, "dilations": _each(dilation, n), "ceil_mode": int(ceil_mode)}  # fmt: skip
+        options: Any = {
+            "kernel_shape": kernel,
+            "strides": kernel if stride is None or stride == [] else _each(stride, n),
+            "pads": _each(padding, n) * 2,
+            "dilations": _each(dilation, n),
+            "ceil_mode": int(ceil_mode),
+        }
         made = _batched(g, input, out, n, lambda x: g.node("MaxPool", x, **options))
         return [made, None] if return_indices else made  # ONNX counts positions otherwise
 
     @rule(f"avg_pool{_n}d")
-    def _avg_pool(g: Recording, out: Any, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                  count_include_pad: bool = True, divisor_override: Any = None, n: int = _n) -> str:  # fmt: skip
+    def _avg_pool(
+        g: Recording,
+        out: Any,
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: Any = None,
+        n: int = _n,
+    ) -> str:
         if divisor_override is not None:
             raise _refuse("avg_pool with divisor_override")
         kernel = _each(kernel_size, n)
-        options: Any = {"kernel_shape": kernel, "strides": kernel if stride is None or stride == [] else _each(stride, n),
-                   "pads": _each(padding, n) * 2, "ceil_mode": int(ceil_mode), "count_include_pad": int(count_include_pad)}  # fmt: skip
+        options: Any = {
+            "kernel_shape": kernel,
+            "strides": kernel if stride is None or stride == [] else _each(stride, n),
+            "pads": _each(padding, n) * 2,
+            "ceil_mode": int(ceil_mode),
+            "count_include_pad": int(count_include_pad),
+        }
         return _batched(g, input, out, n, lambda x: g.node("AveragePool", x, **options))
 
     @rule(f"adaptive_avg_pool{_n}d", f"adaptive_max_pool{_n}d")
-    def _adaptive(g: Recording, out: Any, input: Any, output_size: Any, return_indices: bool | None = None, n: int = _n) -> Any:
+    def _adaptive(
+        g: Recording, out: Any, input: Any, output_size: Any, return_indices: bool | None = None, n: int = _n
+    ) -> Any:
         kind = "AveragePool" if return_indices is None else "MaxPool"
         shape = (out[0] if return_indices else out).shape
         sizes = list(zip(input.shape[-n:], shape[-n:]))
         if any(size % goal for size, goal in sizes):
-            raise _refuse(f"adaptive pooling of {list(input.shape[-n:])} to {list(shape[-n:])}, where windows differ in size,")
+            raise _refuse(
+                f"adaptive pooling of {list(input.shape[-n:])} to {list(shape[-n:])}, where windows differ in size,"
+            )
         if all(goal == 1 for _, goal in sizes):
             made = _batched(g, input, out, n, lambda x: g.node(f"Global{kind}", x))
         else:
@@ -89,15 +127,32 @@ for _n in (1, 2, 3):
 
 
 @rule("interpolate")
-def _interpolate(g: Recording, out: Any, input: Any, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute_scale_factor: Any,
-                 antialias: bool) -> str:  # fmt: skip
+def _interpolate(
+    g: Recording,
+    out: Any,
+    input: Any,
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: Any,
+    recompute_scale_factor: Any,
+    antialias: bool,
+) -> str:
     if antialias or mode in ("area", "nearest-exact"):
         raise _refuse(f"interpolate with mode {mode!r}" + " and antialias" * antialias)
     n = input.ndim - 2
-    options: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    options: dict[str, Any] = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
     if mode != "nearest":
         where = "align_corners" if align_corners else "half_pixel"
-        options = {"mode": "cubic" if mode == "bicubic" else "linear", "coordinate_transformation_mode": where, "cubic_coeff_a": -0.75}
+        options = {
+            "mode": "cubic" if mode == "bicubic" else "linear",
+            "coordinate_transformation_mode": where,
+            "cubic_coeff_a": -0.75,
+        }
     if scale_factor is not None and not recompute_scale_factor:
         factors = [scale_factor] * n if isinstance(scale_factor, int | float) else list(scale_factor)
         return g.node("Resize", input, None, g.constant([1.0, 1.0, *factors], np.float32), **options)
@@ -115,8 +170,18 @@ def _affine(g: Recording, made: str, weight: Any, bias: Any, shape: list[int]) -
 
 
 @rule("batch_norm")
-def _batch_norm(g: Recording, out: Any, input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
-                eps: float) -> str:  # fmt: skip
+def _batch_norm(
+    g: Recording,
+    out: Any,
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> str:
     if training:
         raise _refuse("batch_norm by the batch's own statistics")
     kind, n = input._array.dtype, input.shape[1]
@@ -125,8 +190,18 @@ def _batch_norm(g: Recording, out: Any, input: Any, running_mean: Any, running_v
 
 
 @rule("instance_norm")
-def _instance_norm(g: Recording, out: Any, input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, use_input_stats: bool,
-                   momentum: float, eps: float) -> str:  # fmt: skip
+def _instance_norm(
+    g: Recording,
+    out: Any,
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+) -> str:
     if not use_input_stats:
         return _batch_norm(g, out, input, running_mean, running_var, weight, bias, False, momentum, eps)
     kind, n = input._array.dtype, input.shape[1]
@@ -135,7 +210,9 @@ def _instance_norm(g: Recording, out: Any, input: Any, running_mean: Any, runnin
 
 
 @rule("group_norm")
-def _group_norm(g: Recording, out: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float, **unused: Any) -> str:
+def _group_norm(
+    g: Recording, out: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float, **unused: Any
+) -> str:
     kind = input._array.dtype
     groups = g.node("Reshape", input, g.integers([input.shape[0], num_groups, -1]))
     ones, zeros = g.constant(np.ones(num_groups, kind)), g.constant(np.zeros(num_groups, kind))
@@ -145,7 +222,9 @@ def _group_norm(g: Recording, out: Any, input: Any, num_groups: int, weight: Any
 
 
 @rule("layer_norm")
-def _layer_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, **unused: Any) -> str:
+def _layer_norm(
+    g: Recording, out: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, **unused: Any
+) -> str:
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     scale = g.constant(np.ones(shape, input._array.dtype)) if weight is None else weight
     return g.node("LayerNormalization", input, scale, bias, axis=-len(shape), epsilon=float(eps))
@@ -155,7 +234,9 @@ def _layer_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weigh
 def _rms_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weight: Any, eps: Any) -> str:
     kind, n = input._array.dtype, len(normalized_shape) if not isinstance(normalized_shape, int) else 1
     squares = g.node("ReduceMean", g.node("Mul", input, input), g.integers(list(range(-n, 0))), keepdims=1)
-    root = g.node("Sqrt", g.node("Add", squares, g.constant(np.asarray(np.finfo(kind).eps if eps is None else eps, kind))))
+    root = g.node(
+        "Sqrt", g.node("Add", squares, g.constant(np.asarray(np.finfo(kind).eps if eps is None else eps, kind)))
+    )
     made = g.node("Div", input, root)
     return made if weight is None else g.node("Mul", made, weight)
 
@@ -164,8 +245,17 @@ def _rms_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weight:
 
 
 @rule("nll_loss", "cross_entropy")
-def _nll_loss(g: Recording, out: Any, input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label_smoothing: float | None = None,
-              **unused: Any) -> str:  # fmt: skip
+def _nll_loss(
+    g: Recording,
+    out: Any,
+    input: Any,
+    target: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float | None = None,
+    **unused: Any,
+) -> str:
     if label_smoothing or target.is_floating_point():
         raise _refuse("cross_entropy with label_smoothing or probabilities as targets")
     kind = "NegativeLogLikelihoodLoss" if label_smoothing is None else "SoftmaxCrossEntropyLoss"
@@ -177,8 +267,18 @@ def _nll_loss(g: Recording, out: Any, input: Any, target: Any, weight: Any, igno
 
 @rule("scaled_dot_product_attention")
 @rule("scaled_dot_product_attention", space=attention)
-def _attention(g: Recording, out: Any, query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any,
-               enable_gqa: bool) -> str:  # fmt: skip
+def _attention(
+    g: Recording,
+    out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: Any,
+    enable_gqa: bool,
+) -> str:
     if enable_gqa:
         raise _refuse("attention with enable_gqa")
     kind, n = query._array.dtype, key.ndim
@@ -199,7 +299,9 @@ GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN_TANH": (0,), "RNN_RELU": (
 
 
 @rule("_run", space=rnn)
-def _recurrent(g: Recording, out: Any, mode: str, input: Any, states: Any, weights: Any, bias: bool, spans: Any) -> list[Any]:
+def _recurrent(
+    g: Recording, out: Any, mode: str, input: Any, states: Any, weights: Any, bias: bool, spans: Any
+) -> list[Any]:
     if len(weights) > 2 + 2 * bias:
         raise _refuse("an LSTM with proj_size")
     starts, (steps, batch, hidden) = [a for a, _ in spans], (len(spans), len(states[0]), states[0].shape[-1])
@@ -218,11 +320,11 @@ def _recurrent(g: Recording, out: Any, mode: str, input: Any, states: Any, weigh
     if mode == "GRU":
         y, _ = g.node("GRU", *arguments, *initial, outputs=2, linear_before_reset=1, **options)
     else:
-        y, _ = g.node("RNN", *arguments, *initial, outputs=2, activations=["Relu" if mode == "RNN_RELU" else "Tanh"], **options)
+        y, _ = g.node(
+            "RNN", *arguments, *initial, outputs=2, activations=["Relu" if mode == "RNN_RELU" else "Tanh"], **options
+        )
     return [g.node("Reshape", y, g.integers([-1, hidden]))]
 
 
 def _by_gate(weight: np.ndarray, mode: str, hidden: int) -> np.ndarray:
     return np.concatenate([weight[i * hidden : (i + 1) * hidden] for i in GATES[mode]])
-
-

@@ -30,12 +30,41 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
 # --- elementwise --------------------------------------------------------------------------------------------
 
 for _ours, _theirs in {
-    "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh", "ceil": "Ceil",
-    "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "isinf": "IsInf", "isnan": "IsNaN", "log": "Log",
-    "logical_not": "Not", "mish": "Mish", "neg": "Neg", "reciprocal": "Reciprocal", "relu": "Relu", "selu": "Selu", "sigmoid": "Sigmoid",
-    "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh", "hardswish": "HardSwish", "clone": "Identity",
-    "alias": "Identity", "gelu": "Gelu", "round": "Round",
-}.items():  # fmt: skip
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "isinf": "IsInf",
+    "isnan": "IsNaN",
+    "log": "Log",
+    "logical_not": "Not",
+    "mish": "Mish",
+    "neg": "Neg",
+    "reciprocal": "Reciprocal",
+    "relu": "Relu",
+    "selu": "Selu",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+    "hardswish": "HardSwish",
+    "clone": "Identity",
+    "alias": "Identity",
+    "gelu": "Gelu",
+    "round": "Round",
+}.items():
     RULES[_ours] = lambda g, out, x, *_, kind=_theirs: g.node(kind, x)
 
 
@@ -46,10 +75,27 @@ def _numbers(g: Recording, *operands: Any) -> list[str]:
 
 
 for _ours, _theirs in {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min", "clamp_min": "Max",
-    "clamp_max": "Min", "eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "logical_and": "And",
-    "logical_or": "Or", "logical_xor": "Xor", "bitwise_and": "And", "bitwise_or": "Or", "matmul": "MatMul",
-}.items():  # fmt: skip
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "pow": "Pow",
+    "maximum": "Max",
+    "minimum": "Min",
+    "clamp_min": "Max",
+    "clamp_max": "Min",
+    "eq": "Equal",
+    "lt": "Less",
+    "le": "LessOrEqual",
+    "gt": "Greater",
+    "ge": "GreaterOrEqual",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+    "bitwise_and": "And",
+    "bitwise_or": "Or",
+    "matmul": "MatMul",
+}.items():
     RULES[_ours] = lambda g, out, x, y, *_, kind=_theirs: g.node(kind, *_numbers(g, x, y))
 
 rule("ne")(lambda g, out, x, y: g.node("Not", g.node("Equal", *_numbers(g, x, y))))
@@ -122,15 +168,23 @@ def _reduced(kind: str) -> Callable[..., str]:
     return fn
 
 
-for _ours, _theirs in {"mean": "ReduceMean", "sum_dims": "ReduceSum", "amax": "ReduceMax", "amin": "ReduceMin", "prod": "ReduceProd",
-                       "logsumexp": "ReduceLogSumExp"}.items():  # fmt: skip
+for _ours, _theirs in {
+    "mean": "ReduceMean",
+    "sum_dims": "ReduceSum",
+    "amax": "ReduceMax",
+    "amin": "ReduceMin",
+    "prod": "ReduceProd",
+    "logsumexp": "ReduceLogSumExp",
+}.items():
     RULES[_ours] = _reduced(_theirs)
 for _ours, _theirs in {"sum_all": "ReduceSum", "max_all": "ReduceMax", "min_all": "ReduceMin"}.items():
     RULES[_ours] = lambda g, out, x, *_, kind=_theirs: g.node(kind, x, keepdims=0)
 
 
 @rule("linalg_vector_norm")
-def _norm(g: Recording, out: Any, x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> str:
+def _norm(
+    g: Recording, out: Any, x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> str:
     if ord not in (1, 2):
         raise OnnxExporterError(f"torch.onnx.export: a norm of order {ord} cannot be exported, only 1 and 2")
     return _reduced(f"ReduceL{int(ord)}")(g, out, x, dim, keepdim)
@@ -147,7 +201,9 @@ for _ours, _theirs in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
 
     @rule(_ours)
     def _position(g: Recording, out: Any, x: Any, dim: Any = None, keepdim: bool = False, kind: str = _theirs) -> str:
-        return g.node(kind, x if dim is not None else g.node("Reshape", x, g.integers([-1])), axis=dim or 0, keepdims=int(keepdim))
+        return g.node(
+            kind, x if dim is not None else g.node("Reshape", x, g.integers([-1])), axis=dim or 0, keepdims=int(keepdim)
+        )
 
 
 rule("softmax")(lambda g, out, x, dim: g.node("Softmax", x, axis=dim))
@@ -161,10 +217,23 @@ rule("triu")(lambda g, out, x, diagonal=0: g.node("Trilu", x, g.integers(diagona
 
 
 @rule("convolution")
-def _convolution(g: Recording, out: Any, x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 transposed: bool = False, output_padding: Any = 0, groups: int = 1) -> str:  # fmt: skip
+def _convolution(
+    g: Recording,
+    out: Any,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    transposed: bool = False,
+    output_padding: Any = 0,
+    groups: int = 1,
+) -> str:
     n = weight.ndim - 2
-    strides, pads, dilations, extra = ([v] * n if isinstance(v, int) else list(v) for v in (stride, padding, dilation, output_padding))
+    strides, pads, dilations, extra = (
+        [v] * n if isinstance(v, int) else list(v) for v in (stride, padding, dilation, output_padding)
+    )
     options: dict[str, Any] = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}
     if transposed:
         return g.node("ConvTranspose", x, weight, bias, output_padding=extra, **options)
@@ -174,14 +243,21 @@ def _convolution(g: Recording, out: Any, x: Any, weight: Any, bias: Any = None, 
 @rule("constant_pad_nd")
 def _constant_pad(g: Recording, out: Any, x: Any, pad: Any, value: Any = 0) -> str:
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + list(zip(pad[::2], pad[1::2]))[::-1]
-    return g.node("Pad", x, g.integers([int(n) for side in zip(*pairs) for n in side]), g.name(np.asarray(value, x.dtype)))
+    return g.node(
+        "Pad", x, g.integers([int(n) for side in zip(*pairs) for n in side]), g.name(np.asarray(value, x.dtype))
+    )
 
 
 @rule("pad")
 def _pad(g: Recording, out: Any, x: Any, dim: int, before: int, after: int, mode: str, *rest: Any) -> str:
     widths = np.zeros((2, x.ndim), np.int64)
     widths[:, dim] = before, after
-    return g.node("Pad", x, g.integers(widths.reshape(-1)), mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    return g.node(
+        "Pad",
+        x,
+        g.integers(widths.reshape(-1)),
+        mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode],
+    )
 
 
 rule("embedding")(lambda g, out, weight, indices, *_: g.node("Gather", weight, indices, axis=0))
@@ -213,12 +289,16 @@ def _huber_loss(g: Recording, out: Any, x: Any, target: Any, *options: Any) -> s
 def _bce(g: Recording, out: Any, x: Any, target: Any, weight: Any = None, reduction: str = "mean") -> str:
     least, one = g.name(-100.0, x), g.name(1.0, x)
     of_true, of_false = (g.node("Max", g.node("Log", p), least) for p in (x, g.node("Sub", one, x)))
-    losses = g.node("Neg", g.node("Add", g.node("Mul", target, of_true), g.node("Mul", g.node("Sub", one, target), of_false)))
+    losses = g.node(
+        "Neg", g.node("Add", g.node("Mul", target, of_true), g.node("Mul", g.node("Sub", one, target), of_false))
+    )
     return _gathered(g, losses if weight is None else g.node("Mul", losses, weight), reduction)
 
 
 @rule("binary_cross_entropy_with_logits")
-def _bce_with_logits(g: Recording, out: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> str:
+def _bce_with_logits(
+    g: Recording, out: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> str:
     one = g.name(1.0, x)
     of_true, of_false = g.node("Softplus", g.node("Neg", x)), g.node("Softplus", x)
     true = target if pos_weight is None else g.node("Mul", target, pos_weight)
@@ -243,7 +323,11 @@ def _xlogy(g: Recording, out: Any, x: Any, y: Any) -> str:
 
 @rule("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "as_view")
 def _reshape(g: Recording, out: Any, x: Any, *rest: Any) -> str:
-    return g.node("Reshape", x, g.integers(out.shape)) if out.size else g.node("Reshape", x, g.integers(out.shape), allowzero=1)
+    return (
+        g.node("Reshape", x, g.integers(out.shape))
+        if out.size
+        else g.node("Reshape", x, g.integers(out.shape), allowzero=1)
+    )
 
 
 @rule("permute")
@@ -341,7 +425,9 @@ def _index(g: Recording, out: Any, x: Any, at: Any, name: str = "", dim: int | N
         return g.node("Gather", x, at[0], axis=dim)
     places = [(d, i) for d, i in enumerate(at if isinstance(at, tuple | list) else [at]) if isinstance(i, np.ndarray)]
     if dim is not None or len(places) != 1 or places[0][1].dtype.kind not in "iu":
-        raise OnnxExporterError("torch.onnx.export: indexing with several tensors or a mask cannot be exported, only x[:, i]")
+        raise OnnxExporterError(
+            "torch.onnx.export: indexing with several tensors or a mask cannot be exported, only x[:, i]"
+        )
     return g.node("Gather", x, places[0][1], axis=places[0][0])
 
 

@@ -97,8 +97,10 @@ class Recording(Layer):
             from .operations import RULES
 
             if op.name not in RULES:
-                raise OnnxExporterError(f"torch.onnx.export: the operation {op.name!r} cannot be exported\n"
-                                        "  Pullback exports what ONNX has an operator for; detach it, or compute it after the model.")  # fmt: skip
+                raise OnnxExporterError(
+                    f"torch.onnx.export: the operation {op.name!r} cannot be exported\n"
+                    "  Pullback exports what ONNX has an operator for; detach it, or compute it after the model."
+                )
             self.called(RULES[op.name](self, out, *values), out)
         return out
 
@@ -140,8 +142,11 @@ class Recording(Layer):
 
     @staticmethod
     def _refuse_writing() -> None:
-        raise OnnxExporterError("torch.onnx.export: writing into a part of a tensor, or into one of which there are views, cannot be exported\n"
-                                "  Use the form that is not in place, torch.where or torch.cat.")  # fmt: skip
+        raise OnnxExporterError(
+            "torch.onnx.export: writing into a part of a tensor, or into one of which there are views, cannot be "
+            "exported\n"
+            "  Use the form that is not in place, torch.where or torch.cat."
+        )
 
     def whole(self, fn: Callable, rule: Callable) -> Callable:
         """A function that is written down as one."""
@@ -228,8 +233,15 @@ def _run(model: Any, args: Any, inputs: list[tuple[str, np.ndarray]]) -> tuple[R
     return recording, outputs
 
 
-def recorded(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], input_names: list[str], output_names: list[str], axes: Any,
-             opset: int) -> onnx.ModelProto:  # fmt: skip
+def recorded(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    input_names: list[str],
+    output_names: list[str],
+    axes: Any,
+    opset: int,
+) -> onnx.ModelProto:
     """The model of what `model` computes for these inputs."""
     import onnx
 
@@ -266,7 +278,9 @@ def _varying(axes: Any, names: list[str]) -> dict[str, dict[int, str]]:
     found = {}
     for name, dims in (axes or {}).items():
         if isinstance(dims, dict):
-            found[name] = {d: label if isinstance(label, str) else f"{name}_{d}" for d, label in dims.items() if label is not None}
+            found[name] = {
+                d: label if isinstance(label, str) else f"{name}_{d}" for d, label in dims.items() if label is not None
+            }
         else:
             found[name] = {d: f"{name}_{d}" for d in dims or ()}
     return found
@@ -284,8 +298,10 @@ def _other(array: np.ndarray, varying: dict[int, str]) -> np.ndarray:
 def _agree(first: Recording, second: Recording) -> None:
     """Check that two runs did the same, and let sizes that vary do so."""
     if [(kind, inputs) for kind, inputs, *_ in first.nodes] != [(kind, inputs) for kind, inputs, *_ in second.nodes]:
-        raise OnnxExporterError("torch.onnx.export: with other inputs the model takes other steps\n"
-                                "  ONNX has the steps of one run. Choose by torch.where instead of `if`.")  # fmt: skip
+        raise OnnxExporterError(
+            "torch.onnx.export: with other inputs the model takes other steps\n"
+            "  ONNX has the steps of one run. Choose by torch.where instead of `if`."
+        )
     for name, value in first.constants.items():
         other = second.constants[name]
         if value.shape == other.shape and np.array_equal(value, other, equal_nan=value.dtype.kind in "fc"):
@@ -296,8 +312,10 @@ def _agree(first: Recording, second: Recording) -> None:
             value[changed[0]] = -1
             continue
         raise OnnxExporterError(
-            f"torch.onnx.export: an input of {', '.join(kinds)} depends on the model's inputs in a way that is not recorded\n"
-            "  It was made from values or sizes by Python or NumPy, or by mixing types: convert with .to() first; for a size that"
+            f"torch.onnx.export: an input of {', '.join(kinds)} depends on the model's inputs in a way that is not "
+            f"recorded\n"
+            "  It was made from values or sizes by Python or NumPy, or by mixing types: convert with .to() first; for "
+            "a size that"
             " varies, give that dimension as -1."
         )
 
@@ -309,17 +327,31 @@ def _kind(dtype: np.dtype) -> int:
     return helper.np_dtype_to_tensor_dtype(dtype)
 
 
-def _model(recording: Recording, inputs: list[tuple[str, np.ndarray]], outputs: list[Any], varying: dict[str, dict[int, str]],
-           opset: int) -> onnx.ModelProto:  # fmt: skip
+def _model(
+    recording: Recording,
+    inputs: list[tuple[str, np.ndarray]],
+    outputs: list[Any],
+    varying: dict[str, dict[int, str]],
+    opset: int,
+) -> onnx.ModelProto:
     import onnx
     from onnx import helper, numpy_helper
 
-    nodes = [helper.make_node(kind, ins, outs, f"{kind}_{i}", **attributes) for i, (kind, ins, outs, attributes) in enumerate(recording.nodes)]
+    nodes = [
+        helper.make_node(kind, ins, outs, f"{kind}_{i}", **attributes)
+        for i, (kind, ins, outs, attributes) in enumerate(recording.nodes)
+    ]
     used = {name for _, ins, *_ in recording.nodes for name in ins}
     stored = [(name, array) for name, array in (recording.parameters | recording.constants).items() if name in used]
-    given = [helper.make_tensor_value_info(name, _kind(array.dtype), [varying.get(name, {}).get(d, n) for d, n in enumerate(array.shape)])
-             for name, array in inputs]  # fmt: skip
-    graph = helper.make_graph(nodes, "main", given, outputs, [numpy_helper.from_array(np.array(a, order="C"), name) for name, a in stored])
+    given = [
+        helper.make_tensor_value_info(
+            name, _kind(array.dtype), [varying.get(name, {}).get(d, n) for d, n in enumerate(array.shape)]
+        )
+        for name, array in inputs
+    ]
+    graph = helper.make_graph(
+        nodes, "main", given, outputs, [numpy_helper.from_array(np.array(a, order="C"), name) for name, a in stored]
+    )
     model = helper.make_model(graph, producer_name="pullback", opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = min(model.ir_version, 10)  # which older runtimes read, too
     onnx.checker.check_model(model)

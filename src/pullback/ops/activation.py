@@ -32,10 +32,30 @@ from .view import reshape, wrapped_dim
 
 __all__ = ["celu", "celu_", "hardshrink", "prelu", "rrelu", "rrelu_", "selu", "selu_"]
 __all_functional__ = [
-    *__all__, "elu", "elu_", "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
-    "leaky_relu_", "logsigmoid", "mish", "relu", "relu6", "relu_", "silu", "softplus", "softshrink", "softsign",
-    "tanhshrink", "threshold", "threshold_",
-]  # fmt: skip
+    *__all__,
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "logsigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "relu_",
+    "silu",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
 
 
 def _given_back(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
@@ -60,8 +80,10 @@ def floats(kernel: str, highest: int = FLOATING) -> Any:
     def check(input: Any, *options: Any) -> None:
         d = OF_NUMPY[input._array.dtype if isinstance(input, Tensor) else input.dtype]
         if not FLOATING <= d.category <= highest:
-            raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'"),
-                        "It takes floating-point tensors; convert with input.float().")  # fmt: skip
+            raise noted(
+                NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'"),
+                "It takes floating-point tensors; convert with input.float().",
+            )
 
     return check
 
@@ -104,7 +126,9 @@ def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
     return choosing.clipped(input, low, high)
 
 
-_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), choosing.depending(0, input), g))
+_hardtanh.vjp(
+    input=lambda g, input, low, high: where((input <= low) | (input >= high), choosing.depending(0, input), g)
+)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -175,7 +199,9 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _bent(input: Any, slope: Any) -> Any:
-    """``input`` where positive, ``slope * input`` elsewhere: up to slope 1 the larger, which NumPy finds in a third of the time."""
+    """``input`` where positive, ``slope * input`` elsewhere: up to slope 1 the larger, which NumPy finds in a third of
+    the time.
+    """
     steepness = slope.item() if slope.__class__ is np.ndarray and slope.size == 1 else slope
     if steepness.__class__ is float and steepness <= 1 and steepness != 0:
         return np.maximum(input, input * slope)
@@ -187,7 +213,9 @@ def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
     return _bent(input, negative_slope)
 
 
-_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, choosing.depending(g * negative_slope, input)))
+_leaky_relu.vjp(
+    input=lambda g, input, negative_slope: where(input > 0, g, choosing.depending(g * negative_slope, input))
+)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -231,8 +259,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = input.shape[1] if rank > 1 else 1
         if channels != n:
-            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                               f"{n} and channel size = {channels}.")  # fmt: skip
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{n} and channel size = {channels}."
+            )
     along = (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]
     return _prelu(input, reshape(weight, along) if n != 1 or weight.ndim > rank else weight)
 
@@ -245,8 +275,9 @@ def _scaled(input: Tensor, noise: Tensor) -> Tensor:
 _scaled.vjp(input=lambda g, noise: g * noise, noise=lambda g, input: g * input)
 
 
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
-          inplace: bool = False) -> Tensor:  # fmt: skip
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
     """``input`` where positive, elsewhere times a slope: drawn from ``[lower, upper)`` in training, else the mean.
 
     >>> import pullback as torch
@@ -304,7 +335,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         d = OF_NUMPY[input._array.dtype]
-        raise RuntimeError(f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {dtypes.type_name(d)}, but found {lambd:g}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {dtypes.type_name(d)}, but found {lambd:g}"
+        )
     return _softshrink(input, lambd)
 
 
@@ -386,9 +419,7 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     return either(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
-_softplus.vjp(
-    input=lambda g, input, beta, threshold: g * where(input * beta > threshold, 1, sigmoid(input * beta))
-)
+_softplus.vjp(input=lambda g, input, beta, threshold: g * where(input * beta > threshold, 1, sigmoid(input * beta)))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

@@ -18,12 +18,29 @@ from .compare import refusing
 from .pointwise import hypot, rsqrt
 
 __all__ = [
-    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
-    "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg", "sin", "sinh", "tan",
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "rad2deg",
+    "sin",
+    "sinh",
+    "tan",
     "tanh",
-]  # fmt: skip
-
-
+]
 
 
 # --- angles -------------------------------------------------------------------------------------------------
@@ -232,7 +249,8 @@ def atanh(input: Tensor) -> Tensor:
     """
 
 
-# Where differential equations are learned, tanh is differentiated three times: each of its derivatives is one operation.
+# Where differential equations are learned, tanh is differentiated three times: each of its derivatives is one
+# operation.
 @op.elementwise(node="TanhBackwardBackward0", method=False)
 def of_tanh(g: Tensor, out: Tensor) -> Tensor:
     """The gradient of ``tanh``'s argument: ``g * (1 - out ** 2)``."""

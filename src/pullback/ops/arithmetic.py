@@ -28,8 +28,10 @@ plus.vjp(input=lambda g: g, other=lambda g: g)
 
 def _refuse_bool(*operands: Any) -> None:
     if any(isinstance(x, Tensor) and x._array.dtype == np.bool_ for x in operands):
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-                           "use the `~` or `logical_not()` operator instead.")  # fmt: skip
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
 
 
 @op.elementwise(by=np.subtract, name="sub", method=False, check=_refuse_bool)
@@ -44,7 +46,9 @@ def _times(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``, unless that changes the kind of number that the operands make."""
     if alpha == 1:
         return x
-    if isinstance(alpha, (float, complex)) and not (alpha.__class__ is float and x.__class__ is Tensor and x._array.dtype.kind == "f"):
+    if isinstance(alpha, (float, complex)) and not (
+        alpha.__class__ is float and x.__class__ is Tensor and x._array.dtype.kind == "f"
+    ):
         category = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands]).category
         if isinstance(alpha, complex) and category < COMPLEX:
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
@@ -199,10 +203,11 @@ def _zero_checked(f: Any) -> Any:
 
 
 def _in_double(f: Any, rounded: Any, towards: int) -> Any:
-    """A remainder of many float32 numbers by the quotient in float64, which is exact, and takes a tenth of C's ``fmod``.
+    """A remainder of many float32 numbers by the quotient in float64, which is exact, and takes a tenth of C's
+    ``fmod``.
 
-    The quotient of two numbers of 24 bits is a whole number or differs from it by more than float64 rounds, below 2 ** 28;
-    the product with it has 52 bits.
+    The quotient of two numbers of 24 bits is a whole number or differs from it by more than float64 rounds, below 2 **
+    28; the product with it has 52 bits.
 
     Args:
         rounded: makes the quotient a whole number.
@@ -260,8 +265,11 @@ fmod.vjp(input=lambda g: g, other=lambda g, input, other: -g * trunc(input / oth
 
 def _negative(x: np.ndarray) -> np.ndarray:
     if x.dtype == np.bool_:
-        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-                           "`~` or `logical_not()` operator instead.")  # fmt: skip
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the "
+            "`~` or `logical_not()` operator instead."
+        )
     return np.negative(x)
 
 
@@ -364,7 +372,9 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     from .complex import is_complex
 
     either = [x for x in (input, exponent) if isinstance(x, Tensor)]
-    wide = dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64
+    wide = (
+        dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64
+    )
     input, exponent = (x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent))
     assert either, "float_power needs a tensor"
     return pow(input, exponent)
@@ -374,17 +384,30 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of :func:`float_power`, for tensors that are float64 or complex128 already."""
     result = float_power(input, exponent)
     if result.dtype is not input.dtype:
-        raise RuntimeError(f"the base given to float_power_ has dtype {dtypes.type_name(input.dtype)} but the operation's result requires "
-                           f"dtype {dtypes.type_name(result.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.type_name(input.dtype)} but the operation's result "
+            f"requires "
+            f"dtype {dtypes.type_name(result.dtype)}"
+        )
     return writing.assign(input, "float_power_", result)
 
 
 op.offer(_float_power_, "float_power_")
 subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
-for _name, _fn in {"subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "negative": neg, "float_power": float_power}.items():
+for _name, _fn in {
+    "subtract": sub,
+    "multiply": mul,
+    "divide": div,
+    "true_divide": div,
+    "negative": neg,
+    "float_power": float_power,
+}.items():
     op.offer(_fn, _name)
 for _name in ("sub", "mul", "div", "neg"):
-    op.offer(getattr(Tensor, _name + "_"), {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name])
+    op.offer(
+        getattr(Tensor, _name + "_"),
+        {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name],
+    )
 op.offer(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
 
 
@@ -410,7 +433,15 @@ def _inplace(binary: Any) -> Any:
 op.offer(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-for _name, _fn in {"add": plus, "sub": minus, "mul": mul, "truediv": over, "floordiv": floor_divide, "mod": remainder, "pow": power}.items():
+for _name, _fn in {
+    "add": plus,
+    "sub": minus,
+    "mul": mul,
+    "truediv": over,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "pow": power,
+}.items():
     _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")  # what classes of tensors have rules for
+# what classes of tensors have rules for
+PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
 
 
 class _Asked(threading.local):
@@ -74,7 +75,8 @@ class OpOverloadPacket:
         return f"aten.{self.__name__}"
 
 
-packet, overloaded = functools.cache(OpOverloadPacket), functools.cache(OpOverload)  # one object each: programs compare with `is`
+# one object each: programs compare with `is`
+packet, overloaded = functools.cache(OpOverloadPacket), functools.cache(OpOverload)
 
 
 @contextmanager

@@ -46,8 +46,13 @@ def _blocks(weights: np.ndarray) -> Iterator[Any]:
     return (slice(i, i + step) for i in range(0, len(weights), step))
 
 
-@half.general(name="scaled_dot_product_attention", outputs="out weights", differentiable="out", method=False,
-              node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+@half.general(
+    name="scaled_dot_product_attention",
+    outputs="out weights",
+    differentiable="out",
+    method=False,
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+)
 def _attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> Any:
     """``softmax(query @ key.mT * scale + mask) @ value``, and the weights, for equal leading dimensions."""
     lead, n, m = query.shape[:-2], query.shape[-2], key.shape[-2]
@@ -79,18 +84,30 @@ def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: A
     return results
 
 
-@half.general(name="flash_attention", outputs="result logsum", differentiable="result", method=False,
-            node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+@half.general(
+    name="flash_attention",
+    outputs="result logsum",
+    differentiable="result",
+    method=False,
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+)
 def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scale: float = 1.0) -> Any:
-    """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal one."""
+    """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal
+    one.
+    """
     return kernels.run("attention", "attend", query.size, query, key, value, causal, scale)
 
 
 @_flash.vjp_all
-def _of_flash(g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any) -> Any:
+def _of_flash(
+    g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any
+) -> Any:
     if g.__class__ is np.ndarray:
-        g, query, key, value, result = [x.astype(logsum.dtype, copy=False) for x in (g, query, key, value, result)]  # autocast gives half
-        return kernels.run("attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum)
+        # autocast gives half
+        g, query, key, value, result = [x.astype(logsum.dtype, copy=False) for x in (g, query, key, value, result)]
+        return kernels.run(
+            "attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum
+        )
     scores = matmul(query * scale, key.mT)
     weights = softmax(scores + _causal(query, key) if causal else scores, -1)
     return _pulled(g, (*wanted, False), query, key, value, weights, scale)[:3]
@@ -100,8 +117,12 @@ def _pulled(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any,
     """The gradients of query, key, value and mask; softmax has ``w * (h - sum(w * h))``."""
     of_weights = g @ value.mT
     of_scores = weights * (of_weights - sum(of_weights * weights, -1, True))
-    return (of_scores @ key * scale if wanted[0] else None, of_scores.mT @ (query * scale) if wanted[1] else None,
-            weights.mT @ g if wanted[2] else None, of_scores if wanted[3] else None)  # fmt: skip
+    return (
+        of_scores @ key * scale if wanted[0] else None,
+        of_scores.mT @ (query * scale) if wanted[1] else None,
+        weights.mT @ g if wanted[2] else None,
+        of_scores if wanted[3] else None,
+    )
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
@@ -116,8 +137,16 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> T
     return where(nowhere, 0, softmax(where(nowhere, 0, scores), -1))
 
 
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:  # fmt: skip
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """``softmax(query @ key.mT * scale + mask) @ value``.
 
     Args:
@@ -178,19 +207,26 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
     ranks = [x.ndim for x in (query, key, value)]
     if not query.dtype is key.dtype is value.dtype:
         types = [CPP_NAMES[x.dtype.name] for x in (query, key, value)]
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: {types[1]} "
-                           f"and value.dtype: {types[2]} instead.")  # fmt: skip
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: "
+            f"{types[1]} "
+            f"and value.dtype: {types[2]} instead."
+        )
     if min(ranks) < 2:
-        raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} "
-                           f"key.dim: {ranks[1]} and value.dim: {ranks[2]} instead.")  # fmt: skip
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} "
+            f"key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
+        )
     if mask is None:
         return
     if is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if mask.dtype.name not in ("bool", "float32", query.dtype.name):
         given, own = [CPP_NAMES[x.dtype.name] for x in (mask, query)]
-        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                           f"{given} and  query.dtype: {own} instead.")  # fmt: skip
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{given} and  query.dtype: {own} instead."
+        )
 
 
 def _repeated(query: Tensor, x: Tensor) -> Tensor:
@@ -205,23 +241,42 @@ def _repeated(query: Tensor, x: Tensor) -> Tensor:
 # --- several heads ----------------------------------------------------------------------------------------------
 
 
-def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
-                                 in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
-                                 bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
-                                 out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
-                                 need_weights: bool = True, attn_mask: Tensor | None = None,
-                                 use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
-                                 k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
-                                 static_k: Tensor | None = None, static_v: Tensor | None = None,
-                                 average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Attention of several heads, between linear maps: what ``nn.MultiheadAttention`` computes.
 
     Args:
         query: ``(n, batch, width)`` or ``(n, width)``.
         key, value: ``(m, batch, ...)`` or ``(m, ...)``.
         embed_dim_to_check: width, which ``num_heads`` divides.
-        in_proj_weight, in_proj_bias: of the maps of query, key and value, stacked: ``(3 * width, width)``, ``(3 * width,)``.
-            With ``use_separate_proj_weight`` the weights are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``.
+        in_proj_weight, in_proj_bias: of the maps of query, key and value, stacked: ``(3 * width, width)``, ``(3 *
+            width,)``. With ``use_separate_proj_weight`` the weights are ``q_proj_weight``, ``k_proj_weight`` and
+            ``v_proj_weight``.
         bias_k, bias_v: one more key and value, ``(1, 1, width)``.
         add_zero_attn: and yet one more, of zeros.
         dropout_p: probability with which attention weights are dropped in training.
@@ -234,7 +289,8 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         is_causal: a hint that ``attn_mask`` is the causal one.
 
     Returns:
-        The output, of query's shape, and the weights ``(batch, n, m)`` (``(batch, num_heads, n, m)`` unless averaged) or None.
+        The output, of query's shape, and the weights ``(batch, n, m)`` (``(batch, num_heads, n, m)`` unless averaged)
+        or None.
 
     Raises:
         AssertionError, RuntimeError: for shapes and masks that do not fit.
@@ -255,12 +311,17 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     n, batch, width = query.shape
     m = key.shape[0]
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                           "`generate_square_subsequent_mask` to create this mask.")  # fmt: skip
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
     mixed = key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype
     if mixed:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
+            UserWarning,
+            stacklevel=2,
+        )
     by_hint = is_causal and key_padding_mask is None and not need_weights
     padding = _as_numbers(key_padding_mask, "key_padding_mask", query)
     mask = None if by_hint else _as_numbers(attn_mask, "attn_mask", query)
@@ -282,7 +343,9 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
 
     more = 0  # keys beside those given, which nobody masks
     if (bias_k is None) != (bias_v is None):
-        raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
+        raise AssertionError(
+            "bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None"
+        )
     if bias_k is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
@@ -299,7 +362,9 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if padding is not None:
         for dim, size in enumerate((batch, m)):
             if padding.shape[dim] != size:
-                raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}")
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}"
+                )
         padding = reshape(reshape(padding, (batch, 1, 1, m)).expand(-1, num_heads, -1, -1), (batch * num_heads, 1, m))
         mask = padding if mask is None else mask + padding
 
@@ -352,27 +417,37 @@ def _as_numbers(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
     return _left_out(mask._array, query)
 
 
-def _check_ranks(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int) -> bool:
+def _check_ranks(
+    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int
+) -> bool:
     """Whether there is a batch; refuses what does not go together."""
     rank = len(query.shape)
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
     kind = f"For {'batched (3-D)' if rank == 3 else 'unbatched (2-D)'} `query`, expected"
     if len(key.shape) != rank or len(value.shape) != rank:
-        raise AssertionError(f"{kind} `key` and `value` to be {rank}-D but found {len(key.shape)}-D and {len(value.shape)}-D tensors "
-                             "respectively")  # fmt: skip
+        raise AssertionError(
+            f"{kind} `key` and `value` to be {rank}-D but found {len(key.shape)}-D and {len(value.shape)}-D tensors "
+            "respectively"
+        )
     if padding is not None and len(padding.shape) != rank - 1:
-        raise AssertionError(f"{kind} `key_padding_mask` to be `None` or {rank - 1}-D but found {len(padding.shape)}-D tensor instead")
+        raise AssertionError(
+            f"{kind} `key_padding_mask` to be `None` or {rank - 1}-D but found {len(padding.shape)}-D tensor instead"
+        )
     if mask is not None:
         if len(mask.shape) not in (2, 3):
-            raise AssertionError(f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {len(mask.shape)}-D tensor instead")
+            raise AssertionError(
+                f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {len(mask.shape)}-D tensor instead"
+            )
         expected = (heads, query.shape[0], key.shape[0])
         if rank == 2 and len(mask.shape) == 3 and tuple(mask.shape) != expected:
             raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {mask.shape}")
     return rank == 3
 
 
-def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, separate: bool, mask: Tensor | None) -> None:
+def _check_sizes(
+    query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, separate: bool, mask: Tensor | None
+) -> None:
     n, batch, own = query.shape
     if own != width:
         raise AssertionError(f"was expecting embedding dimension of {width}, but got {own}")

@@ -1,4 +1,6 @@
-"""Bessel functions, and Airy's, with derivatives by their recurrences (DLMF, chapters 9 and 10); see :mod:`pullback.ops.special`."""
+"""Bessel functions, and Airy's, with derivatives by their recurrences (DLMF, chapters 9 and 10); see
+:mod:`pullback.ops.special`.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,22 @@ from .tables import MANY, Tabulated
 
 __all__ = ["i0"]
 __all_special__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i1", "i1e",
-    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
-    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
-]  # fmt: skip
+    "airy_ai",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
+]
 
 # scipy's names for the orders 0, 1 and any; what the functions of the orders below and above count for in the
 # derivative (DLMF 10.6.1, 10.29.1).

@@ -1,7 +1,7 @@
 """Choices between two numbers: by a condition, by which is larger, by bounds.
 
-Kinks and ties follow PyTorch: ``relu`` has the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient between equal
-arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds.
+Kinks and ties follow PyTorch: ``relu`` has the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient
+between equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds.
 """
 
 from __future__ import annotations
@@ -19,16 +19,27 @@ from ..tensor import Tensor
 from .compare import isfinite, not_implemented, refusing
 
 __all__ = [
-    "clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
-    "relu", "threshold", "where",
-]  # fmt: skip
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "fmax",
+    "fmin",
+    "maximum",
+    "minimum",
+    "nan_to_num",
+    "relu",
+    "threshold",
+    "where",
+]
 
 ndarray, asarray = np.ndarray, np.asarray
 
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
 ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # ready made: making one takes as long as choosing
 NUMBERS = (int, float)
-ARRAYS = (ndarray, np.float32, np.float64)  # the last two are what NumPy makes of 0-d arrays between two steps of a rule
+# the last two are what NumPy makes of 0-d arrays between two steps of a rule
+ARRAYS = (ndarray, np.float32, np.float64)
 KNOWN = (*ARRAYS, *NUMBERS)
 BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches
@@ -61,7 +72,9 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
     if bits is None:
         return np.where(mask, input, input.dtype.type(0))
     kept = mask.astype(bits)  # by itself: NumPy does it in pieces else, and takes a third longer
-    return np.multiply(input.view(bits), kept, kept if kept.strides == input.strides and kept.shape == input.shape else None).view(input.dtype)
+    return np.multiply(
+        input.view(bits), kept, kept if kept.strides == input.strides and kept.shape == input.shape else None
+    ).view(input.dtype)
 
 
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
@@ -99,25 +112,36 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if condition.__class__ is ndarray or condition.__class__ is np.bool_:
         mask = asarray(condition)
         x = input if input.__class__ in ARRAYS else other
-        if x.__class__ in ARRAYS and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:  # in most rules
+        # in most rules
+        if x.__class__ in ARRAYS and x.size < MANY and mask.dtype is BOOLEAN and out is None and not modes.special:
             if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
                 return np.where(mask, input, other)
-    elif condition.__class__ is Tensor is input.__class__ is other.__class__ and condition._array.dtype is BOOLEAN and out is None:
+    elif (
+        condition.__class__ is Tensor is input.__class__ is other.__class__
+        and condition._array.dtype is BOOLEAN
+        and out is None
+    ):
         return pick(condition._array, input, other)
     elif hasattr(condition, "__pullback_op__"):
         return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
     else:
         mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
-        unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::where. Please file "
-                  "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", condition)  # fmt: skip
+        unbatched(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            "aten::where. Please file "
+            "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
+            condition,
+        )
         mask = bottom(mask)
         return tuple(outcome.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
             given = dtypes.type_name(OF_NUMPY[mask.dtype])
-            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
-                               f"{given}\n  Compare first: where(x != 0, ...).")  # fmt: skip
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{given}\n  Compare first: where(x != 0, ...)."
+            )
         mask = np.not_equal(mask, 0)
     if out is None and mask.__class__ is ndarray:
         if other.__class__ is int and other == 0 and _is_inexact(input):
@@ -200,7 +224,9 @@ _real_bounds = refusing("c", "clamp is not supported for complex types")
 
 
 def clipped(x: Any, low: Any = None, high: Any = None) -> Any:
-    """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of ``np.maximum``."""
+    """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of
+    ``np.maximum``.
+    """
     if x.__class__ is ndarray and x.size >= MANY and x.dtype.kind == "f":
         return x.clip(-inf if low is None else low, inf if high is None else high)
     x = x if low is None else np.maximum(x, low)
@@ -338,7 +364,9 @@ def relu(input: Tensor) -> Tensor:
 
 
 def depending(value: Any, x: Any) -> Any:
-    """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0, but they are there."""
+    """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0,
+    but they are there.
+    """
     return where(np.False_, x, value) if isinstance(x, Tensor) else value
 
 

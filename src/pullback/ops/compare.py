@@ -20,11 +20,39 @@ from ..strides import laid_by
 from ..tensor import PLAIN, Tensor
 
 __all__ = [
-    "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isin",
-    "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
-]  # fmt: skip
+    "allclose",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "eq",
+    "equal",
+    "ge",
+    "greater",
+    "greater_equal",
+    "gt",
+    "isclose",
+    "isfinite",
+    "isin",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "le",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "ne",
+    "not_equal",
+    "signbit",
+]
 
 ndarray, asarray, wrap = np.ndarray, np.asarray, outcome.wrap
 
@@ -76,9 +104,18 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
                     usual = y.dtype is d
-                if usual and d.kind not in refuse and out is None and not modes.special and (y is other or c in PLAIN) and input.__class__ in PLAIN:
+                if (
+                    usual
+                    and d.kind not in refuse
+                    and out is None
+                    and not modes.special
+                    and (y is other or c in PLAIN)
+                    and input.__class__ in PLAIN
+                ):
                     value = asarray(plain(x, y))
-                    return wrap(value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value))
+                    return wrap(
+                        value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value)
+                    )
             except Exception:  # whatever it was, the thorough way says it better
                 pass
             return general(this, (input, other), out, operator)
@@ -412,9 +449,7 @@ def signbit(input: Tensor) -> Tensor:
 
 
 @op.general
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)``, element by element, as bool.
 
     Args:
@@ -446,17 +481,20 @@ def isclose(
     return close | np.isfinite(error) & (error <= atol + np.abs(rtol * other))
 
 
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close; see :func:`isclose`. A Python bool.
 
     >>> import pullback as torch
     >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.000001]))
     True
     """
-    unbatched("vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
-              "this feature.", input, other)  # fmt: skip
+    unbatched(
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need "
+        "this feature.",
+        input,
+        other,
+    )
     return bool(bottom(isclose(input, other, rtol, atol, equal_nan)._array).all())
 
 

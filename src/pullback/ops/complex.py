@@ -19,9 +19,24 @@ from .compare import flat
 from .pointwise import sign
 
 __all__ = [
-    "abs", "absolute", "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "is_conj",
-    "is_neg", "polar", "real", "resolve_conj", "resolve_neg", "sgn", "view_as_complex", "view_as_real",
-]  # fmt: skip
+    "abs",
+    "absolute",
+    "angle",
+    "complex",
+    "conj",
+    "conj_physical",
+    "imag",
+    "is_complex",
+    "is_conj",
+    "is_neg",
+    "polar",
+    "real",
+    "resolve_conj",
+    "resolve_neg",
+    "sgn",
+    "view_as_complex",
+    "view_as_real",
+]
 
 
 def is_complex(input: Tensor) -> bool:
@@ -319,9 +334,12 @@ def view_as_real(input: Tensor) -> Tensor:
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if conjugates.mirror_of(input) is not None:
-        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
-                           "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
-                           "original.")  # fmt: skip
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view "
+            "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
     return input[..., None].view(input.real.dtype)
 
 
@@ -344,8 +362,10 @@ def view_as_complex(input: Tensor) -> Tensor:
     """
     if input.dtype not in (np.float32, np.float64):
         given = dtypes.type_name(OF_NUMPY[input.dtype])
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
-                           f"but got a tensor of scalar type: {given}")  # fmt: skip
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, "
+            f"but got a tensor of scalar type: {given}"
+        )
     if input.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:

@@ -20,7 +20,13 @@ from . import sparse
 from .create import as_tensor, shape_of
 from .view import reshape
 
-__all__ = ["sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"]
+__all__ = [
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]
 
 LAYOUTS: tuple[Layout, ...] = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
@@ -51,15 +57,22 @@ def relaid(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
     if layout not in LAYOUTS:
         raise RuntimeError(f"to_sparse: cannot convert to layout {layout}")
     if x.ndim != 2 or held.sparse_dim != 2:
-        raise NotImplementedError(f"to_{layout.name}: only matrices have a compressed layout here, and this tensor has shape {list(x.shape)}")
+        raise NotImplementedError(
+            f"to_{layout.name}: only matrices have a compressed layout here, and this tensor has shape {list(x.shape)}"
+        )
     name = f"dense_to_{layout.name}"
     if (layout in IN_BLOCKS) is (blocksize is None):
-        raise RuntimeError(f"{name}: " + ("blocksize is required" if blocksize is None else "blocksize is only for BSR and BSC"))
+        raise RuntimeError(
+            f"{name}: " + ("blocksize is required" if blocksize is None else "blocksize is only for BSR and BSC")
+        )
     blocks = (1, 1) if blocksize is None else (blocksize,) * 2 if isinstance(blocksize, int) else tuple(blocksize)
     if len(blocks) != 2 or min(blocks) < 1:
         raise RuntimeError(f"{name}: blocksize needs two positive numbers, got {blocksize}")
     if any([n % b for n, b in zip(x.shape, blocks)]):
-        raise RuntimeError(f"{name}: tensor sparse size ({x.shape[0]},{x.shape[1]}) must be divisible by given blocksize ({blocks[0]},{blocks[1]})")
+        raise RuntimeError(
+            f"{name}: tensor sparse size ({x.shape[0]},{x.shape[1]}) must be divisible by given blocksize "
+            f"({blocks[0]},{blocks[1]})"
+        )
     if isinstance(held, Compressed):
         if (held.layout, held.blocks) == (layout, blocks):
             return x
@@ -70,16 +83,31 @@ def relaid(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
 def alike(x: Tensor, like: Tensor) -> Tensor:
     """A sparse tensor in the layout of another."""
     held = like._array
-    return _laid(x, held.layout, held.blocks) if isinstance(held, Compressed) and not isinstance(x._array, Compressed) else x
+    return (
+        _laid(x, held.layout, held.blocks)
+        if isinstance(held, Compressed) and not isinstance(x._array, Compressed)
+        else x
+    )
 
 
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                             layout: Layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                             check_invariants: bool | None = None) -> Tensor:  # fmt: skip
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Layout | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
     """A sparse matrix from what its layout stores.
 
     Args:
-        compressed_indices: where each row (CSC, BSC: column) of blocks begins in the others, and at last where all end: ``(rows + 1,)``.
+        compressed_indices: where each row (CSC, BSC: column) of blocks begins in the others, and at last where all end:
+            ``(rows + 1,)``.
         plain_indices: the column (row) of each block: ``(nnz,)``, rising in each row.
         values: ``(nnz,)``, or the blocks, ``(nnz, height, width)``.
         size: of the whole; default: as small as the indices allow.
@@ -103,23 +131,34 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     blocks = tuple(stored.shape[1:]) if layout in IN_BLOCKS else (1, 1)
     k = 0 if layout in BY_ROWS else 1
     if starts.ndim != 1 or places.ndim != 1 or stored.ndim != (3 if layout in IN_BLOCKS else 1) or len(starts) < 1:
-        raise RuntimeError(f"only matrices are compressed here: indices must have 1 dimension, not {starts.ndim} and {places.ndim}, and values "
-                           f"of {layout} {3 if layout in IN_BLOCKS else 1}, not {stored.ndim}")  # fmt: skip
+        raise RuntimeError(
+            f"only matrices are compressed here: indices must have 1 dimension, not {starts.ndim} and {places.ndim}, "
+            f"and values "
+            f"of {layout} {3 if layout in IN_BLOCKS else 1}, not {stored.ndim}"
+        )
     across = int(places.max(initial=-1)) + 1
     counts = (len(starts) - 1, across) if k == 0 else (across, len(starts) - 1)
-    shape = tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in shape_of((size,))])
+    shape = (
+        tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in shape_of((size,))])
+    )
     _check(starts, places, len(stored), shape, blocks, k)
     lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = _laid(sparse._placed(reshape(stored, (-1,)), outcome.wrap(coordinates), shape, layout is sparse_csr), layout, blocks)
+    result = _laid(
+        sparse._placed(reshape(stored, (-1,)), outcome.wrap(coordinates), shape, layout is sparse_csr), layout, blocks
+    )
     return result.requires_grad_() if requires_grad and result._fn is None else result
 
 
 def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, ...], blocks: Any, k: int) -> None:
     """Refuse indices that make no matrix, in PyTorch's words."""
-    by, across, n, m = ("crow_indices", "col_indices", "nrows", "ncols") if k == 0 else ("ccol_indices", "row_indices", "ncols", "nrows")
+    by, across, n, m = (
+        ("crow_indices", "col_indices", "nrows", "ncols")
+        if k == 0
+        else ("ccol_indices", "row_indices", "ncols", "nrows")
+    )
     wrong = ""
     if len(shape) != 2 or any([s % b for s, b in zip(shape, blocks)]):
         wrong = f"a size of {list(shape)} is one of blocks {list(blocks)}"
@@ -139,7 +178,10 @@ def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, .
         rising = np.diff(places) > 0
         rising[starts[(starts > 0) & (starts < nnz)] - 1] = True  # a new row begins
         if not rising.all():
-            wrong = f"{across}[..., {by}[..., i - 1]:{by}[..., i]] for all i = 1, ..., {n} are sorted and distinct along the last dimension values"
+            wrong = (
+                f"{across}[..., {by}[..., i - 1]:{by}[..., i]] for all i = 1, ..., {n} are sorted and distinct along "
+                "the last dimension values"
+            )
     if wrong:
         raise RuntimeError(f"`{wrong}` is not satisfied.")
 
@@ -168,21 +210,32 @@ def _indices(name: str, by_rows: bool, which: int) -> Callable[[Tensor], Tensor]
         held = self._array
         if not isinstance(held, Compressed) or (held.layout in BY_ROWS) is not by_rows:
             got = "".join(part.capitalize() for part in self.layout.name.split("_"))
-            raise RuntimeError(f"{name} expected sparse {'row' if by_rows else 'column'} compressed tensor layout but got {got}")
+            raise RuntimeError(
+                f"{name} expected sparse {'row' if by_rows else 'column'} compressed tensor layout but got {got}"
+            )
         return outcome.wrap(held.pointers()[which])
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Where each line of the matrix begins." if which == 0 else "The other index of each value or block."
+    method.__doc__ = (
+        "Where each line of the matrix begins." if which == 0 else "The other index of each value or block."
+    )
     return method
 
 
 def _to(layout: Layout) -> Callable[..., Tensor]:
     if layout in IN_BLOCKS:
-        return lambda self, blocksize, dense_dim=None: sparse.to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+        return lambda self, blocksize, dense_dim=None: sparse.to_sparse(
+            self, layout=layout, blocksize=blocksize, dense_dim=dense_dim
+        )
     return lambda self, dense_dim=None: sparse.to_sparse(self, layout=layout, dense_dim=dense_dim)
 
 
-for _name, _rows, _which in (("crow_indices", True, 0), ("col_indices", True, 1), ("ccol_indices", False, 0), ("row_indices", False, 1)):
+for _name, _rows, _which in (
+    ("crow_indices", True, 0),
+    ("col_indices", True, 1),
+    ("ccol_indices", False, 0),
+    ("row_indices", False, 1),
+):
     op.offer(_indices(_name, _rows, _which), _name)
 for _layout in LAYOUTS:
     op.offer(_to(_layout), f"to_{_layout.name}")

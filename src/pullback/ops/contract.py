@@ -67,7 +67,9 @@ def _sizes(term: Term, labels: Iterable[Label]) -> tuple[int, ...]:
 
 
 def _form(term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = None, turned: bool = False) -> Form:
-    """The dimensions in this order, and then in that shape, if one is given; all others are summed, or where they are of size 1 just not in it."""
+    """The dimensions in this order, and then in that shape, if one is given; all others are summed, or where they are
+    of size 1 just not in it.
+    """
     over = [i for i, label in enumerate(term) if label not in order and (shape is None or term[label] != 1)]
     rest = [label for i, label in enumerate(term) if i not in over]
     places = None
@@ -78,7 +80,9 @@ def _form(term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = No
 
 
 def _matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Label]) -> Form:
-    """Matrices, or a vector where it would have one row or one column and no batch; with dimensions as they lie in memory, if that can be."""
+    """Matrices, or a vector where it would have one row or one column and no batch; with dimensions as they lie in
+    memory, if that can be.
+    """
     lying = [label for label in term if label in batch + rows + columns]
     turned = len(rows) > 0 < len(columns) and len(rows + columns) > 2 and lying == batch + columns + rows
     groups = (columns, rows) if turned else (rows, columns)
@@ -87,13 +91,20 @@ def _matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Lab
 
 
 def _times(a: Term, b: Term, needed: set[Label]) -> tuple[tuple[Form, Form], bool, tuple[int, ...] | None, Term]:
-    """How to multiply two terms, summed over the labels that nobody needs: what is in a step, and the product's dimensions.
+    """How to multiply two terms, summed over the labels that nobody needs: what is in a step, and the product's
+    dimensions.
 
-    A dimension of size 1 is as good as none where the other term has a larger one of its label, or nobody needs it; not being summed, it
-    does not change the type.
+    A dimension of size 1 is as good as none where the other term has a larger one of its label, or nobody needs it; not
+    being summed, it does not change the type.
     """
-    of_a, of_b = ([label for label, n in x.items() if (n != 1 or y.get(label, 1) == 1 if label in needed else n != 1 != y.get(label, 1))]
-                  for x, y in ((a, b), (b, a)))  # fmt: skip
+    of_a, of_b = (
+        [
+            label
+            for label, n in x.items()
+            if (n != 1 or y.get(label, 1) == 1 if label in needed else n != 1 != y.get(label, 1))
+        ]
+        for x, y in ((a, b), (b, a))
+    )
     shared = [label for label in of_a if label in of_b]
     batch, within = [label for label in shared if label in needed], [label for label in shared if label not in needed]
     left, right = ([label for label in own if label not in shared] for own in (of_a, of_b))
@@ -101,19 +112,30 @@ def _times(a: Term, b: Term, needed: set[Label]) -> tuple[tuple[Form, Form], boo
     if within:
         computed = (*_sizes(a, batch), *[math.prod(_sizes(made, group)) for group in (left, right) if group or batch])
         shape = tuple(made.values())
-        return (_matrix(a, batch, left, within), _matrix(b, batch, within, right)), False, None if shape == computed else shape, made
+        return (
+            (_matrix(a, batch, left, within), _matrix(b, batch, within, right)),
+            False,
+            None if shape == computed else shape,
+            made,
+        )
     apart = [1] * len(left) if batch else ()  # where there is no batch they are there by broadcasting
-    forms = (_form(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
-             _form(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))))  # fmt: skip
+    forms = (
+        _form(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
+        _form(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))),
+    )
     return forms, True, None, made
 
 
 @functools.lru_cache(512)
-def _plan(labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]) -> tuple[list[Step], Form]:
+def _plan(
+    labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]
+) -> tuple[list[Step], Form]:
     """The products to make of terms with these dimensions, and what is left to do then."""
     terms, steps = [dict(zip(own, shape)) for own, shape in zip(labels, shapes)], []
     while len(terms) > 1:
-        first, second = min(((i, j) for j in range(len(terms)) for i in range(j)), key=lambda pair: _growth(terms, *pair, output))
+        first, second = min(
+            ((i, j) for j in range(len(terms)) for i in range(j)), key=lambda pair: _growth(terms, *pair, output)
+        )
         rest = [term for k, term in enumerate(terms) if k not in (first, second)]
         needed = {label for term in rest for label in term}.union(output)
         for i, j in ((second, first), (first, second)):  # the last product has the dimensions in order, if it can
@@ -133,7 +155,9 @@ def _growth(terms: list[Term], i: int, j: int, output: Sequence[Label]) -> int:
     return math.prod(made) - math.prod(a.values()) - math.prod(b.values())
 
 
-def contract(tensors: Sequence[Any], labels: tuple[tuple[Label, ...], ...], output: tuple[Label, ...], dtype: Any = None) -> Any:
+def contract(
+    tensors: Sequence[Any], labels: tuple[tuple[Label, ...], ...], output: tuple[Label, ...], dtype: Any = None
+) -> Any:
     """The product of all tensors, summed over the labels that are not in ``output``, in that order."""
     steps, last = _plan(labels, tuple([x._array.shape for x in tensors]), output)
     for first, second, (of_a, of_b), by_element, shape in steps:
@@ -175,20 +199,29 @@ def einsum(*args: Any) -> Tensor:
 
 
 @functools.lru_cache(maxsize=512)
-def _labelled(equation: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...], bool]:
-    """The labels of the dimensions of operands with these shapes, and of the output; and whether one occurs more than once in an operand."""
+def _labelled(
+    equation: str, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...], bool]:
+    """The labels of the dimensions of operands with these shapes, and of the output; and whether one occurs more than
+    once in an operand.
+    """
     labels, output = parsed(equation, tuple(map(len, shapes)))
     sizes: dict[Label, int] = {}
     for k, (own, shape) in enumerate(zip(labels, shapes)):
         for label, size in zip(own, shape):
             first = shape[own.index(label)]
             if size != first:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {k} but the sizes don't match, {size} != {first}")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {k} but the sizes don't match, {size} != "
+                    f"{first}"
+                )
             seen = sizes.get(label, 1)
             if size != seen and 1 not in (size, seen):
                 spelled = label if isinstance(label, str) else "..."
-                raise RuntimeError(f"einsum(): subscript {spelled} has size {size} for operand {k} which does not broadcast "
-                                   f"with previously seen size {seen}")  # fmt: skip
+                raise RuntimeError(
+                    f"einsum(): subscript {spelled} has size {size} for operand {k} which does not broadcast "
+                    f"with previously seen size {seen}"
+                )
             if size != 1:
                 sizes[label] = size
     return tuple(map(tuple, labels)), tuple(output), any(len(set(own)) < len(own) for own in labels)
@@ -207,8 +240,10 @@ def _diagonal(x: Any, labels: list[Label]) -> tuple[Any, list[Label]]:
 
 def _equation_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and "
-                         "its subscripts list")  # fmt: skip
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and "
+            "its subscripts list"
+        )
     if isinstance(args[0], str):
         operands = args[1:]
         return args[0], operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
@@ -235,8 +270,11 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], li
         start += len(text) + 1
         hidden = rank - len(before) - len(after)
         if hidden < 0 or hidden and not ellipsis:
-            why = ("does not match the number of dimensions ({}) for operand {} and no ellipsis was given" if not ellipsis else
-                   "is more than the number of dimensions ({}) for operand {}").format(rank, k)  # fmt: skip
+            why = (
+                "does not match the number of dimensions ({}) for operand {} and no ellipsis was given"
+                if not ellipsis
+                else "is more than the number of dimensions ({}) for operand {}"
+            ).format(rank, k)
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(before) + len(after)}) {why}")
         labels.append([*before, *range(hidden, 0, -1), *after])
     flat = [label for own in labels for label in own]
@@ -251,7 +289,9 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], li
         if named.count(label) > 1:
             raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
         if label not in flat:
-            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+            )
     return labels, before + (under_ellipsis if ellipsis else []) + after
 
 
@@ -262,11 +302,16 @@ def _letters(text: str, where: str, start: int) -> tuple[list[str], bool, list[s
         which = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
         raise RuntimeError(f"einsum(): found '.' for {where} {which} was already found")
     if "." in before + after:
-        raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis" + (" (...)" if where == "output" else ""))
+        raise RuntimeError(
+            f"einsum(): found '.' for {where} that is not part of any ellipsis"
+            + (" (...)" if where == "output" else "")
+        )
     for i, c in enumerate(text):
         if not (c in " ." or c.isascii() and c.isalpha()):
-            raise RuntimeError(f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in "
-                               "[a-zA-Z]")  # fmt: skip
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, subscripts must be in "
+                "[a-zA-Z]"
+            )
     return [*before.replace(" ", "")], bool(ellipsis), [*after.replace(" ", "")]
 
 
@@ -298,7 +343,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
 
 @functools.lru_cache(256)
-def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...]]:
+def _paired(
+    a: tuple[int, ...], b: tuple[int, ...], dims: Any
+) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...]]:
     """The labels of the dimensions of two tensors of these shapes, and of the result."""
     n, m = len(a), len(b)
     if isinstance(dims, int):
@@ -311,8 +358,10 @@ def _paired(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> tuple[tuple[tu
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(*dims):
         if a[wrapped_dim(i, n)] != b[wrapped_dim(j, m)] and 1 not in (a[i], b[j]):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a[i]} in dim {i} and second has "
-                               f"size {b[j]} in dim {j}")  # fmt: skip
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a[i]} in dim {i} and second has "
+                f"size {b[j]} in dim {j}"
+            )
     pairs = {d % m: i % n for i, d in zip(*dims)}
     for ds, rank in zip(dims, (n, m)):
         for d in ds:
@@ -333,8 +382,10 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if not len(input.shape) or not len(other.shape):
         result = input * other
     elif input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
-                           f"and {list(other.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} "
+            f"and {list(other.shape)}"
+        )
     elif other._array.ndim == 2 and input.dtype is other.dtype:
         result = matmul(input, t(other))
     else:
@@ -356,12 +407,18 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 @functools.lru_cache(256)
-def _kron_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]:
+def _kron_shapes(
+    a: tuple[int, ...], b: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]:
     """Those in which two factors multiply by broadcasting, None for the second as it is, and that of the result."""
     rank, given = max(len(a), len(b)), b
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     fine = tuple([n for size in b for n in (1, size)])
-    return tuple([n for size in a for n in (size, 1)]), fine if len(given) > 1 else None, tuple([m * n for m, n in zip(a, b)])
+    return (
+        tuple([n for size in a for n in (size, 1)]),
+        fine if len(given) > 1 else None,
+        tuple([m * n for m, n in zip(a, b)]),
+    )
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -385,7 +442,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 @functools.lru_cache(256)
-def _check_bilinear(a: tuple[int, ...], b: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None) -> None:
+def _check_bilinear(
+    a: tuple[int, ...], b: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None
+) -> None:
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for i, (n, m) in enumerate(zip(a[:-1], b[:-1])):
@@ -393,7 +452,9 @@ def _check_bilinear(a: tuple[int, ...], b: tuple[int, ...], weight: tuple[int, .
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
     for name, shape, size in (("input1", a, weight[1]), ("input2", b, weight[2])):
         if shape[-1] != size:
-            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {shape[-1]} but expected {size}")
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {shape[-1]} but expected {size}"
+            )
     if bias is not None and bias != weight[:1]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias[0]} but expected {weight[0]}")
 
@@ -424,7 +485,9 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
             raise RuntimeError(f"multi_dot(): {which} must be {allowed} but got {len(shapes[i])}D")
         if x._array.dtype != tensors[0]._array.dtype:
             a, b = (CPP_NAMES[x.dtype.name] for x in (tensors[0], x))
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {i} {b}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {i} {b}"
+            )
     sizes = [*shapes[0], *[shape[-1] for shape in shapes[1:]]]
     if len(shapes[0]) == 1:
         sizes.insert(0, 1)
@@ -432,8 +495,10 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         sizes[-1] = 1
     for i in range(1, n):
         if shapes[i][0] != sizes[i]:
-            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {list(shapes[i - 1])} and "
-                               f"{list(shapes[i])} cannot be multiplied")  # fmt: skip
+            raise RuntimeError(
+                f"multi_dot(): tensors {i - 1} and {i} with shapes {list(shapes[i - 1])} and "
+                f"{list(shapes[i])} cannot be multiplied"
+            )
 
     def multiply(i: int, order: Any) -> Any:
         if order is None:
@@ -447,7 +512,9 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 @functools.lru_cache(256)
 def _cheapest(sizes: tuple[int, ...]) -> Any:
-    """How to multiply matrices whose sizes these are: (how many on the left, how these, how the others); None for one."""
+    """How to multiply matrices whose sizes these are: (how many on the left, how these, how the others); None for
+    one.
+    """
 
     @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
@@ -471,10 +538,15 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     tensor([[3.],
             [3.]])
     """
-    warnings.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-                  "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-                  UserWarning, stacklevel=2)  # fmt: skip
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+        UserWarning,
+        stacklevel=2,
+    )
     for m in matrices:
         if len(m.shape) != 2:
-            raise noted(RuntimeError(f"Tensor dimension is {len(m.shape)}, expected 2 instead."), "chain_matmul takes matrices")
+            raise noted(
+                RuntimeError(f"Tensor dimension is {len(m.shape)}, expected 2 instead."), "chain_matmul takes matrices"
+            )
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)

@@ -54,12 +54,20 @@ def number_as(value: Any, dtype: np.dtype) -> Any:
         result = np.asarray(value).astype(dtype)
         lost = kind not in "iu" and bool(np.isinf(result)) and not np.isinf(value)
     if lost:
-        raise RuntimeError(f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
+        raise RuntimeError(
+            f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow"
+        )
     return result
 
 
-C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "at::Half",
+    "bfloat16": "at::BFloat16",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
@@ -173,7 +181,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
-        return f"torch.{'sparse.' if self.is_sparse else 'meta.' if self.is_meta else ''}{dtypes.type_name(self.dtype)}Tensor"
+        space = "sparse." if self.is_sparse else "meta." if self.is_meta else ""
+        return f"torch.{space}{dtypes.type_name(self.dtype)}Tensor"
     if dtype is Tensor:  # another name of torch.FloatTensor
         dtype = dtypes.get_default_dtype()
     if isinstance(dtype, str):
@@ -199,8 +208,16 @@ def _is_shared(self: Tensor) -> bool:
     return mapping_of(self._array) is not None
 
 
-for _name, _fn in {"type_as": type_as, "cpu": cpu, "cuda": cuda, "pin_memory": pin_memory, "type": _type,
-                   "is_pinned": lambda self: False, "share_memory_": _share_memory_, "is_shared": _is_shared}.items():  # fmt: skip
+for _name, _fn in {
+    "type_as": type_as,
+    "cpu": cpu,
+    "cuda": cuda,
+    "pin_memory": pin_memory,
+    "type": _type,
+    "is_pinned": lambda self: False,
+    "share_memory_": _share_memory_,
+    "is_shared": _is_shared,
+}.items():
     offer(_fn, _name)
 
 
@@ -249,8 +266,10 @@ def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     elif not shape and size is not None:
         shape = size
     elif not shape and dtype is None:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected one of:\n"
-                        " * (torch.dtype dtype)\n * (tuple of ints size)")  # fmt: skip
+        raise TypeError(
+            "view() received an invalid combination of arguments - got (), but expected one of:\n"
+            " * (torch.dtype dtype)\n * (tuple of ints size)"
+        )
     if dtype is None and isinstance(shape, (tuple, list)):
         return same_memory(self, shape)
     return _reinterpreted(self, dtype or shape)

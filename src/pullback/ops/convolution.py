@@ -51,13 +51,26 @@ from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
 __all__ = [
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "convolution",
-]  # fmt: skip
+]
 __all_functional__ = [
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "fold", "unfold",
-]  # fmt: skip
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
+    "unfold",
+]
 
 
 # --- the operations ---------------------------------------------------------------------------------------------
@@ -68,8 +81,10 @@ def each(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
     if len(value) not in (1, n):
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
-                           f"to match the convolution dimensions, but got {name}={list(value)}")  # fmt: skip
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values "
+            f"to match the convolution dimensions, but got {name}={list(value)}"
+        )
     return tuple(map(int, value)) * (n if len(value) == 1 else 1)
 
 
@@ -90,28 +105,37 @@ def _check_options(layout: Layout, transposed: bool, output_padding: Ints) -> No
     if min(output_padding) < 0:
         raise noted(RuntimeError("negative output_padding is not supported"), f"output_padding={output_padding}")
     if transposed and any(z >= max(s, d) for z, s, d in zip(output_padding, stride, dilation)):
-        raise RuntimeError("output padding must be smaller than either stride or dilation, but got output_padding: "
-                           f"{list(output_padding)} stride: {stride} dilation: {dilation}")  # fmt: skip
+        raise RuntimeError(
+            "output padding must be smaller than either stride or dilation, but got output_padding: "
+            f"{list(output_padding)} stride: {stride} dilation: {dilation}"
+        )
 
 
 def _check_shapes(x: list[int], w: list[int], bias: Ints | None, transposed: bool, groups: int) -> None:
     if len(x) != len(w):
-        raise RuntimeError(f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, "
-                           f"but got {len(x)}-dimensional input of size {x} instead")  # fmt: skip
+        raise RuntimeError(
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, "
+            f"but got {len(x)}-dimensional input of size {x} instead"
+        )
     if w[0] < groups or w[0] % groups:
         wanted = f"at least {groups}" if w[0] < groups else f"divisible by {groups}"
-        raise RuntimeError(f"Given groups={groups}, expected weight to be {wanted} at dimension 0, "
-                           f"but got weight of size {w} instead")  # fmt: skip
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be {wanted} at dimension 0, but got weight of size {w} instead"
+        )
     if min(w[2:]) == 0:
         raise RuntimeError(f"expected weight to have a kernel of at least one element, but got weight of size {w}")
     channels, features = (w[0], w[1] * groups) if transposed else (w[1] * groups, w[0])
     if x[1] != channels:
-        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {w}, "
-                           f"expected input{x} to have {channels} channels, but got {x[1]} channels instead")  # fmt: skip
+        raise RuntimeError(
+            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {w}, "
+            f"expected input{x} to have {channels} channels, but got {x[1]} channels instead"
+        )
     if bias is not None and tuple(bias) != (features,):
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be "
-                           f"1-dimensional with {features} elements, "
-                           f"but got bias of size {list(bias)} instead")  # fmt: skip
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be "
+            f"1-dimensional with {features} elements, "
+            f"but got bias of size {list(bias)} instead"
+        )
     if 0 in x[2:]:
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {x}")
 
@@ -119,18 +143,31 @@ def _check_shapes(x: list[int], w: list[int], bias: Ints | None, transposed: boo
 def _refuse_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> None:
     types = [OF_NUMPY[a.dtype] for a in (input, weight, bias) if a is not None]
     if types[0] is not types[1]:
-        raise noted(RuntimeError(f"expected scalar type {dtypes.type_name(types[0])} but found {dtypes.type_name(types[1])}"),
-                    "The input and the weight of a convolution must be of one type.")  # fmt: skip
+        raise noted(
+            RuntimeError(f"expected scalar type {dtypes.type_name(types[0])} but found {dtypes.type_name(types[1])}"),
+            "The input and the weight of a convolution must be of one type.",
+        )
     if types[0] is not types[-1]:
         raise RuntimeError(f"Input type ({types[0].name}) and bias type ({types[-1].name}) should be the same")
     raise NotImplementedError("convolution is not implemented for 'Bool'")
 
 
 @lru_cache(512)
-def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int, itemsize: int, stride: int | Ints,
-              padding: int | Ints, dilation: int | Ints, output_padding: int | Ints,
-              ) -> tuple[Layout, Ints, Windows | Places | None, tuple[np.ndarray, ...] | None]:  # fmt: skip
-    """Where the windows lie, the shape of the result, and how to compute it if it is small, by NumPy and by a kernel."""
+def _geometry(
+    x: Ints,
+    w: Ints,
+    bias: Ints | None,
+    transposed: bool,
+    groups: int,
+    itemsize: int,
+    stride: int | Ints,
+    padding: int | Ints,
+    dilation: int | Ints,
+    output_padding: int | Ints,
+) -> tuple[Layout, Ints, Windows | Places | None, tuple[np.ndarray, ...] | None]:
+    """Where the windows lie, the shape of the result, and how to compute it if it is small, by NumPy and by a
+    kernel.
+    """
     if len(w) < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
     n, spatial, kernel = len(w) - 2, x[2:], w[2:]
@@ -143,14 +180,18 @@ def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int
     if transposed:
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
         if min(size) < 1:
-            raise RuntimeError(f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
-                               f"{_by(size)}. Output size is too small")  # fmt: skip
+            raise RuntimeError(
+                f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
+                f"{_by(size)}. Output size is too small"
+            )
         few = few_places(x, w, size, layout) if small else None
         return layout, (x[0], w[1] * groups, *size), few, few_products(x, w, size, layout, True)
     padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
     if any(e > i for e, i in zip(extent, padded)):
-        raise RuntimeError(f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
-                           "Kernel size can't be greater than actual input size")  # fmt: skip
+        raise RuntimeError(
+            f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
+            "Kernel size can't be greater than actual input size"
+        )
     size = tuple((i - e) // s + 1 for i, e, s in zip(padded, extent, stride))
     layout = layout._replace(size=size)
     few = small_windows(x, layout, itemsize) if small else None
@@ -158,9 +199,17 @@ def _geometry(x: Ints, w: Ints, bias: Ints | None, transposed: bool, groups: int
 
 
 @half.general(alike=True, method=False, linear="input weight, bias")
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-                padding: int | Ints = 0, dilation: int | Ints = 1, transposed: bool = False,
-                output_padding: int | Ints = 0, groups: int = 1) -> Tensor:  # fmt: skip
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints = 0,
+    dilation: int | Ints = 1,
+    transposed: bool = False,
+    output_padding: int | Ints = 0,
+    groups: int = 1,
+) -> Tensor:
     """A convolution of any kind: what ``conv1d`` to ``conv_transpose3d`` are made of.
 
     Args:
@@ -184,15 +233,22 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None = None, strid
     >>> torch.convolution(x, w, None, [1], [0], [1], False, [0], 1)
     tensor([[[21., 32.]]])
     """
-    options = [v if v.__class__ is tuple or v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
-               for v in (stride, padding, dilation, output_padding)]  # fmt: skip
-    layout, shape, few, tables = _geometry(input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups,
-                                           input.itemsize, *options)  # fmt: skip
+    options = [
+        v if v.__class__ is tuple or v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
+        for v in (stride, padding, dilation, output_padding)
+    ]
+    layout, shape, few, tables = _geometry(
+        input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups, input.itemsize, *options
+    )
     d = input.dtype
     if weight.dtype != d or bias is not None and bias.dtype != d or d.kind == "b":
         _refuse_types(input, weight, bias)
     if few is not None and kernels.MODE != "always":
-        out = None if tables is None else kernels.run("windows", "correlated", input.size, input, weight, bias, tables, shape)
+        out = (
+            None
+            if tables is None
+            else kernels.run("windows", "correlated", input.size, input, weight, bias, tables, shape)
+        )
         if out is not None:
             return _laid(input, weight, out)
         out = few.product(input, weight)
@@ -216,8 +272,9 @@ def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
 
 
 @half.general(method=False)
-def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                       groups: int) -> Tensor:  # fmt: skip
+def convolution_weight(
+    input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Tensor:
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
     layout, few = _geometry_of_weight(input.shape, output.shape, kernel, stride, padding, dilation, groups)
     if few is not None and kernels.MODE != "always":
@@ -229,11 +286,19 @@ def convolution_weight(input: Tensor, output: Tensor, kernel: Ints, stride: Ints
 
 
 @lru_cache(512)
-def _geometry_of_weight(x: Ints, y: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> tuple[Layout, Any]:
-    """Where the windows lie, and how a kernel computes few products: as a convolution of channels over the batch, which steps as
+def _geometry_of_weight(
+    x: Ints, y: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> tuple[Layout, Any]:
+    """Where the windows lie, and how a kernel computes few products: as a convolution of channels over the batch, which
+    steps as
     that one is dilated, and the other way round."""
-    layout, turned = Layout(kernel, y[2:], stride, padding, dilation, groups), Layout(y[2:], kernel, dilation, padding, stride)
-    return layout, few_products((x[1], x[0], *x[2:]), (y[1], y[0], *y[2:]), kernel, turned, False) if groups == 1 else None
+    layout, turned = (
+        Layout(kernel, y[2:], stride, padding, dilation, groups),
+        Layout(y[2:], kernel, dilation, padding, stride),
+    )
+    return layout, few_products(
+        (x[1], x[0], *x[2:]), (y[1], y[0], *y[2:]), kernel, turned, False
+    ) if groups == 1 else None
 
 
 def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
@@ -261,14 +326,16 @@ def _of_each(n: int, *options: Any) -> list[tuple[int, ...]]:
     return [each(v, n, "") for v in options]
 
 
-def _of_input(g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-              groups: int) -> Any:  # fmt: skip
+def _of_input(
+    g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, groups: int
+) -> Any:
     options = _of_each(len(input_shape) - 2, *hashable(stride, padding, dilation)[:3])
     return (_convolved if transposed else _transposed)(g, weight, input_shape[2:], *options, groups)
 
 
-def _of_weight(g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any, dilation: Any, transposed: bool,
-               groups: int) -> Any:  # fmt: skip
+def _of_weight(
+    g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any, dilation: Any, transposed: bool, groups: int
+) -> Any:
     options = _of_each(len(weight_shape) - 2, *hashable(stride, padding, dilation)[:3])
     x, y = (g, input) if transposed else (input, g)
     return convolution_weight(x, y, weight_shape[2:], *options, groups)
@@ -276,11 +343,13 @@ def _of_weight(g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any
 
 convolution.vjp(input=_of_input, weight=_of_weight, bias=lambda g: sum(g, (0, *range(2, len(g.shape)))))
 convolution_weight.vjp(
-    input=lambda g, input_shape, output, stride, padding, dilation, groups:
-        _transposed(output, g, input_shape[2:], stride, padding, dilation, groups),
-    output=lambda g, input, output_shape, stride, padding, dilation, groups:
-        _convolved(input, g, output_shape[2:], stride, padding, dilation, groups),
-)  # fmt: skip
+    input=lambda g, input_shape, output, stride, padding, dilation, groups: _transposed(
+        output, g, input_shape[2:], stride, padding, dilation, groups
+    ),
+    output=lambda g, input, output_shape, stride, padding, dilation, groups: _convolved(
+        input, g, output_shape[2:], stride, padding, dilation, groups
+    ),
+)
 
 
 # --- by number of dimensions ------------------------------------------------------------------------------------
@@ -292,8 +361,10 @@ def _batched(input: Tensor, n: int, name: str) -> Tensor:
     if rank == n + 2:
         return input
     if rank != n + 1:
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
-                           f"but got input of size: {list(input.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+            f"but got input of size: {list(input.shape)}"
+        )
     return unsqueeze(input, 0)
 
 
@@ -313,8 +384,9 @@ def _padding_called(name: str, kernel: Ints, stride: int | Ints, dilation: int |
     return tuple(t - t // 2 for t in total), kept
 
 
-def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
-          groups: int) -> Tensor:  # fmt: skip
+def _conv(
+    n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
     kept = None
     if isinstance(padding, str):
         padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
@@ -325,16 +397,32 @@ def _conv(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: An
     return out if x is input else squeeze(out, 0)
 
 
-def _conv_transpose(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-                    output_padding: Any, groups: int, dilation: Any) -> Tensor:  # fmt: skip
+def _conv_transpose(
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
     x = _batched(input, n, f"conv_transpose{n}d")
     out = convolution.op.perform(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
     return out if x is input else squeeze(out, 0)
 
 
 @op.composite(method=False)
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-           padding: int | Ints | str = 0, dilation: int | Ints = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints | str = 0,
+    dilation: int | Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution over one dimension; see :func:`convolution`.
 
     Args:
@@ -351,8 +439,15 @@ def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: in
 
 
 @op.composite(method=False)
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-           padding: int | Ints | str = 0, dilation: int | Ints = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints | str = 0,
+    dilation: int | Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution over two dimensions; see :func:`convolution`.
 
     Args:
@@ -370,8 +465,15 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: in
 
 
 @op.composite(method=False)
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-           padding: int | Ints | str = 0, dilation: int | Ints = 1, groups: int = 1) -> Tensor:  # fmt: skip
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints | str = 0,
+    dilation: int | Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution over three dimensions; see :func:`convolution`.
 
     Args:
@@ -388,9 +490,16 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: in
 
 
 @op.composite(method=False)
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-                     padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
-                     dilation: int | Ints = 1) -> Tensor:  # fmt: skip
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints = 0,
+    output_padding: int | Ints = 0,
+    groups: int = 1,
+    dilation: int | Ints = 1,
+) -> Tensor:
     """Transposed convolution over one dimension: what the gradient of ``conv1d`` is; see :func:`convolution`.
 
     Args:
@@ -407,9 +516,16 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
 
 @op.composite(method=False)
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-                     padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
-                     dilation: int | Ints = 1) -> Tensor:  # fmt: skip
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints = 0,
+    output_padding: int | Ints = 0,
+    groups: int = 1,
+    dilation: int | Ints = 1,
+) -> Tensor:
     """Transposed convolution over two dimensions: what the gradient of ``conv2d`` is; see :func:`convolution`.
 
     Args:
@@ -428,9 +544,16 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
 
 @op.composite(method=False)
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Ints = 1,
-                     padding: int | Ints = 0, output_padding: int | Ints = 0, groups: int = 1,
-                     dilation: int | Ints = 1) -> Tensor:  # fmt: skip
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Ints = 1,
+    padding: int | Ints = 0,
+    output_padding: int | Ints = 0,
+    groups: int = 1,
+    dilation: int | Ints = 1,
+) -> Tensor:
     """Transposed convolution over three dimensions: what the gradient of ``conv3d`` is; see :func:`convolution`.
 
     Args:
@@ -490,8 +613,9 @@ def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any
 
 
 @op.general(name="im2col", node="Im2ColBackward0", method=False)
-def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, padding: int | Ints = 0,
-           stride: int | Ints = 1) -> Tensor:  # fmt: skip
+def unfold(
+    input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, padding: int | Ints = 0, stride: int | Ints = 1
+) -> Tensor:
     """Sliding blocks of images, each as a column ("im2col").
 
     Args:
@@ -512,14 +636,18 @@ def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, pad
             [2., 4.]])
     """
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-                           f"dimensions for input, but got: {list(input.shape)}")  # fmt: skip
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
     layout = _block_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
     kernel, size = layout.kernel, layout.size
     if min(size) < 1:
-        raise RuntimeError(f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
-                           f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
-                           f"sliding blocks as {size}, but its components must be at least one.")  # fmt: skip
+        raise RuntimeError(
+            f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
+            f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
+            f"sliding blocks as {size}, but its components must be at least one."
+        )
     shape = *input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size)
     images = input if input.ndim == 4 else input[None]
     small = small_windows(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
@@ -529,8 +657,14 @@ def unfold(input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, pad
 
 
 @half.general(name="col2im", node="Col2ImBackward0", method=False)
-def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilation: int | Ints = 1,
-         padding: int | Ints = 0, stride: int | Ints = 1) -> Tensor:  # fmt: skip
+def fold(
+    input: Tensor,
+    output_size: int | Ints,
+    kernel_size: int | Ints,
+    dilation: int | Ints = 1,
+    padding: int | Ints = 0,
+    stride: int | Ints = 1,
+) -> Tensor:
     """Images as the sum of sliding blocks, each given as a column ("col2im"): the transpose of :func:`unfold`.
 
     Args:
@@ -551,20 +685,26 @@ def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilati
     tensor([[[[1., 2., 1.]]]])
     """
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
-        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-                           f"dimensions for input, but got: {list(input.shape)}")  # fmt: skip
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
     spatial = _pair(output_size, "output_size", 1)
     layout = _block_layout(spatial, kernel_size, dilation, padding, stride)
     kernel, size, (*lead, depth, count) = layout.kernel, layout.size, input.shape
     channels = depth // math.prod(kernel)
     if depth % math.prod(kernel):
-        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
-                           f"but got input.size(1)={depth} and kernel_size={kernel}.")  # fmt: skip
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={depth} and kernel_size={kernel}."
+        )
     if min(size) < 1 or math.prod(size) != count:
-        raise RuntimeError(f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, "
-                           f"padding={layout.padding}, stride={layout.stride}, expected size of input's dimension 2 "
-                           f"to match the calculated number of sliding blocks {size[0]} * {size[1]} = "
-                           f"{math.prod(size)}, but got input.size(2)={count}.")  # fmt: skip
+        raise RuntimeError(
+            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, "
+            f"padding={layout.padding}, stride={layout.stride}, expected size of input's dimension 2 "
+            f"to match the calculated number of sliding blocks {size[0]} * {size[1]} = "
+            f"{math.prod(size)}, but got input.size(2)={count}."
+        )
     few = few_places((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
     if few is not None:
         return few.sum(input).reshape(*lead, channels, *spatial)
@@ -575,6 +715,9 @@ def fold(input: Tensor, output_size: int | Ints, kernel_size: int | Ints, dilati
     return image.reshape(*lead, channels, *spatial)
 
 
-unfold.vjp(input=lambda g, input_shape, kernel_size, dilation, padding, stride:
-           fold(g, input_shape[-2:], kernel_size, dilation, padding, stride))  # fmt: skip
+unfold.vjp(
+    input=lambda g, input_shape, kernel_size, dilation, padding, stride: fold(
+        g, input_shape[-2:], kernel_size, dilation, padding, stride
+    )
+)
 fold.vjp(input=lambda g, kernel_size, dilation, padding, stride: unfold(g, kernel_size, dilation, padding, stride))

@@ -52,8 +52,12 @@ class Layout(NamedTuple):
 
 def hashable(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
     """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
-    return (tuple(a) if a.__class__ is list else a, tuple(b) if b.__class__ is list else b,
-            tuple(c) if c.__class__ is list else c, tuple(d) if d.__class__ is list else d)  # fmt: skip
+    return (
+        tuple(a) if a.__class__ is list else a,
+        tuple(b) if b.__class__ is list else b,
+        tuple(c) if c.__class__ is list else c,
+        tuple(d) if d.__class__ is list else d,
+    )
 
 
 def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
@@ -80,7 +84,9 @@ def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into some images at a time (at least so many), or some rows of one image, of about ``BLOCK`` bytes."""
+    """Cut a batch into some images at a time (at least so many), or some rows of one image, of about ``BLOCK``
+    bytes.
+    """
     at_once = max(1, BLOCK // max(1, row_bytes))
     step = at_once // rows if at_once // rows >= least else 1
     for n in range(0, images, step):
@@ -167,14 +173,21 @@ def small_windows(x: Ints, layout: Layout, itemsize: int) -> Windows | None:
     strides = [itemsize * math.prod(frame[i + 1 :]) for i in range(len(frame))]
     along = [[n * s for n, s in zip(by, strides[2:])] for by in (layout.dilation, layout.stride)]
     inside = (ALL, ALL, *[slice(p, p + n) for n, p in zip(x[2:], layout.padding)])
-    return Windows(frame if any(layout.padding) else None, inside, (*x[:2], *layout.kernel, *layout.size),
-                   layout.size, (*strides[:2], *along[0], *along[1]), columns)  # fmt: skip
+    return Windows(
+        frame if any(layout.padding) else None,
+        inside,
+        (*x[:2], *layout.kernel, *layout.size),
+        layout.size,
+        (*strides[:2], *along[0], *along[1]),
+        columns,
+    )
 
 
 class Places(NamedTuple):
     """Where each product of a transposed convolution is added to the result at once."""
 
-    kept: np.ndarray | None  # which products, of (N, groups, O / groups * kernel, positions), fall on the result; None if all do
+    # which products, of (N, groups, O / groups * kernel, positions), fall on the result; None if all do
+    kept: np.ndarray | None
     index: np.ndarray  # where these fall
     out: Ints  # (N, O, size...)
     x: Ints  # (N, groups, C / groups, positions)
@@ -192,7 +205,9 @@ class Places(NamedTuple):
 
 
 def _falls(size: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the elements of windows over arrays of that size, (kernel..., size...), and which of them are outside."""
+    """The numbers of the elements of windows over arrays of that size, (kernel..., size...), and which of them are
+    outside.
+    """
     index, outside, n = np.zeros((), int), np.zeros((), bool), len(layout.kernel)
     for d, (extent, k, j, s, p, by) in enumerate(zip(size, *layout[:5])):
         at = np.arange(k)[:, None] * by + np.arange(j) * s - p  # [tap, position]
@@ -213,24 +228,36 @@ def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
     kept = np.flatnonzero(~np.broadcast_to(outside, index.shape)) if outside.any() else None
     index, positions = index.reshape(-1), math.prod(layout.size)
     each = x[1] // groups
-    return Places(kept, index if kept is None else index.take(kept), out, (x[0], groups, each, positions),
-                  (groups, each, w[1] * math.prod(kernel)))  # fmt: skip
+    return Places(
+        kept,
+        index if kept is None else index.take(kept),
+        out,
+        (x[0], groups, each, positions),
+        (groups, each, w[1] * math.prod(kernel)),
+    )
 
 
 def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool) -> tuple[np.ndarray, ...] | None:
-    """The tables of :func:`pullback.kernels.windows.correlated` for such shapes; None where products are many, or none."""
+    """The tables of :func:`pullback.kernels.windows.correlated` for such shapes; None where products are many, or
+    none.
+    """
     kernel, groups, channels = math.prod(layout.kernel), layout.groups, x[1] // layout.groups
     if not 0 < x[0] * math.prod(w) * math.prod(layout.size) <= FEWER or not math.prod(size):
         return None
     spatial, features = x[2:], (w[1] if transposed else w[0] // groups)
-    index, outside = (a.reshape(kernel, -1).T for a in _falls(size if transposed else spatial, layout))  # [position, tap]
+    # [position, tap]
+    index, outside = (a.reshape(kernel, -1).T for a in _falls(size if transposed else spatial, layout))
     positions, taps = (a.ravel() for a in np.indices(index.shape))
     rows, columns = positions, np.where(outside, -1, index).ravel()
     if transposed:
         order = columns.argsort(kind="stable")[np.count_nonzero(outside) :]
         rows, columns, taps = columns[order], positions[order], taps[order]
     starts = rows.searchsorted(np.arange(math.prod(size) + 1))
-    apart = (channels * features * kernel, kernel, features * kernel) if transposed else (features * channels * kernel, channels * kernel, kernel)
+    apart = (
+        (channels * features * kernel, kernel, features * kernel)
+        if transposed
+        else (features * channels * kernel, channels * kernel, kernel)
+    )
     return np.array([channels, features, groups, math.prod(spatial), math.prod(size), *apart]), starts, columns, taps
 
 
@@ -254,11 +281,19 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray
     groups = layout.groups
     channels, per_group = x.shape[1] // groups, y.shape[1] // groups
     multiplications = y.size * channels * math.prod(layout.kernel)
-    if multiplications < kernels.SIZES["convolution"] and kernels.MODE != "always" and (small := small_windows(x.shape, layout, x.itemsize)):
+    if (
+        multiplications < kernels.SIZES["convolution"]
+        and kernels.MODE != "always"
+        and (small := small_windows(x.shape, layout, x.itemsize))
+    ):
         columns = small.of(x)
         count, _, depth, positions = columns.shape
         columns = columns.transpose(1, 0, 3, 2).reshape(groups, count * positions, depth)
-        y = y.reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3).reshape(groups, per_group, count * positions)
+        y = (
+            y.reshape(count, groups, per_group, positions)
+            .transpose(1, 2, 0, 3)
+            .reshape(groups, per_group, count * positions)
+        )
         return np.matmul(y, columns).reshape(groups * per_group, channels, *layout.kernel)
     out = kernels.run("convolution", "correlate_weight", multiplications, x, y, layout)
     if out is not None:

@@ -24,20 +24,45 @@ from ..tensor import Tensor
 from .convert import number_as
 
 __all__ = [
-    "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "frombuffer", "from_dlpack", "from_numpy", "full",
-    "full_like", "get_device", "is_floating_point", "is_inference", "is_nonzero", "is_storage", "is_tensor", "ones", "ones_like",
-    "scalar_tensor", "tensor", "zeros", "zeros_like",
-]  # fmt: skip
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "frombuffer",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_device",
+    "is_floating_point",
+    "is_inference",
+    "is_nonzero",
+    "is_storage",
+    "is_tensor",
+    "ones",
+    "ones_like",
+    "scalar_tensor",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
 
 
 def finish(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
     """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
-    t = wrap(Meta.of(array) if device is not CPU and (device is not None or modes.special) and on_meta(device) else array)
+    t = wrap(
+        Meta.of(array) if device is not CPU and (device is not None or modes.special) and on_meta(device) else array
+    )
     if layout is not strided and layout is not None:
         t = t.to_sparse(layout=layout)
     if requires_grad:
         if dtypes.OF_NUMPY[array.dtype].category < FLOATING:
-            raise noted(RuntimeError("Only Tensors of floating point and complex dtype can require gradients"), f"this one is {t.dtype}")
+            raise noted(
+                RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
+                f"this one is {t.dtype}",
+            )
         t._fn = LEAF
     return t
 
@@ -137,7 +162,9 @@ def _ragged(data: Any, dim: int = 0) -> str:
     return ""
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A new leaf tensor holding a copy of ``data``.
 
     Args:
@@ -159,9 +186,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         import warnings
 
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
     return finish(to_array(data, dtype), requires_grad, device=device)
 
 
@@ -180,7 +210,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return finish(to_array(data, dtype), device=device)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
     """``obj`` as a tensor; ``copy=True`` always copies, ``False`` never.
 
     >>> import pullback as torch
@@ -209,8 +241,10 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     dtypes.of_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
-        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                         "currently supported. (You can probably work around this by making a copy of your array with array.copy().)")  # fmt: skip
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+        )
     return wrap(array)
 
 
@@ -260,13 +294,25 @@ def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
     for n in shape:
         if n < 0:
-            raise noted(RuntimeError("zeros: Dimension size must be non-negative."), f"the shape asked for is {list(shape)}")
+            raise noted(
+                RuntimeError("zeros: Dimension size must be non-negative."), f"the shape asked for is {list(shape)}"
+            )
     return shape
 
 
 def _filled(make: Any, doc: str, name: str) -> Any:
-    def create(*args: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-               requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None) -> Tensor:  # fmt: skip
+    def create(
+        *args: Any,
+        size: Any = None,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+        names: Any = None,
+    ) -> Tensor:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
@@ -297,8 +343,18 @@ ones = _filled(np.ones, "filled with 1", "ones")
 empty = _filled(np.zeros, "whose values are not to be relied on (they are 0, so that programs repeat)", "empty")
 
 
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    names: Any = None,
+) -> Tensor:
     """A tensor of the given shape, filled with one value, whose type it has unless told otherwise.
 
     >>> import pullback as torch
@@ -321,8 +377,16 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _like(name: str, make: Any, what: str) -> Any:
-    def create(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-               pin_memory: bool = False, memory_format: Any = None) -> Any:  # fmt: skip
+    def create(
+        input: Any,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Any:
         if input.__class__ is np.ndarray:  # in a rule: constants of the kind the rule computes with
             return make(input.shape, input.dtype)
         a = input._array
@@ -330,7 +394,9 @@ def _like(name: str, make: Any, what: str) -> Any:
             check_device(device)
         else:
             device = CPU if a.__class__ is np.ndarray else a.device
-        made = (make if device is CPU or not on_meta(device) else Meta)(a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy)
+        made = (make if device is CPU or not on_meta(device) else Meta)(
+            a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy
+        )
         if a.__class__ is np.ndarray and made.__class__ is np.ndarray and memory_format in (None, preserve_format):
             made = laid_like(a, made)
         t = finish(made, requires_grad, layout or input.layout, device)
@@ -351,8 +417,17 @@ ones_like = _like("ones_like", _ones, "filled with 1")
 empty_like = _like("empty_like", np.zeros, "whose values are not to be relied on")
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-              requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of ``input``'s shape and type, filled with one value.
 
     >>> import pullback as torch
@@ -371,30 +446,55 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 
 
 def _new(fill: Any) -> Any:
-    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
+    def method(
+        self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
+    ) -> Tensor:
         check_device(device)
         size = (kwargs["size"],) if "size" in kwargs else size
         device = self.device if device is None else device
         make = Meta if on_meta(device) else fill
-        t = finish(make(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy), requires_grad, device=device)
+        t = finish(
+            make(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy),
+            requires_grad,
+            device=device,
+        )
         return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
     method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
     return method
 
 
-def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-              **kwargs: Any) -> Tensor:  # fmt: skip
+def _new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **kwargs: Any,
+) -> Tensor:
     """A new tensor of the given shape, filled with one value, of this tensor's type."""
-    t = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
-             requires_grad=requires_grad)  # fmt: skip
+    t = full(
+        size,
+        fill_value,
+        dtype=self.dtype if dtype is None else dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
     return t if self._array.__class__ is np.ndarray else one_each(self, t)
 
 
-def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def _new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A new tensor with these data, of this tensor's type."""
     check_device(device)
-    return finish(to_array(data, self.dtype if dtype is None else dtype), requires_grad, device=self.device if device is None else device)
+    return finish(
+        to_array(data, self.dtype if dtype is None else dtype),
+        requires_grad,
+        device=self.device if device is None else device,
+    )
 
 
 for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
@@ -402,7 +502,9 @@ for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np
 
 
 def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
-    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps its memory)."""
+    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps
+    its memory).
+    """
     if size is not None:
         args = (Size(size),)
     if len(args) != 1 or isinstance(args[0], (int, np.integer)):
@@ -424,18 +526,31 @@ offer(_new_tensor, "new_tensor")
 offer(_new_of_old, "new")
 
 
-def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-                  **kwargs: Any) -> Tensor:  # fmt: skip
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **kwargs: Any,
+) -> Tensor:
     """A tensor of the given shape and strides (in elements), whose values are not to be relied on."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
     steps = tuple([s * d.itemsize for s in stride])
     hollow = (device is not None or modes.special) and on_meta(device)
-    return finish(Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps), requires_grad, device=device)
+    return finish(
+        Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps),
+        requires_grad,
+        device=device,
+    )
 
 
-def _new_empty_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+def _new_empty_strided(
+    self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **kwargs: Any
+) -> Tensor:
     """:func:`empty_strided` of, unless told otherwise, this tensor's type and device."""
     kwargs.setdefault("device", self.device)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
@@ -445,7 +560,8 @@ offer(_new_empty_strided, "new_empty_strided")
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs: Any) -> Tensor:
-    """A tensor of the given shape without gaps in memory, where the dimensions have another order; the values are not to be relied on.
+    """A tensor of the given shape without gaps in memory, where the dimensions have another order; the values are not
+    to be relied on.
 
     Args:
         physical_layout: the dimensions, from the outermost in memory to the innermost.
@@ -457,14 +573,19 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs
     """
     n, k = len(size), len(physical_layout)
     if n != k:
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. "
-                           f"len(size) = {n} is not equal to len(physical_layout) = {k}")  # fmt: skip
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {n} is not equal to len(physical_layout) = {k}"
+        )
     stride, step = [-1] * n, 1
     for i in reversed(range(n)):
         d = physical_layout[i]
         if not 0 <= d < n:
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {n - 1}, but got {d} at index {i}).  NB: negative "
-                               "dims not currently supported; file an issue if you want it.")  # fmt: skip
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {n - 1}, but got {d} at index {i}).  NB: "
+                f"negative "
+                "dims not currently supported; file an issue if you want it."
+            )
         if stride[d] >= 0:
             raise RuntimeError("Duplicate dim not allowed")
         stride[d], step = step, step * size[d]

@@ -64,11 +64,13 @@ def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return at.reshape(target.shape)
 
 
-def _shares(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> tuple[Tensor, Any]:
+def _shares(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
+) -> tuple[Tensor, Any]:
     """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
 
-    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored. A number stands for all if they
-    are the same.
+    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored. A number stands for
+    all if they are the same.
 
     Raises:
         IndexError: for a target that is not a class.
@@ -94,7 +96,9 @@ def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
     if not all_inside(t, classes):
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
-            raise noted(IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0")
+            raise noted(
+                IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0"
+            )
 
 
 def _all_count(t: np.ndarray, classes: int, ignore_index: int) -> bool:
@@ -121,12 +125,20 @@ def counted(t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d:
 
 
 @op.general(name="class_shares", outputs="target shares", method=False)
-def _class_shares(target: Tensor, weight: Tensor | None = None, classes: int = 0, ignore_index: int = -100, mean: bool = True,
-                  dtype: Any = None) -> Any:  # fmt: skip
+def _class_shares(
+    target: Tensor,
+    weight: Tensor | None = None,
+    classes: int = 0,
+    ignore_index: int = -100,
+    mean: bool = True,
+    dtype: Any = None,
+) -> Any:
     return counted(target, weight, classes, ignore_index, mean, dtype)
 
 
-def _shares_of_tensors(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int) -> Any:
+def _shares_of_tensors(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
+) -> Any:
     """:func:`_shares` by operations, for examples of a batch and for tangents."""
     check_classes(bottom(target._array, True), classes, ignore_index)
     counts = target != ignore_index
@@ -156,7 +168,9 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
         out.reshape(-1)[_flat_picks(target, shape)] = values
         return out
     if not is_lifted(getattr(target, "_array", None)):
-        return sum_at(values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape)
+        return sum_at(
+            values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape
+        )
     classes = reshape(outcome.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
@@ -191,7 +205,8 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
             if not alike and not shares.all():
                 spread[shares == 0] = 0  # likewise below
             return spread, None, None
-    shown = exp(input - top - logsum) if input.__class__ is np.ndarray else softmax(input, axis)  # which may be differentiated again
+    # which may be differentiated again
+    shown = exp(input - top - logsum) if input.__class__ is np.ndarray else softmax(input, axis)
     if not alike:
         shown = where(unsqueeze(shares, axis) == 0, 0, shown)  # what does not count may be infinite
     spread = shown * (unsqueeze(by_share, axis) if by_share.shape else by_share)
@@ -211,7 +226,9 @@ def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
-    """The target as int64, how many classes there are, and the node's name, once all shapes and types have turned out to make a classification."""
+    """The target as int64, how many classes there are, and the node's name, once all shapes and types have turned out
+    to make a classification.
+    """
     x, t = input._array, target._array
     classes, node = _classes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
@@ -220,10 +237,14 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tens
         return target, classes, node
     _check_weight(weight, classes)
     if weight.dtype is not input.dtype:
-        raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}"
+        )
     if edge_of(weight) is not None:
-        raise RuntimeError("The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
-                           "cannot have requires_grad True.")  # fmt: skip
+        raise RuntimeError(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
+            "cannot have requires_grad True."
+        )
     return target, classes, node
 
 
@@ -232,26 +253,42 @@ def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_ta
     if not sizes:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(sizes) > 1 and sizes[:1] != places[:1]:
-        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0}).")
+        raise ValueError(
+            f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0})."
+        )
     axis = _class_axis(sizes)
     if places != sizes[:axis] + sizes[axis + 1 :]:
         raise RuntimeError(f"Expected target size {[*sizes[:axis], *sizes[axis + 1 :]]}, got {list(places)}")
     kind = dtypes.type_name(OF_NUMPY[of_target])
     if kind not in ("Long", "Byte"):
-        raise noted(RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}"), "Class indices are integers: target.long()")
+        raise noted(
+            RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}"),
+            "Class indices are integers: target.long()",
+        )
     if OF_NUMPY[d].category != FLOATING:
-        raise NotImplementedError(f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+        raise NotImplementedError(
+            f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'"
+        )
     return sizes[axis], "NllLossBackward0" if len(sizes) < 3 else "NllLoss2DBackward0"
 
 
 def _check_weight(weight: Tensor, classes: int) -> None:
     if list(weight.shape) != [classes]:
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-                           f"shape: {list(weight.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
 
 
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-             ignore_index: int = -100, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """Negative log-likelihood: ``-input[n, target[n]]``, by the weight of the class.
 
     Args:
@@ -275,9 +312,16 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     return _mean_of_nothing(_nll(input, target, shares, reduction == NONE, node), reduction, shares)
 
 
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = MEAN,
-                  label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """Cross entropy between the target and ``softmax(input)``.
 
     Args:
@@ -293,7 +337,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         ValueError, RuntimeError: for shapes and types that do not fit.
 
     >>> import pullback as torch
-    >>> torch.nn.functional.cross_entropy(torch.tensor([[0.0, 0.0], [0.0, 1000.0]]), torch.tensor([1, 1]), reduction="none")
+    >>> scores = torch.tensor([[0.0, 0.0], [0.0, 1000.0]])
+    >>> torch.nn.functional.cross_entropy(scores, torch.tensor([1, 1]), reduction="none")
     tensor([0.6931, 0.0000])
     """
     reduction = chosen(reduction, size_average, reduce)
@@ -323,11 +368,14 @@ def _along(weight: Tensor, input: Tensor) -> Tensor:
     return reshape(weight, [1, -1, *[1] * (len(input.shape) - 2)]) if len(input.shape) > 1 else weight
 
 
-def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str,
-                        label_smoothing: float) -> Tensor:  # fmt: skip
+def _soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float
+) -> Tensor:
     """Cross entropy with probabilities for targets."""
     if OF_NUMPY[target._array.dtype].category != FLOATING:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {dtypes.type_name(target.dtype)}")
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {dtypes.type_name(target.dtype)}"
+        )
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     axis = _class_axis(input.shape)
@@ -343,9 +391,18 @@ def _soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, ig
     return -sum(products) if reduction == SUM else -sum(products) / (math.prod(input.shape) / classes)
 
 
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-                         weight: Tensor | None = None, reduction: str = MEAN, ignore_index: int | None = None,
-                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:  # fmt: skip
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = MEAN,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
     """:func:`cross_entropy` of ``linear(input, linear_weight, linear_bias)``.
 
     Args:
@@ -363,16 +420,25 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if input.dim() not in (1, 2):
         raise RuntimeError(f"input must be 1- or 2-dimensional, got {input.dim()}-dimensional")
     if linear_weight.dim() > 2 and input.dim() == 1:
-        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, "
-                           f"{input.shape[0]}), got unbatched input with shape {tuple(input.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, "
+            f"{input.shape[0]}), got unbatched input with shape {tuple(input.shape)}"
+        )
     logits_shape = (*input.shape[:-1], *linear_weight.shape[:-1])
     if tuple(target.shape) == logits_shape and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     flat_weight = reshape(linear_weight, (-1, linear_weight.shape[-1]))
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
     logits = reshape(linear(input, flat_weight, flat_bias), logits_shape)
-    return cross_entropy(logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index, reduction=reduction,
-                         label_smoothing=label_smoothing)  # fmt: skip
+    return cross_entropy(
+        logits,
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
 
 
 # --- sequences of classes ---------------------------------------------------------------------------------------
@@ -380,8 +446,15 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
 NEVER = -1e30  # the logarithm of a probability of 0, finite so that derivatives are
 
 
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = MEAN,
-             zero_infinity: bool = False) -> Tensor:  # fmt: skip
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = MEAN,
+    zero_infinity: bool = False,
+) -> Tensor:
     """Connectionist temporal classification: minus the logarithm of the probability of a target sequence.
 
     That is the sum over all paths that give the target when repeated classes are merged and blanks are dropped, by the
@@ -408,12 +481,16 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     batched = log_probs.dim() == 3
     scores = log_probs if batched else unsqueeze(log_probs, 1)
     steps, batch, classes = scores.shape
-    lengths, sizes = (_lengths(name, x, batch) for name, x in (("input_lengths", input_lengths), ("target_lengths", target_lengths)))
+    lengths, sizes = (
+        _lengths(name, x, batch) for name, x in (("input_lengths", input_lengths), ("target_lengths", target_lengths))
+    )
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     if lengths.max(initial=0) > steps:
-        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {lengths.max()} (while checking "
-                           "arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {steps}, but got value {lengths.max()} (while checking "
+            "arguments for ctc_loss_allocate_outputs)"
+        )
     path = np.full((batch, 2 * sizes.max(initial=0) + 1), blank)  # blank, class, blank, class, ..., blank
     path[:, 1::2] = _padded(targets._array, sizes, batch, blank)
     skips = np.zeros(path.shape, bool)  # where the blank before may be left out
@@ -421,7 +498,11 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
 
     places = np.arange(path.shape[1])
-    paths = where(outcome.wrap(places < 2), emitted[0], NEVER) if steps else outcome.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+    paths = (
+        where(outcome.wrap(places < 2), emitted[0], NEVER)
+        if steps
+        else outcome.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+    )
     nothing = outcome.wrap((lengths == 0)[:, None])
     paths = where(nothing, outcome.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
     for t in range(1, lengths.max(initial=0)):
@@ -457,12 +538,16 @@ def _padded(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> n
     rows = np.full(inside.shape, blank)
     if targets.ndim == 2:
         if targets.shape[1] < longest:
-            raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
-                               "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+            raise RuntimeError(
+                f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
+                "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
+            )
         rows[inside] = targets[:, :longest][inside]
         return rows
     if len(targets) != sizes.sum():
-        raise RuntimeError(f"Expected tensor to have size {sizes.sum()} at dimension 0, but got size {len(targets)} for argument #2 "
-                           "'targets' (while checking arguments for ctc_loss_allocate_outputs)")  # fmt: skip
+        raise RuntimeError(
+            f"Expected tensor to have size {sizes.sum()} at dimension 0, but got size {len(targets)} for argument #2 "
+            "'targets' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     rows[inside] = targets
     return rows

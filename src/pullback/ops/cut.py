@@ -20,9 +20,22 @@ from .part import Window, address, basic, look, place, steps, strided, window_at
 from .view import wrapped_dim
 
 __all__ = [
-    "as_strided", "chunk", "diagonal", "dsplit", "hsplit", "narrow", "select", "split", "split_with_sizes", "tensor_split",
-    "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "vsplit",
-]  # fmt: skip
+    "as_strided",
+    "chunk",
+    "diagonal",
+    "dsplit",
+    "hsplit",
+    "narrow",
+    "select",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "vsplit",
+]
 
 
 # --- slices and pieces ------------------------------------------------------------------------------------------------
@@ -123,10 +136,14 @@ def _equal_sizes(shape: tuple[int, ...], size: int, dim: int) -> tuple[tuple[int
 def _checked_sizes(shape: tuple[int, ...], sizes: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], int]:
     d, n = _cut(shape, "split", dim)
     if min(sizes, default=0) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+        )
     if sum(sizes) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
-                           f"but got split_sizes={list(sizes)}")  # fmt: skip
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+            f"but got split_sizes={list(sizes)}"
+        )
     return sizes, d
 
 
@@ -150,7 +167,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0")
+    return pieces.op.perform(
+        tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0"
+    )
 
 
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -200,7 +219,11 @@ def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 @op.composite
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
-    return _apart(pieces.op.perform(tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"))
+    return _apart(
+        pieces.op.perform(
+            tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"
+        )
+    )
 
 
 @op.composite
@@ -213,7 +236,11 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
-    return _apart(pieces.op.perform(input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"))
+    return _apart(
+        pieces.op.perform(
+            input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"
+        )
+    )
 
 
 @op.composite
@@ -251,12 +278,17 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
     def along(shape: tuple[int, ...], sections: int) -> int:
         """The dimension."""
         if len(shape) < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
-                               f"{len(shape)} dimensions!")  # fmt: skip
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                f"{len(shape)} dimensions!"
+            )
         dim = min(axis, len(shape) - 1)
         if sections <= 0 or shape[dim] % sections:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
-                               f"divisible by the split_size {sections}!")  # fmt: skip
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} "
+                f"is not "
+                f"divisible by the split_size {sections}!"
+            )
         return dim
 
     def split_along(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -264,7 +296,9 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
         return tensor_split(input, indices_or_sections, dim)
 
     split_along.__name__ = split_along.__qualname__ = name
-    split_along.__doc__ = f":func:`tensor_split` along dimension {axis}{' (0 if there is one only)' * (least == 1)}, into equal pieces."
+    split_along.__doc__ = (
+        f":func:`tensor_split` along dimension {axis}{' (0 if there is one only)' * (least == 1)}, into equal pieces."
+    )
     return op.composite(split_along)
 
 
@@ -348,8 +382,9 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 
 @lru_cache(256)
-def _checked_strides(size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int,
-                     nbytes: int) -> tuple[tuple[int, ...], int]:  # fmt: skip
+def _checked_strides(
+    size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int, nbytes: int
+) -> tuple[tuple[int, ...], int]:
     """The strides, and the distance from an array that begins so many bytes into its memory, in bytes."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -368,8 +403,10 @@ def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsi
     """Refuse a view that leaves the memory (``nbytes`` long)."""
     end = 0 if 0 in size else (sum([(m - 1) * s for m, s in zip(size, stride)]) + 1 + offset) * itemsize
     if end > nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-                           f"requiring a storage size of {end} are out of bounds for storage of size {nbytes}")  # fmt: skip
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {end} are out of bounds for storage of size {nbytes}"
+        )
 
 
 @op.view
@@ -397,10 +434,16 @@ def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
-    return Window((*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start)
+    return Window(
+        (*[shape[d] for d in rest], length), (*[strides[d] for d in rest], strides[dim1] + strides[dim2]), start
+    )
 
 
-diagonal.vjp(input=lambda g, input_shape, offset, dim1, dim2: place(g, diagonal_window(input_shape, offset, dim1, dim2), input_shape))
+diagonal.vjp(
+    input=lambda g, input_shape, offset, dim1, dim2: place(
+        g, diagonal_window(input_shape, offset, dim1, dim2), input_shape
+    )
+)
 
 
 @op.view(method=False)
@@ -413,12 +456,16 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             [1, 2],
             [2, 3]])
     """
-    geometry = _windows(input.shape, input.strides or (input.itemsize,), integer(dimension), integer(size), integer(step))
+    geometry = _windows(
+        input.shape, input.strides or (input.itemsize,), integer(dimension), integer(size), integer(step)
+    )
     return restrided(input, *geometry, 0)
 
 
 @lru_cache(256)
-def _windows(shape: tuple[int, ...], strides: tuple[int, ...], dimension: int, size: int, step: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _windows(
+    shape: tuple[int, ...], strides: tuple[int, ...], dimension: int, size: int, step: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape and the strides of windows of an array."""
     d = wrapped_dim(dimension, len(shape))
     n = shape[d] if shape else 1
@@ -430,7 +477,12 @@ def _windows(shape: tuple[int, ...], strides: tuple[int, ...], dimension: int, s
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if not shape:
         return (size,), strides
-    return (*shape[:d], (n - size) // step + 1, *shape[d + 1 :], size), (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d])
+    return (*shape[:d], (n - size) // step + 1, *shape[d + 1 :], size), (
+        *strides[:d],
+        strides[d] * step,
+        *strides[d + 1 :],
+        strides[d],
+    )
 
 
 @op.general(name="unfold_backward", method=False, holomorphic=False, linear="input")

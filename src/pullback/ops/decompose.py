@@ -35,13 +35,17 @@ triangular = linalg_solve_triangular
 
 # --- Cholesky ---------------------------------------------------------------------------------------------------
 
-NOT_POSITIVE = ("The factorization could not be completed because the input is not positive-definite (the leading minor of order {} is "
-                "not positive-definite).")  # fmt: skip
+NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+    "{} is "
+    "not positive-definite)."
+)
 
 
 @op.general(method=False, outputs="L info", differentiable="L", holomorphic=False)
 def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Tensor:
-    """Cholesky decomposition of matrices ``(..., n, n)``, as :func:`torch.linalg.cholesky` does it, and where it failed.
+    """Cholesky decomposition of matrices ``(..., n, n)``, as :func:`torch.linalg.cholesky` does it, and where it
+    failed.
 
     Returns:
         ``L``, and ``info`` (int32, one a matrix): 0, or the order of the first leading minor that is not positive.
@@ -137,7 +141,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
     if input.shape[-2] != n:
         k, p = input.shape[-2:]
-        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}"
+        )
     first, last = (adjoint(L), L) if upper else (L, adjoint(L))
     return substituted(last, substituted(first, input, upper=False), upper=True)
 
@@ -177,10 +183,12 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     """QR decomposition ``A = Q @ R`` of matrices ``(..., n, m)``: Q has orthonormal columns, R is upper triangular.
 
     Args:
-        mode: ``"reduced"``: Q is ``(..., n, k)`` with ``k = min(n, m)``; ``"complete"``: ``(..., n, n)``; ``"r"``: empty.
+        mode: ``"reduced"``: Q is ``(..., n, k)`` with ``k = min(n, m)``; ``"complete"``: ``(..., n, n)``; ``"r"``:
+            empty.
 
     Raises:
-        RuntimeError: for other modes; in backward for ``"r"``, and for ``"complete"`` if there are more rows than columns.
+        RuntimeError: for other modes; in backward for ``"r"``, and for ``"complete"`` if there are more rows than
+            columns.
 
     Derivative: exists where the first k columns are independent. The diagonal of R is real, of either sign.
 
@@ -191,7 +199,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     """
     check(A, "linalg.qr", "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     if A.ndim == 2 and A.size:
         Q, R = qr_of_one(A, mode)
     elif mode == "r":
@@ -225,11 +235,15 @@ def qr_of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
 def _of_qr(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
     (g_Q, g_R), (n, m) = g, (Q.shape[-2], R.shape[-1])
     if mode == "r":
-        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
-                           "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.")  # fmt: skip
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
+        )
     if mode == "complete" and n > m:
-        raise RuntimeError(f"The QR decomposition is not differentiable when mode='complete' and nrows > ncols, here {n} > {m}: "
-                           "the last columns of Q are arbitrary.")  # fmt: skip
+        raise RuntimeError(
+            f"The QR decomposition is not differentiable when mode='complete' and nrows > ncols, here {n} > {m}: "
+            "the last columns of Q are arbitrary."
+        )
     if n >= m:
         return (_of_tall_qr(g_Q, g_R, Q, R),)
     rest = R[..., n:]  # A = [X Y] = Q [U V]: the square X decides, and Y = Q V
@@ -282,13 +296,16 @@ def geqrf(input: Tensor) -> Tensor:
 
 @op.general(name="ormqr", method=False, holomorphic=False)
 def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: bool) -> Tensor:
-    """The product of the reflections ``1 - tau v v*`` with ``other``: the first one applied first, or (``backwards``) last.
+    """The product of the reflections ``1 - tau v v*`` with ``other``: the first one applied first, or (``backwards``)
+    last.
 
     The k-th vector v has k zeros, a one, and then what is below the diagonal of A. ``inverse`` conjugates the taus.
     """
     if A.ndim == other.ndim == 2 and A.dtype.kind == "f" and 0 < tau.size <= min(len(A), A.shape[1]) and other.size:
         apply, turn = lapack("ormqr", A.dtype), "N" if backwards else "T"
-        return np.ascontiguousarray(apply("L", turn, A[:, : tau.size], tau, other, ROOM * (other.shape[1] + ROOM + 1))[0])
+        return np.ascontiguousarray(
+            apply("L", turn, A[:, : tau.size], tau, other, ROOM * (other.shape[1] + ROOM + 1))[0]
+        )
     return _steps(A, tau, other, backwards, inverse)[0]
 
 
@@ -346,12 +363,18 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
     if m < k:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - t.ndim != 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {t.ndim} and "
-                           f"input.ndim is equal to {A.ndim}")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {t.ndim} and "
+            f"input.ndim is equal to {A.ndim}"
+        )
     if t.shape[:-1] != A.shape[:-2]:
-        raise RuntimeError(f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(t.shape[:-1])}")
+        raise RuntimeError(
+            f"{name}: Expected batch of tau to be equal to input.shape[:-2], but got {list(t.shape[:-1])}"
+        )
     if input.dtype is not tau.dtype:
-        raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}")
+        raise RuntimeError(
+            f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}"
+        )
     start = outcome.wrap(identity(A, n, m))
     result = _reflected(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
     return result if out is None else writing.write_out(out, result)
@@ -364,7 +387,9 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
 
 
 @op.composite
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None) -> Tensor:
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Any = None
+) -> Tensor:
     """``Q @ other``, where Q, ``(..., n, n)``, is the product of the reflections that :func:`geqrf` returned.
 
     Args:
@@ -392,15 +417,22 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         raise RuntimeError(f"torch.ormqr: {name} must be equal to input.shape[-2]")
     for name, x, missing in (("tau", tau, 1), ("other", other, 0)):
         if x._array.ndim + missing != len(shape):
-            raise RuntimeError(f"torch.ormqr: Expected {name} to have "
-                               f"{'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
-                               f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {len(shape)}")  # fmt: skip
+            raise RuntimeError(
+                f"torch.ormqr: Expected {name} to have "
+                f"{'one dimension less than' if name == 'tau' else 'the same number of dimensions as'} "
+                f"input, but got {name}.ndim equal to {x.ndim} and input.ndim is equal to {len(shape)}"
+            )
         batch = x._array.shape[: len(shape) - 2]
         if batch != shape[:-2]:
-            raise RuntimeError(f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(batch)}")
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got "
+                f"{list(batch)}"
+            )
         if x.dtype is not input.dtype:
-            raise RuntimeError(f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "
-                               f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}")  # fmt: skip
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "
+                f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}"
+            )
     if left:
         result = _reflected(input, tau, other, not transpose, transpose)
     else:  # (Q* other*)*

@@ -1,7 +1,7 @@
 """Functions of square matrices: determinants, powers and the exponential.
 
-The gradient of a determinant is the matrix of cofactors, which exists for singular matrices, too. PyTorch takes ``det(A)
-A⁻ᵀ`` and returns 0 (or noise) there.
+The gradient of a determinant is the matrix of cofactors, which exists for singular matrices, too. PyTorch takes
+``det(A) A⁻ᵀ`` and returns 0 (or noise) there.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ def _of_singular_values(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndar
 
 
 def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
-    """For regular matrices, with cofactors C: ``trace(gᵀ C) A⁻ᵀ - A⁻ᵀ gᵀ C``. Else in the basis of the singular vectors: the
-    cofactors of a diagonal matrix depend on two elements by way of P, the products of the other singular values,
+    """For regular matrices, with cofactors C: ``trace(gᵀ C) A⁻ᵀ - A⁻ᵀ gᵀ C``. Else in the basis of the singular
+    vectors: the cofactors of a diagonal matrix depend on two elements by way of P, the products of the other singular
+    values,
     ``dC[i, i] = sum_k P[i, k] dA[k, k]`` and ``dC[i, j] = -P[i, j] dA[j, i]``, and so do gradients."""
     if A.shape[-1] == 1:
         return None
@@ -156,7 +157,9 @@ def linalg_slogdet(A: Tensor) -> Tensor:
 
 @linalg_slogdet.vjp_all
 def _of_slogdet(g: Any, wanted: Any, A: Any, sign: Any) -> Any:
-    """``d log(det(A)) = trace(A⁻¹ dA)``, whose real part belongs to ``logabsdet`` and the imaginary one to the sign's angle."""
+    """``d log(det(A)) = trace(A⁻¹ dA)``, whose real part belongs to ``logabsdet`` and the imaginary one to the sign's
+    angle.
+    """
     g_sign, g_log = g
     if is_complex(sign):
         g_log = g_log - 1j * imag(conj(g_sign) * sign)
@@ -176,7 +179,8 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
 @op.composite
 @overridable
 def logdet(input: Tensor) -> Tensor:
-    """Logarithms of determinants: ``-inf`` for singular matrices, NaN for negative determinants (complex for complex ones).
+    """Logarithms of determinants: ``-inf`` for singular matrices, NaN for negative determinants (complex for complex
+    ones).
 
     >>> import pullback as torch
     >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 0.5]]))
@@ -232,7 +236,8 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
 def linalg_matrix_exp(input: Tensor) -> Tensor:
     """``sum(A ** k / k!)`` of square matrices ``(..., n, n)``.
 
-    The derivative is a block of the exponential of ``[[Aᵀ, g], [0, Aᵀ]]`` (R. Mathias, SIAM J. Matrix Anal. Appl. 17, 1996).
+    The derivative is a block of the exponential of ``[[Aᵀ, g], [0, Aᵀ]]`` (R. Mathias, SIAM J. Matrix Anal. Appl. 17,
+    1996).
 
     >>> import pullback as torch
     >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -250,8 +255,8 @@ def linalg_matrix_exp(input: Tensor) -> Tensor:
 
 
 def _exponentials(A: np.ndarray) -> np.ndarray:
-    """The exponentials of many small matrices at once, in double precision: 16 terms of each one's series, once it is halved
-    often enough for what follows them to be less than is rounded; then it is squared as often.
+    """The exponentials of many small matrices at once, in double precision: 16 terms of each one's series, once it is
+    halved often enough for what follows them to be less than is rounded; then it is squared as often.
     """
     flat = A.reshape(-1, *A.shape[-2:]).astype(np.complex128 if A.dtype.kind == "c" else np.float64, order="C")
     size = np.abs(flat).sum(-2).max(-1)
@@ -261,7 +266,8 @@ def _exponentials(A: np.ndarray) -> np.ndarray:
     powers = [one, flat, flat @ flat]
     powers += [powers[2] @ flat, powers[2] @ powers[2]]
     out = powers[4] * (1 / math.factorial(16))
-    for k in (12, 8, 4, 0):  # by Horner's rule in the fourth power (M. S. Paterson and L. J. Stockmeyer, SIAM J. Comput. 2, 1973)
+    # by Horner's rule in the fourth power (M. S. Paterson and L. J. Stockmeyer, SIAM J. Comput. 2, 1973)
+    for k in (12, 8, 4, 0):
         for i in (3, 2, 1, 0):
             out += powers[i] * (1 / math.factorial(k + i))
         if k:

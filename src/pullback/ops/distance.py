@@ -90,9 +90,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     Args:
         x1, x2: ``(..., n, d)`` and ``(..., m, d)``: n and m points; leading dimensions broadcast.
         p: not negative; may be infinite.
-        compute_mode: for ``p=2``, ``'use_mm_for_euclid_dist'`` computes ``|a|^2 - 2 a.b + |b|^2`` with a matrix product,
-            fast but inexact where points are close; ``'donot_use_mm_for_euclid_dist'`` does not; the default does for
-            more than 25 points.
+        compute_mode: for ``p=2``, ``'use_mm_for_euclid_dist'`` computes ``|a|^2 - 2 a.b + |b|^2`` with a matrix
+            product, fast but inexact where points are close; ``'donot_use_mm_for_euclid_dist'`` does not; the
+            default does for more than 25 points.
 
     Returns:
         ``(..., n, m)``. The derivative is 0 where two points coincide.
@@ -103,7 +103,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     >>> import pullback as torch
     >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[5., 1.]])
-    """
+    """  # noqa: E501
     for name, x in (("X1", x1), ("X2", x2)):
         if len(x.shape) < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {len(x.shape)}D")
@@ -130,7 +130,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         p: not negative; may be infinite.
 
     Returns:
-        ``(n * (n - 1) / 2,)``: of the points 0 and 1, 0 and 2, ..., n - 2 and n - 1. The derivative is 0 where two coincide.
+        ``(n * (n - 1) / 2,)``: of the points 0 and 1, 0 and 2, ..., n - 2 and n - 1. The derivative is 0 where two
+        coincide.
 
     Raises:
         RuntimeError: for another shape, a negative ``p``, and types that are not floats.
@@ -182,7 +183,9 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
         return half + half.mT
 
     same = out == 0
-    share = among_all(where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1))
+    share = among_all(
+        where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
+    )
     length = among_all(out) if p == math.inf else None
     rows, step = [], max(1, BLOCK // (n * max(1, input.shape[1])))
     for start in range(0, n, step):

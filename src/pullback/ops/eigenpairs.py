@@ -1,7 +1,7 @@
 """A few eigenpairs of large symmetric matrices, in PyTorch's interface of an iterative method.
 
-What the method would approximate is computed: all eigenpairs, by LAPACK, of which the wanted ones are returned. So there is
-nothing to iterate, and derivatives of any order are those of :func:`torch.linalg.eigh`.
+What the method would approximate is computed: all eigenpairs, by LAPACK, of which the wanted ones are returned. So
+there is nothing to iterate, and derivatives of any order are those of :func:`torch.linalg.eigh`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,22 @@ from .spectral import linalg_eigh
 __all__ = ["lobpcg"]
 
 
-def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
-           iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
-           method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
-           ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def lobpcg(
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Any = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
+) -> tuple[Tensor, Tensor]:
     """The largest or smallest eigenvalues of symmetric matrices, ``A u = e B u``, and their eigenvectors.
 
     Args:
@@ -31,7 +43,8 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
         B: ``(..., m, m)``, symmetric and positive definite; default: the identity.
         X: ``(..., m, n)``, whose columns say how many if ``k`` does not.
         largest: whether the largest (the default), in falling order, or the smallest, in rising order.
-        iK, niter, tol, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams: accepted; there is nothing to iterate.
+        iK, niter, tol, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams: accepted; there is nothing to
+        iterate.
 
     Returns:
         Eigenvalues ``(..., k)`` and eigenvectors ``(..., m, k)``, orthonormal with respect to ``B``.
@@ -50,8 +63,14 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     if k is None:
         k = 1 if X is None else X.shape[-1]
     if m < 3 * k:
-        raise noted(ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested "
-                               f"eigenpairs (={k})"), "torch.linalg.eigh gives all of them.")  # fmt: skip
+        raise noted(
+            ValueError(
+                f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number "
+                f"of requested "
+                f"eigenpairs (={k})"
+            ),
+            "torch.linalg.eigh gives all of them.",
+        )
     A = to_dense(A)
     A = (A + adjoint(A)) / 2
     lower = None

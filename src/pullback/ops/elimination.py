@@ -28,8 +28,10 @@ triangular = linalg_solve_triangular
 
 # --- LU ---------------------------------------------------------------------------------------------------------
 
-NO_SOLUTION = ("U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-               "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")  # fmt: skip
+NO_SOLUTION = (
+    "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
 
 
 @op.general(method=False, outputs="LU pivots info", differentiable="LU")
@@ -44,7 +46,9 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
     tensor(1, dtype=torch.int32)
     """
     if A.ndim < 2:
-        raise RuntimeError(f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
+        )
     check(A, "linalg.lu_factor", "lu_cpu")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
@@ -60,7 +64,8 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
     k = min(n, m)
     L = tril(LU[..., :k, :k], -1) + identity(LU, k)
     U = triu(LU[..., :k, :k])
-    rows, columns = g[..., k:, :], g[..., :, k:]  # what belongs to the rows of L, or the columns of U, beyond the square
+    # what belongs to the rows of L, or the columns of U, beyond the square
+    rows, columns = g[..., k:, :], g[..., :, k:]
     square = g[..., :k, :k]
     inner = tril(L.mT @ square, -1) + triu(square @ U.mT)
     if m > k:
@@ -84,7 +89,6 @@ def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     return (order[..., None, :] == np.arange(n)[:, None]).astype(dtype)
 
 
-
 @lru_cache(64)
 def _unit(n: int, dtype: np.dtype) -> np.ndarray:
     """A unit matrix, not to be written into."""
@@ -98,8 +102,8 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """LU decomposition of matrices ``(..., n, m)`` in compact form, with partial pivoting: see :func:`torch.linalg.lu`.
 
     Returns:
-        ``LU``, with U in the upper triangle and L, whose diagonal is ones, below; ``pivots`` (int32), the row (counted from
-        1) that each row was exchanged with.
+        ``LU``, with U in the upper triangle and L, whose diagonal is ones, below; ``pivots`` (int32), the row (counted
+        from 1) that each row was exchanged with.
 
     Raises:
         RuntimeError: if some U has a zero on its diagonal.
@@ -152,10 +156,14 @@ def _of_unpacked(g: Any, wanted: Any, LU_data_shape: tuple[int, ...], unpack_dat
         return None, None
     k = min(LU_data_shape[-2:])
     g_L, g_U = tril(g[0], -1), triu(g[1])
-    return place(g_L, (..., slice(0, k)), LU_data_shape) + place(g_U, (..., slice(0, k), slice(None)), LU_data_shape), None
+    return place(g_L, (..., slice(0, k)), LU_data_shape) + place(
+        g_U, (..., slice(0, k), slice(None)), LU_data_shape
+    ), None
 
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:
     """The three matrices P, L and U of an LU decomposition; those not asked for are empty.
 
     Args:
@@ -167,8 +175,11 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
             [1., 0.]])
     """
     if LU_pivots.dtype.name != "int32":
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is "
-                           "intended to be used with the output produced by torch.linalg.lu_factor")  # fmt: skip
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+            "function is "
+            "intended to be used with the output produced by torch.linalg.lu_factor"
+        )
     result = _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return result if out is None else writing.write_out(out, result)
 
@@ -178,8 +189,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """LU decomposition ``A = P @ L @ U`` of matrices ``(..., n, m)``, with partial pivoting.
 
     Returns:
-        With ``k = min(n, m)``: ``P``, ``(..., n, n)``, a permutation; ``L``, ``(..., n, k)``, lower triangular with ones on
-        the diagonal; ``U``, ``(..., k, m)``, upper triangular.
+        With ``k = min(n, m)``: ``P``, ``(..., n, n)``, a permutation; ``L``, ``(..., n, k)``, lower triangular with
+        ones on the diagonal; ``U``, ``(..., k, m)``, upper triangular.
 
     >>> import pullback as torch
     >>> P, L, U = torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])); U
@@ -193,7 +204,9 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return result if out is None else writing.write_out(out, result)
 
 
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Tensor:
+def linalg_lu_solve(
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Any = None
+) -> Tensor:
     """Solutions of ``A X = B``, given the LU decomposition of A.
 
     Args:
@@ -211,8 +224,10 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     n = LU.shape[-1]
     if B.ndim < 2 or B.shape[-2 if left else -1] != n:
-        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
-                           f"({n}x{n} and {'x'.join(map(str, B.shape[-2:]))})")  # fmt: skip
+        raise RuntimeError(
+            f"linalg.lu_solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({n}x{n} and {'x'.join(map(str, B.shape[-2:]))})"
+        )
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     P = _permutation_matrix(pivots, n, numpy_type(LU))
@@ -244,11 +259,12 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
 
 @op.general(method=False, outputs="LD pivots info", differentiable="LD")
 def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: bool = False) -> Tensor:
-    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
+    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not
+    differentiable.
 
     Returns:
-        ``LD``, ``pivots`` (int32; negative in pairs for blocks of D of size 2), and ``info`` (int32, one a matrix): 0, or the
-        number of the first zero on the diagonal of D.
+        ``LD``, ``pivots`` (int32; negative in pairs for blocks of D of size 2), and ``info`` (int32, one a matrix): 0,
+        or the number of the first zero on the diagonal of D.
 
     >>> import pullback as torch
     >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0]])).pivots
@@ -256,7 +272,11 @@ def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: b
     """
     check_square(input, "torch.linalg.ldl_factor_ex")
     batch = input.shape[:-2]
-    LD, pivots, info = np.empty(input.shape, input.dtype), np.empty(input.shape[:-1], np.int32), np.zeros(batch, np.int32)
+    LD, pivots, info = (
+        np.empty(input.shape, input.dtype),
+        np.empty(input.shape[:-1], np.int32),
+        np.zeros(batch, np.int32),
+    )
     if input.size:
         routine = lapack("hetrf" if hermitian and input.dtype.kind == "c" else "sytrf", input.dtype)
         each(lambda a: routine(a, lower=True), [input], [LD, pivots, info], batch)
@@ -270,7 +290,8 @@ Blocks = named("linalg_ldl_factor", ("LD", "pivots"))
 
 
 def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not differentiable.
+    """LDL decomposition of symmetric (or Hermitian) matrices ``(..., n, n)`` in LAPACK's compact form. Not
+    differentiable.
 
     Returns:
         ``LD`` and ``pivots``, for :func:`torch.linalg.ldl_solve`.
@@ -301,7 +322,10 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
     if B.ndim < 2:
         raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead")
     if LD.shape[:-1] != pivots.shape:
-        raise RuntimeError(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead")
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
     if pivots.dtype.kind not in "iu":
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {type_name(OF_NUMPY[pivots.dtype])}")
     if LD.dtype != B.dtype:
@@ -309,7 +333,9 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
         raise RuntimeError(f"LD dtype {a} does not match b dtype {b}")
     n, (k, p) = LD.shape[-1], B.shape[-2:]
     if n != k:
-        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {k} by {p}"
+        )
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
     X = np.empty(B.shape, B.dtype)

@@ -38,7 +38,8 @@ def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> N
     """
     if dims is None and not x.size:
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            f"the 'dim' argument."
         )
     for d in dims or ():
         if not x.shape[d]:
@@ -156,7 +157,9 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
     x = real_only(input, "aminmax_cpu")
     if dim is None:
         if not x.size:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
         if not keepdim:
             return _of_all(x, "smallest"), _of_all(x, "largest")
     dims = dims_of(dim, x.ndim)
@@ -233,7 +236,9 @@ max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, i
 min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
 
 
-def _one_of_three(name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+def _one_of_three(
+    name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any
+) -> Any:
     if input.__class__ is Tensor and dim is None and other is None and out is None and not keepdim:
         return whole(input)
     if not isinstance(input, (Tensor, np.ndarray)):

@@ -1,7 +1,8 @@
 """Discrete Fourier transforms: the functions of ``torch.fft``.
 
-All are made of three linear operations, each in both directions: complex to complex, real to the half of the spectrum that
-is not redundant, and back from that half to real numbers. Each has one of the three, in the other direction, for its
+All are made of three linear operations, each in both directions: complex to complex, real to the half of the spectrum
+that is not redundant, and back from that half to real numbers. Each has one of the three, in the other direction, for
+its
 derivative, the adjoint: the first has itself; the other two have each other, but for elements of the half spectrum that
 stand for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
 
@@ -57,7 +58,11 @@ class _Public:
     def c2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
         from scipy.fft import fftn, ifftn
 
-        return fftn(x, None, axes, cls.NORMS[factor], workers=threads) if forward else ifftn(x, None, axes, cls.NORMS[2 - factor], workers=threads)
+        return (
+            fftn(x, None, axes, cls.NORMS[factor], workers=threads)
+            if forward
+            else ifftn(x, None, axes, cls.NORMS[2 - factor], workers=threads)
+        )
 
     @classmethod
     def r2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
@@ -70,7 +75,11 @@ class _Public:
         from scipy.fft import hfftn, irfftn
 
         s = [*(x.shape[d] for d in axes[:-1]), last]
-        return hfftn(x, s, axes, cls.NORMS[factor], workers=threads) if forward else irfftn(x, s, axes, cls.NORMS[2 - factor], workers=threads)
+        return (
+            hfftn(x, s, axes, cls.NORMS[factor], workers=threads)
+            if forward
+            else irfftn(x, s, axes, cls.NORMS[2 - factor], workers=threads)
+        )
 
 
 def _node(input: Any, *options: Any) -> str:
@@ -105,7 +114,9 @@ def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Te
 
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, forward: bool, n: int) -> Tensor:
-    """The inverse of :func:`fft_r2c` in the other direction, but for the factor, with ``n`` real numbers in the last of the dimensions."""
+    """The inverse of :func:`fft_r2c` in the other direction, but for the factor, with ``n`` real numbers in the last of
+    the dimensions.
+    """
     return _transforms().c2r(input, dim, n, forward, FACTORS.index(factor), None, _threads(input))
 
 
@@ -186,7 +197,9 @@ def _check_length(n: int, name: str) -> None:
 
 def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Which dimensions to transform, and the sizes that they are cut or padded to."""
-    return _of_shape(input._array.shape, *[v if v is None else (v,) if v.__class__ is int else tuple(v) for v in (s, dim)])
+    return _of_shape(
+        input._array.shape, *[v if v is None else (v,) if v.__class__ is int else tuple(v) for v in (s, dim)]
+    )
 
 
 @lru_cache(256)
@@ -282,7 +295,9 @@ def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: 
     d = _one_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    return fft_r2c(_resized(input, (d,), (input._array.shape[d] if n is None else n,)), (d,), _factor(norm, forward), forward)
+    return fft_r2c(
+        _resized(input, (d,), (input._array.shape[d] if n is None else n,)), (d,), _factor(norm, forward), forward
+    )
 
 
 def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
@@ -396,7 +411,9 @@ def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: A
     if s is None or (s if s.__class__ is int else s[-1]) == -1:
         n = 2 * (n - 1)
     _check_length(n, name)
-    return _written(fft_c2r(_resized(input, dims, (*sizes[:-1], n // 2 + 1)), dims, _factor(norm, forward), forward, n), out, name)
+    return _written(
+        fft_c2r(_resized(input, dims, (*sizes[:-1], n // 2 + 1)), dims, _factor(norm, forward), forward, n), out, name
+    )
 
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -422,7 +439,8 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
-    """:func:`hfft` along the last of the dimensions, after :func:`fftn` along the others; ``s`` are the sizes of the result.
+    """:func:`hfft` along the last of the dimensions, after :func:`fftn` along the others; ``s`` are the sizes of the
+    result.
 
     >>> import pullback as torch
     >>> torch.fft.hfftn(torch.ones(2, 3)).shape
@@ -444,7 +462,9 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 def _in_two(several: Callable) -> Callable:
     """A transform of several dimensions as one of the last two."""
 
-    def transform(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Tensor:
+    def transform(
+        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
         return several(input, s, dim, norm, out=out)
 
     transform.__name__ = transform.__qualname__ = several.__name__[:-1] + "2"
@@ -468,9 +488,18 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, o
     return result if out is None else writing.write_out(out, result)
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-            out: Any = None) -> Tensor:  # fmt: skip
-    """The frequencies of the elements of :func:`fft`: ``[0, 1, ..., -2, -1] / (n * d)``, where ``d`` is the distance of samples.
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The frequencies of the elements of :func:`fft`: ``[0, 1, ..., -2, -1] / (n * d)``, where ``d`` is the distance of
+    samples.
 
     >>> import pullback as torch
     >>> torch.fft.fftfreq(4)
@@ -480,9 +509,18 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, de
     return _frequencies("fftfreq", n, d, dtype, requires_grad, out, np.where(k < (n + 1) // 2, k, k - n))
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-             out: Any = None) -> Tensor:  # fmt: skip
-    """The frequencies of the elements of :func:`rfft`: ``[0, 1, ..., n // 2] / (n * d)``, where ``d`` is the distance of samples.
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The frequencies of the elements of :func:`rfft`: ``[0, 1, ..., n // 2] / (n * d)``, where ``d`` is the distance
+    of samples.
 
     >>> import pullback as torch
     >>> torch.fft.rfftfreq(4)

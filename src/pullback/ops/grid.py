@@ -1,12 +1,12 @@
 """Images looked up at given points: a spatial transformer's sampling (Jaderberg et al. 2015), and its derivatives.
 
 A point's value is a sum over the pixels around it, weighted by a polynomial of where between them it lies, one for each
-dimension: ``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order, are the
-same sum with derivatives of the polynomials, and one operation, ``sampled``, is all of them. ``unsampled`` is its transpose
-in the image, ``moved`` that in the point; their rules are these three again, to any order.
+dimension: ``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order,
+are the same sum with derivatives of the polynomials, and one operation, ``sampled``, is all of them. ``unsampled`` is
+its transpose in the image, ``moved`` that in the point; their rules are these three again, to any order.
 
-Coordinates -1 and 1 are the image's borders: with ``align_corners`` the centres of the outermost pixels, else their outer
-edges.
+Coordinates -1 and 1 are the image's borders: with ``align_corners`` the centres of the outermost pixels, else their
+outer edges.
 """
 
 from __future__ import annotations
@@ -34,19 +34,31 @@ BLOCK = 1 << 17  # elements at a time, for the processor's cache
 
 # The first pixel counted from the one before the point (or nearest to it), and for each pixel a polynomial in the way
 # from there, highest power first. The cubic one is that of :mod:`pullback.ops.resample`, with a = -0.75.
-BASES = {"nearest": (0, [[1.0]]), "bilinear": (0, [[-1.0, 1.0], [1.0, 0.0]]),
-         "bicubic": (-1, [[-0.75, 1.5, -0.75, 0.0], [1.25, -2.25, 0.0, 1.0],
-                          [-1.25, 1.5, 0.75, 0.0], [0.75, -0.75, 0.0, 0.0]])}  # fmt: skip
+BASES = {
+    "nearest": (0, [[1.0]]),
+    "bilinear": (0, [[-1.0, 1.0], [1.0, 0.0]]),
+    "bicubic": (
+        -1,
+        [[-0.75, 1.5, -0.75, 0.0], [1.25, -2.25, 0.0, 1.0], [-1.25, 1.5, 0.75, 0.0], [0.75, -0.75, 0.0, 0.0]],
+    ),
+}
 
 
 @functools.lru_cache(64)
 def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """What is the same for all points: the sizes, the last pixels, how far pixels are apart (in numbers), by how many pixels a
+    """What is the same for all points: the sizes, the last pixels, how far pixels are apart (in numbers), by how many
+    pixels a
     coordinate of 1 moves, each a column over the dimensions, and the taps."""
     size = np.array(spatial, dtype).reshape(-1, 1, 1, 1)
     rows = np.array([math.prod(spatial[d + 1 :]) for d in range(len(spatial))]).reshape(size.shape)
     first, basis = BASES[mode]
-    return size, size - 1, rows, (size - 1 if align_corners else size) / 2, np.arange(first, first + len(basis), dtype=dtype)[:, None]
+    return (
+        size,
+        size - 1,
+        rows,
+        (size - 1 if align_corners else size) / 2,
+        np.arange(first, first + len(basis), dtype=dtype)[:, None],
+    )
 
 
 @functools.lru_cache(64)
@@ -144,7 +156,9 @@ def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
     return total
 
 
-def _blocks(grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, channels: int) -> Iterator[tuple[slice, Stencil]]:
+def _blocks(
+    grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, channels: int
+) -> Iterator[tuple[slice, Stencil]]:
     """The points, some at a time; none where all derivatives are 0."""
     if how.mode == "nearest" and order:  # constant between its jumps, whatever the image
         return
@@ -171,7 +185,9 @@ def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
 
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
-    """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the order."""
+    """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the
+    order.
+    """
     fast = None if order else kernels.run("sampling", "sampled", grid.size, input, grid, how)
     if fast is not None:
         return fast
@@ -183,7 +199,9 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     return out.reshape(*(n,) * order, images, channels, *points)
 
 
-@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input")
+@half.general(
+    node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input"
+)
 def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     fast = None if order else kernels.run("sampling", "unsampled", grid.size, input, grid, spatial, how)
@@ -198,11 +216,20 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     return out
 
 
-@half.general(node=lambda input, images, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False,
-              linear="input images")  # fmt: skip
+@half.general(
+    node=lambda input, images, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0",
+    method=False,
+    linear="input images",
+)
 def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
-    """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the grid."""
-    fast = None if order or how.mode == "nearest" else kernels.run("sampling", "moved", grid.size, input, images, grid, how)
+    """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the
+    grid.
+    """
+    fast = (
+        None
+        if order or how.mode == "nearest"
+        else kernels.run("sampling", "moved", grid.size, input, images, grid, how)
+    )
     if fast is not None:
         return fast
     n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
@@ -222,46 +249,64 @@ def _times(h: Any, g: Any, order: int) -> Any:
     return reshape(h, (n, *(1,) * order, h.shape[1], 1, *h.shape[2:])) * g
 
 
-sampled.vjp(input=lambda g, grid, input_shape, how, order: unsampled(g, grid, input_shape[2:], how, order),
-            grid=lambda g, input, grid, how, order: moved(g, input, grid, how, order))  # fmt: skip
-unsampled.vjp(input=lambda g, grid, how, order: sampled(g, grid, how, order),
-              grid=lambda g, input, grid, how, order: moved(input, g, grid, how, order))  # fmt: skip
-moved.vjp(input=lambda g, images, grid, how, order: sum(_times(g, sampled(images, grid, how, order + 1), order), 0),
-          images=lambda g, input, images_shape, grid, how, order:
-          unsampled(_times(g, input, order), grid, images_shape[2:], how, order + 1),
-          grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1))  # fmt: skip
+sampled.vjp(
+    input=lambda g, grid, input_shape, how, order: unsampled(g, grid, input_shape[2:], how, order),
+    grid=lambda g, input, grid, how, order: moved(g, input, grid, how, order),
+)
+unsampled.vjp(
+    input=lambda g, grid, how, order: sampled(g, grid, how, order),
+    grid=lambda g, input, grid, how, order: moved(input, g, grid, how, order),
+)
+moved.vjp(
+    input=lambda g, images, grid, how, order: sum(_times(g, sampled(images, grid, how, order + 1), order), 0),
+    images=lambda g, input, images_shape, grid, how, order: unsampled(
+        _times(g, input, order), grid, images_shape[2:], how, order + 1
+    ),
+    grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1),
+)
 
 
 @functools.lru_cache(64)
-def _how(image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None) -> How:
+def _how(
+    image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None
+) -> How:
     """The options, of an image and a grid that go together."""
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
-                         f"but got: '{mode}'")  # fmt: skip
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
-                         f"but got: '{padding_mode}'")  # fmt: skip
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
     n, sizes = len(image) - 2, f"input with sizes {list(image)} and grid with sizes {list(grid)}"
     if n not in (2, 3) or len(grid) != n + 2:
-        raise RuntimeError(f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
-                           f"dimensions, but got {sizes}")  # fmt: skip
+        raise RuntimeError(
+            f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
+            f"dimensions, but got {sizes}"
+        )
     if image[0] != grid[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
     if grid[-1] != n:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, "
-                           f"but got grid with sizes {list(grid)}")  # fmt: skip
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid)}"
+        )
     for d, size in enumerate(image[2:], 2):
         if size == 0:
-            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                               f"{list(image)} with dimension {d} being empty")  # fmt: skip
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(image)} with dimension {d} being empty"
+            )
     if n == 3 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     return How(mode, padding_mode, bool(align_corners))
 
 
 @op.composite(method=False)
-def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
-                align_corners: bool | None = None) -> Tensor:  # fmt: skip
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
     """Images (or volumes) looked up at given points.
 
     Args:
@@ -287,16 +332,22 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     """
     how = _how(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
     if input._array.dtype != grid._array.dtype:
-        raise RuntimeError(f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}")
+        raise RuntimeError(
+            f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}"
+        )
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
     return sampled(input, grid, how, 0)
 
 
 @op.composite(method=False)
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
-                 align_corners: bool) -> Tensor:  # fmt: skip
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
     """:func:`grid_sample` with numbers for modes: 0, 1, 2 in the order in which it lists them.
 
     >>> import pullback as torch
@@ -343,16 +394,22 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n, size = len(size) - 2, tuple(size)
     if n not in (2, 3):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-                                  f"respectively. Got size {size}.")  # fmt: skip
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
     if len(theta.shape) != 3 or tuple(theta.shape[1:]) != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
-                         f"Got {theta.shape}.")  # fmt: skip
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
     axes = [_centres(k, theta.dtype, align_corners) for k in size[2:]]
     points = np.stack(np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], theta.dtype.numpy.type(1)), -1)
     grid = matmul(outcome.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))

@@ -4,10 +4,12 @@ Integers, slices, None and Ellipsis give a view, recorded as one node with the n
 lists and masks then gather from that view, by NumPy's rule for where their dimensions go: in the place of the first,
 if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
 
-Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends with an array.
-To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``, the list holds one array only,
-in which nothing counts from the end: of as many dimensions as the tensor has, it says of every element where across that dimension it
-lies, as in ``gather``; of one, it says so of slices. Beside ``FLAT`` the array numbers the elements of the whole tensor.
+Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends
+with an array. To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``,
+the list holds one array only,
+in which nothing counts from the end: of as many dimensions as the tensor has, it says of every element where across
+that dimension it lies, as in ``gather``; of one, it says so of slices. Beside ``FLAT`` the array numbers the elements
+of the whole tensor.
 """
 
 from __future__ import annotations
@@ -85,10 +87,13 @@ UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 def all_inside(index: np.ndarray, size: int) -> bool:
     """Whether these integers all lie from 0 to ``size``."""
     numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large
-    return not numbers.size or numbers.item(numbers.argmax()) < size  # of few numbers, in a third of the time that max() takes
+    # of few numbers, in a third of the time that max() takes
+    return not numbers.size or numbers.item(numbers.argmax()) < size
 
 
-def check_bounds(index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = "") -> None:
+def check_bounds(
+    index: np.ndarray, size: int, dim: int, error: type[Exception] = RuntimeError, words: str = ""
+) -> None:
     """Refuse an index below 0 or not below ``size``."""
     if index.__class__ is not ndarray:
         index = bottom(index, True)
@@ -146,12 +151,19 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     return Rows(at, shape).summed(input)
 
 
-IN_ORDER = {"IndexPutBackward0", "IndexFillBackward0", "IndexFillBackward1", "PutBackward0"}  # results lie as the input does; else row-major
+# results lie as the input does; else row-major
+IN_ORDER = {"IndexPutBackward0", "IndexFillBackward0", "IndexFillBackward1", "PutBackward0"}
 
 
 @op.general(name="index_put_at", node="name", holomorphic=False, method=False)
-def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0",
-           dim: int | None = None) -> Tensor:  # fmt: skip
+def put_at(
+    input: Tensor,
+    value: Tensor,
+    at: list[Any],
+    accumulate: bool = False,
+    name: str = "IndexPutBackward0",
+    dim: int | None = None,
+) -> Tensor:
     """A copy of the input with other elements at an advanced index, or with these added there."""
     out = input.copy(own_order(input) if name in IN_ORDER else "C")
     put_into(out, value, at, accumulate, dim)
@@ -161,12 +173,17 @@ def put_at(input: Tensor, value: Tensor, at: list[Any], accumulate: bool = False
 def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
     last, one_by_one = at[-1], array.itemsize > 2  # without an array of sums, which is the better way in half precision
     each = dim is not None and dim != FLAT and last.ndim == array.ndim
-    if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:  # many sums in double precision
+    # many sums in double precision
+    if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:
         sums = array.astype(FLOAT64)
         put_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
         array[...] = sums
         return
-    if each and (one_by_one or not accumulate) and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+    if (
+        each
+        and (one_by_one or not accumulate)
+        and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate)
+    ):
         return
     size = value.size if value.__class__ is ndarray else 1
     few = (size <= FEW or array.size <= FEW) and one_by_one
@@ -192,15 +209,22 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
             else:
                 rows = Rows(at, array.shape)
                 array += rows.summed(np.broadcast_to(np.asarray(value, array.dtype), rows.given))
-        elif not getattr(value, "ndim", 0) and at[0].__class__ is ndarray and at[0].dtype.kind == "b" and at[0].shape == array.shape:
+        elif (
+            not getattr(value, "ndim", 0)
+            and at[0].__class__ is ndarray
+            and at[0].dtype.kind == "b"
+            and at[0].shape == array.shape
+        ):
             np.putmask(array, at[0], value)  # several times as fast
         else:
             array[index] = value
     except IndexError as error:
         raise in_torchs_words(error, array, at) from None
     except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(np.shape(value))} cannot be broadcast to indexing "
-                           f"result of shape {list(array[index].shape)}") from None  # fmt: skip
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(np.shape(value))} cannot be broadcast to indexing "
+            f"result of shape {list(array[index].shape)}"
+        ) from None
 
 
 def _flattened(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.ndarray, list[np.ndarray], Any]:
@@ -245,8 +269,10 @@ def _again(at: list[Any], shape: tuple[int, ...], given: tuple[int, ...], dim: i
 
 take_at.vjp(input=lambda g, at, input_shape, dim: sum_at(g, at, input_shape, dim))
 sum_at.vjp(input=lambda g, at, dim: take_at(g, at, dim=dim))
-put_at.vjp(input=lambda g, at, accumulate, dim: g if accumulate else put_at(g, 0, at, dim=dim),
-           value=lambda g, at, accumulate, dim: _of_written(g, at, accumulate, dim))  # fmt: skip
+put_at.vjp(
+    input=lambda g, at, accumulate, dim: g if accumulate else put_at(g, 0, at, dim=dim),
+    value=lambda g, at, accumulate, dim: _of_written(g, at, accumulate, dim),
+)
 
 
 class Rows:
@@ -283,7 +309,8 @@ class Rows:
                 array = np.where(array < 0, array + shape[d], array)
             flat = self.flat * shape[d]
             if array.size > LARGE and flat.shape[-1:] == (1,) and 1 < array.shape[-1] <= NARROW:
-                flat = flat.repeat(array.shape[-1], -1)  # NumPy repeats, and adds what is as long, in less time than short rows
+                # NumPy repeats, and adds what is as long, in less time than short rows
+                flat = flat.repeat(array.shape[-1], -1)
             self.flat = np.add(flat, array, flat if array.ndim and flat.shape == array.shape else None) if k else array
         others = tuple([shape[d] for d in self.rest])
         self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
@@ -316,7 +343,9 @@ class Rows:
             from scipy.sparse import csc_array
 
             ones = np.ones(flat.size, wide)
-            sums = csc_array((ones, flat, np.arange(flat.size + 1)), shape=matrix.shape[:1] + flat.shape) @ values.astype(wide, copy=False)
+            sums = csc_array(
+                (ones, flat, np.arange(flat.size + 1)), shape=matrix.shape[:1] + flat.shape
+            ) @ values.astype(wide, copy=False)
             out = sums if sums.shape == out.shape else sums.reshape(out.shape)
         out = out.astype(values.dtype, copy=False)
         return out.transpose(inverse(order)) if order != sorted(order) else out
@@ -342,28 +371,40 @@ def index_array(item: Any) -> np.ndarray:
         if array.dtype.kind == "b" or array.dtype.kind == "i" and (array.itemsize >= 4 or not array.ndim):
             return array if array.flags.c_contiguous else array.copy()  # its order decides which write is the last
         if array.dtype == np.uint8:
-            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning,
-                          stacklevel=3)  # fmt: skip
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=3,
+            )
             return array.astype(bool)
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(item, (ndarray, Sequence)):
-        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                         f"(got {type(item).__name__})")  # fmt: skip
+        raise IndexError(
+            f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(item).__name__})"
+        )
     array = np.asarray(item, order="C")
     return array if array.dtype.kind in "bi" else array.astype(np.intp)
 
 
 def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
-    """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or None)."""
+    """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or
+    None).
+    """
     items = index
     if index.__class__ is not tuple:
         items = (index,)
         if index.__class__ is list and len(index) < 32:  # PyTorch's old rule
             if any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
-                warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of "
-                              "x[seq].", UserWarning, stacklevel=3)  # fmt: skip
+                warnings.warn(
+                    "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] "
+                    "instead of "
+                    "x[seq].",
+                    UserWarning,
+                    stacklevel=3,
+                )
                 items = tuple(index)
     for item in items:
         if not (item.__class__ is int or item.__class__ is slice or item is None or item is ...):
@@ -399,12 +440,16 @@ def _size_of(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int | None
     return shape[d] if 0 <= d < len(shape) else None
 
 
-def parsed_advanced(shape: tuple[int, ...], items: Sequence[Any]) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
+def parsed_advanced(
+    shape: tuple[int, ...], items: Sequence[Any]
+) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
     """The same for an index with more in it than integers, slices, None and Ellipsis."""
     steps: list[Any] = []
     taken = 0  # dimensions that the index speaks of
     for item in items:
-        if not (item is None or item is ... or item is True or item is False or isinstance(item, (int, slice, np.integer))):
+        if not (
+            item is None or item is ... or item is True or item is False or isinstance(item, (int, slice, np.integer))
+        ):
             item = index_array(item)
             if item.ndim == 0 and item.__class__ is ndarray:
                 item = bool(item) if item.dtype.kind == "b" else int(item)
@@ -488,9 +533,15 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         write_part(self, value, part)
         return
     x = self if part is None else look(self, part, name)
-    if isinstance(value, Tensor) and value._array.dtype != x._array.dtype and (value._array.ndim or at[-1].dtype.kind != "b"):
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source.")  # fmt: skip
+    if (
+        isinstance(value, Tensor)
+        and value._array.dtype != x._array.dtype
+        and (value._array.ndim or at[-1].dtype.kind != "b")
+    ):
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source."
+        )
     write_at(x, value, at)
 
 
@@ -515,8 +566,14 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
         storage.move_base_on(x, edges[1], target)
 
 
-def write_at(x: Tensor, value: Any, at: list[Any], accumulate: bool = False, name: str = "IndexPutBackward0",
-             dim: int | None = None) -> Tensor:  # fmt: skip
+def write_at(
+    x: Tensor,
+    value: Any,
+    at: list[Any],
+    accumulate: bool = False,
+    name: str = "IndexPutBackward0",
+    dim: int | None = None,
+) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if modes.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
         return writing.assign(x, name, put_at(x, value, at, accumulate, name, dim))
@@ -538,11 +595,15 @@ def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tu
         value = value.item() if isinstance(value, np.generic) else value
         given = value if isinstance(value, ndarray) else number_as(value, x._array.dtype)
     e = storage.edge_of(x)
-    recorded = (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
+    recorded = (
+        (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
+    )
     return given, (e, f) if recorded else None
 
 
-def after_writing(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]) -> None:
+def after_writing(
+    x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]
+) -> None:
     """Note that ``x`` was just written into, and record it as the result of that operation."""
     storage.wrote(x)
     if edges is not None:

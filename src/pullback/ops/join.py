@@ -30,10 +30,28 @@ from .scatter import index_select
 from .view import expand, flatten, raised, reshape, varargs, wrapped_dim
 
 __all__ = [
-    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "concatenate", "diag", "diag_embed",
-    "diagflat", "dstack", "hstack", "meshgrid", "repeat_interleave", "row_stack", "stack", "tile", "trace", "tril", "triu",
+    "block_diag",
+    "cartesian_prod",
+    "cat",
+    "column_stack",
+    "combinations",
+    "concat",
+    "concatenate",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "dstack",
+    "hstack",
+    "meshgrid",
+    "repeat_interleave",
+    "row_stack",
+    "stack",
+    "tile",
+    "trace",
+    "tril",
+    "triu",
     "vstack",
-]  # fmt: skip
+]
 
 FEW = 1 << 12  # elements of a table that is kept
 MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as items (measured)
@@ -54,7 +72,9 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
 
 
 def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
-    """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they are copied as items."""
+    """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they
+    are copied as items.
+    """
     first = arrays[0]
     if first.size < MANY or not _are_short(arrays, dim):
         joined = np.concatenate(arrays, dim)
@@ -72,9 +92,21 @@ def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
     """Whether these lie in memory as many short pieces."""
     first = arrays[0].shape
     rows = prod(first[:dim]) if dim > 0 else 1
-    return rows >= MANY and arrays[0].nbytes <= SHORT * rows and arrays[0].dtype.kind != "V" and all(
-        [a.flags.c_contiguous and a.size and a.ndim == len(first) and a.shape[:dim] == first[:dim] and a.shape[dim + 1 :] == first[dim + 1 :]
-         for a in arrays])  # fmt: skip
+    return (
+        rows >= MANY
+        and arrays[0].nbytes <= SHORT * rows
+        and arrays[0].dtype.kind != "V"
+        and all(
+            [
+                a.flags.c_contiguous
+                and a.size
+                and a.ndim == len(first)
+                and a.shape[:dim] == first[:dim]
+                and a.shape[dim + 1 :] == first[dim + 1 :]
+                for a in arrays
+            ]
+        )
+    )
 
 
 @op.general(method=False, holomorphic=False, linear="tensors")
@@ -105,11 +137,16 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
             return cat(full, dim) if full else np.concatenate(arrays)
         for i, a in enumerate(arrays):
             if a.ndim != full[0].ndim:
-                raise RuntimeError(f"Tensors must have same number of dimensions: got {full[0].ndim} and {a.ndim}") from None
+                raise RuntimeError(
+                    f"Tensors must have same number of dimensions: got {full[0].ndim} and {a.ndim}"
+                ) from None
             for d in range(a.ndim):
                 if d != dim % a.ndim and a.shape[d] != full[0].shape[d]:
-                    raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {full[0].shape[d]} but got "
-                                       f"size {a.shape[d]} for tensor number {i} in the list.") from None  # fmt: skip
+                    raise RuntimeError(
+                        f"Sizes of tensors must match except in dimension {dim}. Expected size {full[0].shape[d]} but "
+                        f"got "
+                        f"size {a.shape[d]} for tensor number {i} in the list."
+                    ) from None
         raise
 
 
@@ -140,8 +177,10 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     for a in tensors:
         if a.shape != shape:
             i = [b.shape == shape for b in tensors].index(False)
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-                               f"{list(tensors[i].shape)} at entry {i}")  # fmt: skip
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(tensors[i].shape)} at entry {i}"
+            )
     d, arrays = wrapped_dim(dim, len(shape) + 1), _of_one_type(tensors)
     if d == len(shape):  # else side by side along dimension d they lie as slices across a new one do
         arrays = [a.reshape(*shape, 1) for a in arrays]
@@ -163,7 +202,9 @@ concatenate = concat
 
 
 def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raised) -> Callable:
-    """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than ``least`` dimensions."""
+    """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than
+    ``least`` dimensions.
+    """
 
     def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         if not tensors:
@@ -180,7 +221,9 @@ def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raise
 hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)
 vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2)
 dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3)
-column_stack = _joined("column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x, _: reshape(x, (x._array.size, 1)))
+column_stack = _joined(
+    "column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x, _: reshape(x, (x._array.size, 1))
+)
 row_stack = vstack
 
 
@@ -222,7 +265,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     for i, x in enumerate(tensors):
         if x.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
+            )
     return _blocks(tensors) if tensors else outcome.wrap(np.zeros((1, 0), np.float32))
 
 
@@ -241,11 +286,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning,
-                      stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
+        )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    shape, places = _grid(_sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy")
+    shape, places = _grid(
+        _sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
+    )
     return tuple([expand.op.perform(reshape(x, along), shape) for x, along in zip(tensors, places)])
 
 
@@ -264,7 +314,9 @@ def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
 
 @lru_cache(256)
 def _grid(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be exchanged."""
+    """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be
+    exchanged.
+    """
     n = len(sizes)
     order = [1, 0, *range(2, n)] if exchanged and n > 1 else list(range(n))
     return tuple([sizes[i] for i in order]), [tuple([-1 if j == i else 1 for j in order]) for i in range(n)]
@@ -287,8 +339,12 @@ def _rows_of_choices(tensors: list[Tensor]) -> Tensor:
 @_rows_of_choices.vjp_all
 def _of_choices(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
     shape, others = [n for (n,) in tensors_shape], range(len(tensors_shape))
-    return [summed(reshape(look(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i])) if wants else None
-            for i, wants in enumerate(wanted)]  # fmt: skip
+    return [
+        summed(reshape(look(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i]))
+        if wants
+        else None
+        for i, wants in enumerate(wanted)
+    ]
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
@@ -372,16 +428,23 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 varargs(tile, "tile", "dims")
 
 
-@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")  # PyTorch's last step
+# PyTorch's last step
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")
 def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
     return input.repeat(times, dim)
 
 
-_repeated.vjp(input=lambda g, input_shape, times, dim: summed(reshape(g, input_shape[: dim + 1] + (times,) + input_shape[dim + 1 :]), dim + 1))
+_repeated.vjp(
+    input=lambda g, input_shape, times, dim: summed(
+        reshape(g, input_shape[: dim + 1] + (times,) + input_shape[dim + 1 :]), dim + 1
+    )
+)
 
 
 @op.composite
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each slice across ``dim`` (each element of the flattened input, without it) repeated.
 
     Args:
@@ -401,8 +464,10 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if not isinstance(repeats, Tensor) and not counts.ndim:
         return _repeated(x, repeats, d)
     if counts.size not in (1, n):
-        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                           f"{counts.size} and input.size({d}) = {n}")  # fmt: skip
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({d}) = {n}"
+        )
     return index_select(x, d, outcome.wrap(np.repeat(np.arange(n), counts)))
 
 

@@ -27,8 +27,18 @@ from .sparse import place
 from .view import expand, reshape, squeeze, unsqueeze
 
 __all__ = ["embedding_renorm_", "feature_dropout"]
-__all_functional__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding", "embedding_bag",
-                      "feature_alpha_dropout", "linear", "one_hot"]  # fmt: skip
+__all_functional__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "linear",
+    "one_hot",
+]
 
 
 # --- linear -----------------------------------------------------------------------------------------------------
@@ -60,7 +70,8 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
     if len(input.shape) != 2:
-        count, behind = math.prod(input.shape[:-1]), len(input.shape) + len(weight_shape) - 2  # behind rows of gradients, if there are some
+        # behind rows of gradients, if there are some
+        count, behind = math.prod(input.shape[:-1]), len(input.shape) + len(weight_shape) - 2
         g = reshape(g, (*g.shape[: len(g.shape) - behind], count, *weight_shape[:-1]))
         input = reshape(input, (count, weight_shape[-1]))
     if len(weight_shape) == 1:
@@ -91,14 +102,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         RuntimeError: for shapes that do not fit and differing dtypes.
 
     >>> import pullback as torch
-    >>> torch.nn.functional.linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([0.5, 0.0]))
+    >>> weight, bias = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([0.5, 0.0])
+    >>> torch.nn.functional.linear(torch.tensor([[1.0, 2.0]]), weight, bias)
     tensor([[1.5000, 3.0000]])
     """
     # The usual case in full: it decides the cost of a small network's layer.
     try:
         x, w = input._array, weight._array
         d = x.dtype
-        if not (d is FLOAT32 or d is FLOAT64) or w.dtype is not d or w.ndim != 2 or modes.special or modes.silent and modes.marking():
+        if (
+            not (d is FLOAT32 or d is FLOAT64)
+            or w.dtype is not d
+            or w.ndim != 2
+            or modes.special
+            or modes.silent
+            and modes.marking()
+        ):
             return _linear(input, weight, bias)
         if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
             return _linear(input, weight, bias)
@@ -117,7 +136,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @op.general(name="embedding", method=False, linear="weight")
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False, sparse: bool = False) -> Tensor:
+def _embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, by_frequency: bool = False, sparse: bool = False
+) -> Tensor:
     check_rows(indices, len(weight))
     return weight.take(indices, 0)
 
@@ -125,11 +146,15 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, by_freque
 def check_rows(indices: np.ndarray, count: int) -> None:
     """Refuse numbers of rows that are not there."""
     if not all_inside(indices, count):
-        raise noted(IndexError("index out of range in self"),
-                    f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows")  # fmt: skip
+        raise noted(
+            IndexError("index out of range in self"),
+            f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows",
+        )
 
 
-def _of_table(g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool, sparse: bool) -> Any:
+def _of_table(
+    g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool, sparse: bool
+) -> Any:
     at = index_array(indices)
     if sparse:
         if by_frequency:
@@ -161,12 +186,21 @@ def _check_table(indices: Tensor, weight: Tensor, name: str) -> None:
         raise RuntimeError("'weight' must be 2-D")
     d = indices._array.dtype
     if d.kind != "i" or d.itemsize < 4:
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                           f"torch.{dtypes.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})")  # fmt: skip
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{dtypes.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})"
+        )
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """Rows of a table.
 
     Args:
@@ -214,10 +248,19 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 
 
 @by_example
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Tensor:  # fmt: skip
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
     """Sums, means or maxima of bags of rows of a table.
 
     Args:
@@ -240,12 +283,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             [3., 4.]])
     """
     if weight.dtype in (int32, int64) and input.is_floating_point():
-        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and "
-                      "should now be `embedding_bag(input, weight, ...)`.", stacklevel=3)  # fmt: skip
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and "
+            "should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=3,
+        )
         weight, input = input, weight
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
-                         f"shape as the input ({input.shape})")  # fmt: skip
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same "
+            f"shape as the input ({input.shape})"
+        )
     if len(weight.shape) != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {len(weight.shape)}")
     if mode not in ("sum", "mean", "max"):
@@ -259,8 +309,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-                                  f"(got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
     padding = _row(padding_idx, weight._array.shape[0])
     rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     kept = derived(lambda flat: flat != padding, flat._array)
@@ -274,7 +326,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode == "sum":
         return result
     dtype = weight._array.dtype
-    sizes = derived(lambda bags, kept: np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(dtype)[:, None], bags, kept)
+    sizes = derived(
+        lambda bags, kept: np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(dtype)[:, None], bags, kept
+    )
     return result / outcome.wrap(sizes)
 
 
@@ -282,8 +336,10 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     """The bag of each row number, and how many bags there are."""
     if len(input.shape) == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-                             f"sequences. However, found offsets of type {type(offsets)}")  # fmt: skip
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
         return np.repeat(np.arange(input.shape[0]), input.shape[1]), input.shape[0]
     if len(input.shape) != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(input.shape)}")
@@ -293,10 +349,15 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
 
     def bag_of_each(starts: np.ndarray) -> np.ndarray:
         if len(starts) and starts[0] != 0:
-            raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
-                               f"got {starts[0]}")  # fmt: skip
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                "However, "
+                f"got {starts[0]}"
+            )
         if len(starts) and starts[-1] > n:
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}")
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}"
+            )
         if (starts[1:] < starts[:-1]).any():
             raise noted(RuntimeError("offsets has to be in ascending order"), f"got {starts.tolist()}")
         return np.searchsorted(starts[: len(starts) - include_last_offset], np.arange(n), side="right") - 1
@@ -341,7 +402,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             [0, 0, 1]])
     """
     if num_classes < 1:
-        unbatched("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.", tensor)
+        unbatched(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.",
+            tensor,
+        )
     classes = bottom(tensor._array, num_classes > 0)
     if classes.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -370,8 +434,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 SELU_FLOOR = 1.7580993408473766  # how far below 0 selu goes: scale * alpha
 
 
-def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, *, features: bool = False,
-             alpha: bool = False) -> Tensor:  # fmt: skip
+def _dropped(
+    input: Tensor, p: float, training: bool, inplace: bool, name: str, *, features: bool = False, alpha: bool = False
+) -> Tensor:
     """Elements (or whole features, the first two dimensions) dropped with probability p, the others scaled up.
 
     With ``alpha``, what is dropped becomes selu's lowest value, and all is scaled and shifted so that mean and variance
@@ -383,14 +448,20 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
     if p == 0 or not training or not x.size:
         return input
     if OF_NUMPY[x.dtype].category < FLOATING:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtypes.type_name(input.dtype)}")
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {dtypes.type_name(input.dtype)}"
+        )
     if p == 1:
         result = input * 0.0
     else:
         if features and x.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         order = "C" if 0 in x.strides else "K"
-        like = np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype) if features else np.empty_like(bottom(x, True), x.dtype, order, shape=x.shape)
+        like = (
+            np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
+            if features
+            else np.empty_like(bottom(x, True), x.dtype, order, shape=x.shape)
+        )
 
         def draw() -> np.ndarray:
             """1 for what stays."""
@@ -400,7 +471,9 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, name: str, 
             return noise
 
         if modes._local.batches:
-            noise = outcome.wrap(sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype)))
+            noise = outcome.wrap(
+                sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype))
+            )
         else:
             noise = outcome.wrap(drawn(draw))
         if alpha:
@@ -467,18 +540,32 @@ def _dropout_nd(input: Tensor, p: float, training: bool, inplace: bool, spatial:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if rank not in (spatial + 1, spatial + 2):
-        meant = (f"Note that {name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimension{'s'[: spatial > 1]}, "
-                 f"a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).")  # fmt: skip
+        meant = (
+            f"Note that {name} exists to provide channel-wise dropout on inputs with {spatial} spatial "
+            f"dimension{'s'[: spatial > 1]}, "
+            f"a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs)."
+        )
         if spatial == 1:
             raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. {meant}")
-        warnings.warn(f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a future release. "
-                      f"To retain the behavior and silence this warning, please use dropout instead. {meant}",
-                      UserWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a "
+            f"future release. "
+            f"To retain the behavior and silence this warning, please use dropout instead. {meant}",
+            UserWarning,
+            stacklevel=3,
+        )
     if spatial == 2 and rank == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
-                      "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
-                      "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
-                      "dropout behavior, please switch to using dropout1d instead.", UserWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - input "
+            "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
+            "release to "
+            "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+            "channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            UserWarning,
+            stacklevel=3,
+        )
     unbatched = rank == spatial + 1 and spatial != 2 or spatial == 3 and rank != 5
     result = _dropped(unsqueeze(input, 0) if unbatched else input, p, training, inplace, name + "_", features=True)
     return squeeze(result, 0) if unbatched else result

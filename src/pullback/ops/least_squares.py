@@ -1,7 +1,7 @@
 """Pseudo-inverses, least squares and ranks: what remains of inverses and solutions for any matrix.
 
-The derivative of the pseudo-inverse is that of G. H. Golub and V. Pereyra (SIAM J. Numer. Anal. 10, 1973, eq. 4.12), which
-holds where the rank does not change nearby.
+The derivative of the pseudo-inverse is that of G. H. Golub and V. Pereyra (SIAM J. Numer. Anal. 10, 1973, eq. 4.12),
+which holds where the rank does not change nearby.
 """
 
 from __future__ import annotations
@@ -15,7 +15,19 @@ import numpy as np
 from .. import complaint, op, writing
 from ..dtypes import INT64, OF_NUMPY, type_name
 from ..tensor import Tensor
-from .matrix import LinAlgError, absent, adjoint, check, check_info, check_square, check_type, converged, each, is_vector, lapack
+from .matrix import (
+    LinAlgError,
+    absent,
+    adjoint,
+    check,
+    check_info,
+    check_square,
+    check_type,
+    converged,
+    each,
+    is_vector,
+    lapack,
+)
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
@@ -44,8 +56,11 @@ def _first_given(old: Any, new: Any) -> Any:
 def _pseudo_inverse(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if input.ndim < 2:
         kind = type_name(OF_NUMPY[input.dtype])
-        raise RuntimeError(f"linalg.pinv({kind}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
-                           "cfloat or cdouble types")  # fmt: skip
+        raise RuntimeError(
+            f"linalg.pinv({kind}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, "
+            f"double, "
+            "cfloat or cdouble types"
+        )
     check_type(input, "linalg.pinv")
     if not input.size:
         return np.zeros(input.mT.shape, input.dtype)
@@ -73,11 +88,14 @@ def of_pinv(g: Any, input: Any, out: Any) -> Any:
 _pseudo_inverse.vjp(input=of_pinv)
 
 
-def linalg_pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Tensor:
+def linalg_pinv(
+    input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Tensor:
     """Moore-Penrose pseudo-inverses of matrices ``(..., n, m)``.
 
     Args:
-        atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as 0; numbers, or a tensor with one a matrix.
+        atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as 0; numbers, or a tensor with one a
+            matrix.
             Default of ``rtol``: machine epsilon times ``max(n, m)``, or 0 if ``atol`` is positive.
         rcond: another name of ``rtol``.
         hermitian: the matrices are Hermitian (only the lower triangle is looked at).
@@ -121,8 +139,9 @@ def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     return np.sum(size > threshold(size.max(-1, keepdims=True), input, atol, rtol), -1, dtype=INT64)
 
 
-def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
-                       out: Any = None) -> Tensor:  # fmt: skip
+def linalg_matrix_rank(
+    input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Tensor:
     """How many singular values of matrices ``(..., n, m)`` are not 0; arguments as for :func:`torch.linalg.pinv`.
 
     Args:
@@ -144,20 +163,27 @@ def linalg_matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@op.general(name="linalg_lstsq", method=False, outputs="solution residuals rank singular_values",
-            differentiable="solution residuals", holomorphic=False)  # fmt: skip
+@op.general(
+    name="linalg_lstsq",
+    method=False,
+    outputs="solution residuals rank singular_values",
+    differentiable="solution residuals",
+    holomorphic=False,
+)
 def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None) -> Tensor:
     """The X of least norm for which ``norm(A X - B)`` is least.
 
     Args:
         input: A, ``(..., n, m)``.
         b: B, ``(..., n, k)``, or ``(..., n)`` for vectors; of the same dtype.
-        rcond: singular values up to ``rcond`` times the largest count as 0; default: machine epsilon times ``max(n, m)``.
-        driver: LAPACK's routine: ``"gelsy"`` (default), ``"gelsd"``, ``"gelss"``, or ``"gels"`` for matrices of full rank.
+        rcond: singular values up to ``rcond`` times the largest count as 0; default: machine epsilon times ``max(n,
+            m)``.
+        driver: LAPACK's routine: ``"gelsy"`` (default), ``"gelsd"``, ``"gelss"``, or ``"gels"`` for matrices of full
+            rank.
 
     Returns:
-        ``solution``, ``(..., m, k)``; ``residuals``, the squared norms of ``A X - B``, empty unless ``n > m`` and the ranks are
-        full; ``rank``, empty for "gels"; ``singular_values``, empty but for "gelsd" and "gelss".
+        ``solution``, ``(..., m, k)``; ``residuals``, the squared norms of ``A X - B``, empty unless ``n > m`` and the
+        ranks are full; ``rank``, empty for "gels"; ``singular_values``, empty but for "gelsd" and "gelss".
 
     Raises:
         RuntimeError: for other shapes, dtypes and drivers.
@@ -174,21 +200,28 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     if B.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
     if A.dtype != B.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-                           f"{type_name(OF_NUMPY[A.dtype])} and other's dtype {type_name(OF_NUMPY[B.dtype])}")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
+            f"{type_name(OF_NUMPY[A.dtype])} and other's dtype {type_name(OF_NUMPY[B.dtype])}"
+        )
     driver = driver or "gelsy"
     if driver not in DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(DRIVERS)})")
     (n, m), vector = A.shape[-2:], is_vector(A.shape, B.shape)
     if not 0 <= A.ndim - B.ndim <= 1:
-        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     if n != B.shape[-1 if vector or B.ndim < A.ndim else -2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if B.ndim < A.ndim else -2})")
     right = B[..., None] if vector else B
     batch = A.shape[:-2]
     if right.shape[:-2] != batch:
         if complaint.broadcast_error(name, [batch, right.shape[:-2]]):
-            raise RuntimeError(f"{name}: batch dimensions of input and other should broadcast, but they are {batch} and {right.shape[:-2]}")
+            raise RuntimeError(
+                f"{name}: batch dimensions of input and other should broadcast, but they are {batch} and "
+                f"{right.shape[:-2]}"
+            )
         batch = np.broadcast_shapes(batch, right.shape[:-2])
         A, right = (np.broadcast_to(x, batch + x.shape[-2:]) for x in (A, right))
     kind = OF_NUMPY[A.dtype].to_real().numpy
@@ -205,15 +238,23 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
         each(lambda a, b: _of_one(a, b, cut, "gelsy" if driver == "gels" else driver), [A, right], [X, rank, S], batch)
     if driver == "gels":
         lacking = np.where(rank < min(n, m), rank + 1, 0) if A.size else 0
-        check_info(lacking, name, "The least squares solution could not be computed because the input matrix does not have full "
-                   "rank (error code: {}).")  # fmt: skip
+        check_info(
+            lacking,
+            name,
+            "The least squares solution could not be computed because the input matrix does not have full "
+            "rank (error code: {}).",
+        )
     residuals = np.empty(0, kind)
     if n > m and driver != "gelsy" and (rank == m).all():
         errors = A @ X - right
         residuals = np.sum(np.square(np.abs(errors)), -2, dtype=kind)
     none = np.empty(0, kind)
-    return (X[..., 0] if vector else X, residuals, rank if driver != "gels" else np.empty(0, INT64),
-            S if by_values else none)  # fmt: skip
+    return (
+        X[..., 0] if vector else X,
+        residuals,
+        rank if driver != "gels" else np.empty(0, INT64),
+        S if by_values else none,
+    )
 
 
 def _of_one(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.ndarray, int, Any]:

@@ -31,8 +31,16 @@ from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
 
 __all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
-__all_functional__ = [*__all__, "binary_cross_entropy", "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss",
-                      "smooth_l1_loss", "soft_margin_loss"]  # fmt: skip
+__all_functional__ = [
+    *__all__,
+    "binary_cross_entropy",
+    "gaussian_nll_loss",
+    "huber_loss",
+    "l1_loss",
+    "mse_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+]
 
 NONE, MEAN, SUM = "none", "mean", "sum"
 
@@ -48,8 +56,11 @@ def chosen(reduction: str, size_average: bool | None = None, reduce: bool | None
     """
     if size_average is not None or reduce is not None:
         reduction = NONE if reduce is False else MEAN if size_average is not False else SUM
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-                      UserWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=3,
+        )
     if reduction not in (NONE, MEAN, SUM):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -82,9 +93,13 @@ def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) 
     """Input and target, broadcast (with a warning) and of one type."""
     x, y = input._array, target._array
     if x.shape != y.shape:
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
-                      "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-                      UserWarning, stacklevel=stacklevel)  # fmt: skip
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            f"likely "
+            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
         input, target = broadcast_tensors(input, target)
     if x.dtype is not y.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
@@ -126,8 +141,14 @@ _mse.vjp(
 )
 
 
-def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-             reduction: str = MEAN, weight: Tensor | None = None) -> Tensor:  # fmt: skip
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    weight: Tensor | None = None,
+) -> Tensor:
     """``(input - target) ** 2``.
 
     Args:
@@ -146,8 +167,14 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
     return _mse(input, target, reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-            reduction: str = MEAN, weight: Tensor | None = None) -> Tensor:  # fmt: skip
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    weight: Tensor | None = None,
+) -> Tensor:
     """``abs(input - target)``. Derivative: 0 where they are equal.
 
     >>> import pullback as torch
@@ -185,8 +212,14 @@ _smooth_l1.vjp(
 )
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-                   reduction: str = MEAN, beta: float = 1.0) -> Tensor:  # fmt: skip
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    beta: float = 1.0,
+) -> Tensor:
     """``d ** 2 / (2 beta)`` where ``d = abs(input - target)`` is below ``beta``, else ``d - beta / 2`` (Girshick 2015).
 
     >>> import pullback as torch
@@ -207,7 +240,11 @@ def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tenso
 
 def _huber_slope(apart: Any, delta: float) -> Any:
     """Where the pieces meet, the second derivative is that of the straight one."""
-    return where(abs(apart) < delta, apart, delta * sign(apart)) if isinstance(apart, Tensor) else clamp(apart, -delta, delta)
+    return (
+        where(abs(apart) < delta, apart, delta * sign(apart))
+        if isinstance(apart, Tensor)
+        else clamp(apart, -delta, delta)
+    )
 
 
 _huber.vjp(
@@ -216,9 +253,11 @@ _huber.vjp(
 )
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = MEAN, delta: float = 1.0,
-               weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """``d ** 2 / 2`` where ``d = abs(input - target)`` is at most ``delta``, else ``delta * (d - delta / 2)`` (Huber 1964).
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = MEAN, delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """``d ** 2 / 2`` where ``d = abs(input - target)`` is at most ``delta``, else ``delta * (d - delta / 2)`` (Huber
+    1964).
 
     >>> import pullback as torch
     >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 5.0]), reduction="none", delta=2.0)
@@ -247,8 +286,10 @@ def _bce_of_each(input: Any, target: Any) -> Any:
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
-            raise noted(RuntimeError(f"all elements of {name} should be between 0 and 1"),
-                        f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits")  # fmt: skip
+            raise noted(
+                RuntimeError(f"all elements of {name} should be between 0 and 1"),
+                f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits",
+            )
     losses = _bce_of_each(input, target)
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -268,8 +309,14 @@ _bce.vjp(
 )
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                         reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms held above -100.
 
     Args:
@@ -288,8 +335,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """
     reduction = chosen(reduction, size_average, reduce)
     if target._array.shape != input._array.shape:
-        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-                         "Please ensure they have the same size.")  # fmt: skip
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
     if target.dtype is not input.dtype:
         raise RuntimeError(f"Found dtype {dtypes.type_name(target.dtype)} but expected {dtypes.type_name(input.dtype)}")
     if weight is not None:
@@ -298,8 +347,9 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 
 @half.general(name="binary_cross_entropy_with_logits", method=False)
-def _bce_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
-                reduction: str = MEAN) -> Tensor:  # fmt: skip
+def _bce_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = MEAN
+) -> Tensor:
     loss_if_true = np.log1p(np.exp(-np.abs(input))) - np.minimum(input, 0)  # softplus(-input)
     if pos_weight is None:
         losses = (1 - target) * input + loss_if_true
@@ -322,9 +372,15 @@ def _of_logits_target(g: Any, input: Any, weight: Any, pos_weight: Any, reductio
 _bce_logits.vjp(input=_of_logits, target=_of_logits_target)
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                     size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN,
-                                     pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """:func:`binary_cross_entropy` of ``sigmoid(input)``, exact for inputs of any size.
 
     Args:
@@ -335,7 +391,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
         pos_weight: factor of the loss of positive targets; broadcasts.
 
     >>> import pullback as torch
-    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 1000.0]), torch.tensor([1.0, 0.0]), reduction="none")
+    >>> scores, target = torch.tensor([0.0, 1000.0]), torch.tensor([1.0, 0.0])
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")
     tensor([6.9315e-01, 1.0000e+03])
     """
     reduction = chosen(reduction, size_average, reduce)
@@ -343,7 +400,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
-        raise noted(RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()")
+        raise noted(
+            RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()"
+        )
     out = _bce_logits(input, target, weight, pos_weight, reduction)
     return out if out.dtype is target.dtype else out.to(target.dtype)
 
@@ -367,8 +426,9 @@ _soft_margin.vjp(
 )
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-                     reduction: str = MEAN) -> Tensor:  # fmt: skip
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN
+) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets 1 and -1.
 
     >>> import pullback as torch
@@ -384,8 +444,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
 # --- distributions ----------------------------------------------------------------------------------------------
 
 
-def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN,
-           log_target: bool = False) -> Tensor:  # fmt: skip
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+    log_target: bool = False,
+) -> Tensor:
     """Kullback-Leibler divergence ``target * (log(target) - input)``, 0 where the target is.
 
     Args:
@@ -400,17 +466,28 @@ def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, redu
     by_batch = reduction == "batchmean"
     reduction = chosen(SUM if by_batch else reduction, size_average, reduce)
     if reduction == MEAN:
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
-                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-                      "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            UserWarning,
+            stacklevel=2,
+        )
     losses = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
     result = reduced(losses, reduction)
     return result / input.shape[0] if by_batch and input.shape else result
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
-                     eps: float = 1e-8, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """Negative log-likelihood of counts: ``exp(input) - target * input``.
 
     Args:
@@ -430,8 +507,9 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return reduced(losses, reduction)
 
 
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
-                      reduction: str = MEAN) -> Tensor:  # fmt: skip
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = MEAN
+) -> Tensor:
     """Negative log-likelihood of normal distributions: ``(log(var) + (input - target) ** 2 / var) / 2``.
 
     Args:

@@ -23,10 +23,21 @@ from .norm import unit, vector_norm
 from .reduce import sum, sum_dims, total
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
 
-__all__ = ["cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "pairwise_distance",
-           "triplet_margin_loss"]  # fmt: skip
-__all_functional__ = [*__all__, "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
-                      "triplet_margin_with_distance_loss"]  # fmt: skip
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "pairwise_distance",
+    "triplet_margin_loss",
+]
+__all_functional__ = [
+    *__all__,
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 # --- scores -----------------------------------------------------------------------------------------------------
 
@@ -37,12 +48,22 @@ def _scores(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     if len(shape) == 2 and shape[1]:
         return input, shape
     if len(shape) > 2 or shape and shape[-1] == 0:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}"
+        )
     return reshape(input, [1, -1]), shape
 
 
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``sum(max(0, margin - input[y] + input[i]) ** p) / classes`` over the other classes i, for the target y.
 
     Args:
@@ -63,8 +84,11 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and len(weight.shape) != 1:
         raise ValueError("weight must be one-dimensional")
     if target._array.shape != shape[:-1] and (target._array.shape != (1,) or len(shape) == 2):
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-                           f"Expected target size {list(shape[:1])}, but got {list(target.shape)}. Input has shape {list(shape)}.")  # fmt: skip
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            "size). "
+            f"Expected target size {list(shape[:1])}, but got {list(target.shape)}. Input has shape {list(shape)}."
+        )
     if weight is not None and weight.shape != scores.shape[1:]:
         raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
     if len(shape) < 2:
@@ -75,9 +99,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-@half.general(name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False)
+@half.general(
+    name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False
+)
 def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
-    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``, and each (``short``)."""
+    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``,
+    and each (``short``).
+    """
     check_bounds(target, input.shape[1], 0, words="target out of range")
     fast = kernels.run("margin", "one", input.size, input, target, p, margin)
     if fast is not None:
@@ -93,7 +121,8 @@ def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: flo
     at = [np.arange(short.shape[0]), index_array(target)]
     each = (g * (p / short.shape[1]))[:, None]
     if p == 2:
-        each = each * (short if input.__class__ is np.ndarray else margin - unsqueeze(take_at(input, at), 1) + input)  # which has a derivative
+        # which has a derivative
+        each = each * (short if input.__class__ is np.ndarray else margin - unsqueeze(take_at(input, at), 1) + input)
     each = where(short > 0, each, 0)
     return put_at(each, -sum_dims(each, (1,), False), at), None
 
@@ -101,8 +130,9 @@ def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: flo
 _behind.op.piecewise = ("",)
 
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-                           reduction: str = MEAN) -> Tensor:  # fmt: skip
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = MEAN
+) -> Tensor:
     """``sum(max(0, 1 - (input[y] - input[i]))) / classes`` over targets y and all i that are no targets.
 
     Args:
@@ -121,7 +151,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
-@half.general(name="multilabel_margin", outputs="out slope", differentiable="out", node="MultilabelMarginLossBackward0", method=False)
+@half.general(
+    name="multilabel_margin",
+    outputs="out slope",
+    differentiable="out",
+    node="MultilabelMarginLossBackward0",
+    method=False,
+)
 def _all_behind(input: Tensor, target: Tensor) -> Any:
     """For each row, by how much the scores of its targets fail to lead the others by 1, and the derivative of that."""
     rows, classes = input.shape
@@ -168,8 +204,14 @@ _all_behind.vjp(input=lambda g, slope: unsqueeze(g, 1) * slope)
 _all_behind.op.piecewise = ("",)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                                reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """Mean over the last dimension of ``-(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))``.
 
     >>> import pullback as torch
@@ -184,8 +226,14 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return reduced(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
-                         reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
 
     >>> import pullback as torch
@@ -197,8 +245,15 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     return reduced(losses, reduction)
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
-                        reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: a target of 1 says that ``input1`` should be the larger.
 
     >>> import pullback as torch
@@ -207,8 +262,11 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     """
     reduction = chosen(reduction, size_average, reduce)
     if not len(input1.shape) == len(input2.shape) == len(target.shape):
-        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
-                           f"input2: {input2.shape}, target: {target.shape} ")  # fmt: skip
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{input1.shape}, "
+            f"input2: {input2.shape}, target: {target.shape} "
+        )
     return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
@@ -224,7 +282,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category != FLOATING:
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}")
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {dtypes.type_name(common)}"
+        )
     x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
     if x1._array.shape != x2._array.shape:
         x1, x2 = broadcast_tensors(x1, x2)
@@ -241,8 +301,15 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
-                          reduce: bool | None = None, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1; cos is the cosine of the two inputs.
 
     Args:
@@ -258,8 +325,10 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if not len(input1.shape) == len(input2.shape) == rank + 1:
-        raise RuntimeError(f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
-                           f"{list(input1.shape)} and {list(input2.shape)}.")  # fmt: skip
+        raise RuntimeError(
+            f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
+        )
     small = 1e-12
     product, square1, square2 = (sum(a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = product / ((square1 + small) * (square2 + small)) ** 0.5
@@ -267,9 +336,18 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced(where(near, 1 - cosine, 0) + where(far, clamp_min(cosine - margin, 0), 0), reduction)
 
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
-                        reduction: str = MEAN) -> Tensor:  # fmt: skip
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = MEAN,
+) -> Tensor:
     """``max(0, distance(anchor, positive) - distance(anchor, negative) + margin)`` (Balntas et al. 2016).
 
     Args:
@@ -287,15 +365,31 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
         raise ValueError(f"margin must be greater than 0, got {margin}")
     ranks = [len(x.shape) for x in (anchor, positive, negative)]
     if len(set(ranks)) > 1:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-                           f"anchor {ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs")  # fmt: skip
-    return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
-                                             distance_function=lambda a, b: pairwise_distance(a, b, p, eps))  # fmt: skip
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs"
+        )
+    return triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        margin=margin,
+        swap=swap,
+        reduction=reduction,
+        distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+    )
 
 
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-                                      swap: bool = False, reduction: str = MEAN) -> Tensor:  # fmt: skip
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = MEAN,
+) -> Tensor:
     """:func:`triplet_margin_loss` with any distance of two tensors (default: :func:`pairwise_distance`).
 
     >>> import pullback as torch

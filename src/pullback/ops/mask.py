@@ -22,10 +22,17 @@ from .view import broadcast_tensors, reshape
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static"]
 
-BATCHED_MASK = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
-                "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
-BATCHED_NONZERO = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please file "
-                   "an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")  # fmt: skip
+BATCHED_MASK = (
+    "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each "
+    "batch this would "
+    "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you "
+    "need this feature."
+)
+BATCHED_NONZERO = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. "
+    "Please file "
+    "an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+)
 
 
 def _mask(mask: Any, refusal: str) -> np.ndarray:
@@ -35,8 +42,12 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
     return array
 
 
-@op.general(name="masked_fill", node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
-            method=False, holomorphic=False)  # fmt: skip
+@op.general(
+    name="masked_fill",
+    node=lambda input, value, mask: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
+    method=False,
+    holomorphic=False,
+)
 def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
     if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
         value = value.astype(input.dtype)
@@ -62,7 +73,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def _filling(mask: Any) -> np.ndarray:
     array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
     if array.dtype.kind != "b":
-        names = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long long", "int32": "int"}
+        names = {
+            "uint8": "unsigned char",
+            "float32": "float",
+            "float64": "double",
+            "int64": "long long",
+            "int32": "int",
+        }
         kind = str(mask.dtype).removeprefix("torch.")
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {names.get(kind, kind)}")
     return array
@@ -86,7 +103,8 @@ def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.n
         return np.broadcast_to(mask, shape)
     except ValueError:
         raise complaint.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}") from None  # fmt: skip
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}"
+        ) from None
 
 
 @op.composite
@@ -106,7 +124,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:
-    """The next element of the source wherever a mask is True, in its shape: what does not depend on how often that is the case."""
+    """The next element of the source wherever a mask is True, in its shape: what does not depend on how often that is
+    the case.
+    """
 
     def places(mask: np.ndarray) -> np.ndarray:
         at = np.cumsum(mask, dtype=np.int64).reshape(mask.shape) - 1
@@ -127,8 +147,10 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
     """
     array = _mask(mask, "masked_scatter_ only supports boolean masks")
     if input._array.dtype != source._array.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
-                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{type_name(input.dtype)} and {type_name(source.dtype)}"
+        )
     if put is put_at and input._array.shape != array.shape:
         input = broadcast_tensors(input, mask)[0]
     array = _broadcast_mask(array, input._array.shape, "masked_scatter_")

@@ -3,8 +3,9 @@
 ``matmul`` is the primitive: vectors gain a dimension where they need one and leading (batch) dimensions
 broadcast, as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; what
 broadcasting repeated is summed by the engine, or folded into one product where a single matrix met a batch.
-The rules serve several gradients at once, too, which then have a dimension of rows in front (:mod:`pullback.autograd.rows`).
-Products of other patterns (``einsum``, ``tensordot``) are in :mod:`pullback.ops.contract`.
+The rules serve several gradients at once, too, which then have a dimension of rows in front
+(:mod:`pullback.autograd.rows`). Products of other patterns (``einsum``, ``tensordot``) are in
+:mod:`pullback.ops.contract`.
 
 Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); half precision is summed in float32.
 """
@@ -32,8 +33,22 @@ from .complex import conjugate as conj
 from .pointwise import plus_product
 from .view import expand, reshape, unsqueeze, wrapped_dim
 
-__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger", "matmul", "mm", "mv",
-           "outer", "vdot"]  # fmt: skip
+__all__ = [
+    "addbmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "bmm",
+    "cross",
+    "dot",
+    "ger",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+    "vdot",
+]
 
 asarray, getframe = np.asarray, sys._getframe
 
@@ -41,7 +56,8 @@ asarray, getframe = np.asarray, sys._getframe
 
 
 def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """``x @ y + bias`` of arrays on the shortest path: ``dot`` checks less than ``matmul``, and one large product beats a
+    """``x @ y + bias`` of arrays on the shortest path: ``dot`` checks less than ``matmul``, and one large product beats
+    a
     batch of small ones."""
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
@@ -94,11 +110,14 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
 
 _matmul.vjp(input=_of_input, other=_of_other)
 multiplied = _matmul.op.impl  # of arrays
-NODES = {name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")}
+NODES = {
+    name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")
+}
 
 
 def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
-    """The tensor around a result, with its node: what ``slowly.record`` does, for callers that know the layout of the node.
+    """The tensor around a result, with its node: what ``slowly.record`` does, for callers that know the layout of the
+    node.
 
     ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
     """
@@ -135,7 +154,13 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     try:
         x, y = input._array, other._array
         d = x.dtype
-        if not (d is FLOAT32 or d is FLOAT64) or y.dtype is not d or out is not None or modes.special or modes.marking():
+        if (
+            not (d is FLOAT32 or d is FLOAT64)
+            or y.dtype is not d
+            or out is not None
+            or modes.special
+            or modes.marking()
+        ):
             return _matmul(input, other, out=out)
         if input.__class__ not in PLAIN or other.__class__ not in PLAIN:
             return _matmul(input, other, out=out)
@@ -177,21 +202,33 @@ def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     if k == inner:
         return complaint.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
     if x.ndim == y.ndim == 1:
-        message = (f"inconsistent tensor size, expected tensor [{k}] and src [{inner}] to have the same number of elements, "
-                   f"but got {k} and {inner} elements respectively")  # fmt: skip
+        message = (
+            f"inconsistent tensor size, expected tensor [{k}] and src [{inner}] to have the same number of elements, "
+            f"but got {k} and {inner} elements respectively"
+        )
     elif y.ndim == 1:
         message = f"size mismatch, got input ({rows}), mat ({rows}x{k}), vec ({inner})"
     elif min(x.ndim, y.ndim) > 2:
         batch = max(math.prod(x.shape[:-2]), math.prod(y.shape[:-2]))
-        message = (f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {k}] "
-                   f"but got: [{batch}, {inner}].")  # fmt: skip
+        message = (
+            f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {k}] "
+            f"but got: [{batch}, {inner}]."
+        )
     else:
         message = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{k} and {inner}x{y.shape[-1]})"
-    error = noted(RuntimeError(message), f"matmul(input, other): input.shape[-1] is {k} but other.shape[{-min(y.ndim, 2)}] is {inner}.")
-    for name, a, fits in (("other", y, y.ndim > 1 and y.shape[-1] == k), ("input", x, x.ndim > 1 and x.shape[-2] == inner)):
+    error = noted(
+        RuntimeError(message),
+        f"matmul(input, other): input.shape[-1] is {k} but other.shape[{-min(y.ndim, 2)}] is {inner}.",
+    )
+    for name, a, fits in (
+        ("other", y, y.ndim > 1 and y.shape[-1] == k),
+        ("input", x, x.ndim > 1 and x.shape[-2] == inner),
+    ):
         if fits:
             turned = "T" if a.ndim == 2 else "mT"
-            noted(error, f"Did you mean {name}.{turned}?  Its shape would be {(*a.shape[:-2], a.shape[-1], a.shape[-2])}.")
+            noted(
+                error, f"Did you mean {name}.{turned}?  Its shape would be {(*a.shape[:-2], a.shape[-1], a.shape[-2])}."
+            )
     return error
 
 
@@ -208,14 +245,18 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """
     for name, t in (("self", input), ("mat2", mat2)):
         if t.ndim != 2:
-            raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(t.shape)}; torch.matmul takes any")
+            raise noted(
+                RuntimeError(f"{name} must be a matrix"), f"its shape is {list(t.shape)}; torch.matmul takes any"
+            )
     return matmul(input, mat2, out=out)
 
 
 def _check_batches(batch1: Any, batch2: Any) -> None:
     for name, t in (("batch1", batch1), ("batch2", batch2)):
         if t.ndim != 3:
-            raise noted(RuntimeError(f"{name} must be a 3D tensor"), f"its shape is {list(t.shape)}; torch.matmul takes any")
+            raise noted(
+                RuntimeError(f"{name} must be a 3D tensor"), f"its shape is {list(t.shape)}; torch.matmul takes any"
+            )
 
 
 def _check_chain(batch1: Any, batch2: Any) -> None:
@@ -223,7 +264,9 @@ def _check_chain(batch1: Any, batch2: Any) -> None:
     if len(a) != 3 or len(b) != 3:
         _check_batches(batch1, batch2)
     if a[0] != b[0] or a[2] != b[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: {list(b[:2])}.")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: {list(b[:2])}."
+        )
 
 
 @op.composite
@@ -352,7 +395,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or input.size not in (1, mat.shape[0]):
-        raise RuntimeError(f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
+        )
     return added(input, multiplied(mat, vec), beta, alpha)
 
 
@@ -443,7 +488,9 @@ NEXT = np.array([1, 2, 0])  # the coordinate after each
 def _of_vectors(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
     """The dimension, counted from 0, of the coordinates of two tensors."""
     if len(a) != len(b):
-        raise noted(RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}")
+        raise noted(
+            RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}"
+        )
     dim = wrapped_dim(dim, len(a))
     if a[dim] != 3 or b[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[dim]} and {b[dim]}")
@@ -490,7 +537,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
     if dim is None:
         if 3 not in input.shape:
             raise noted(RuntimeError("no dimension of size 3 in input"), f"its shape is {list(input.shape)}")
-        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
-                      "or simply use torch.linalg.cross.", UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+            "or simply use torch.linalg.cross.",
+            UserWarning,
+            stacklevel=2,
+        )
         dim = list(input.shape).index(3)
     return linalg_cross(input, other, dim, out=out)

@@ -48,10 +48,14 @@ def check(x: Any, name: str, kernel: str = "") -> None:
     """Refuse what is no matrix of supported numbers. ``kernel`` is what PyTorch calls its routine.
 
     Raises:
-        RuntimeError: for fewer than two dimensions, integers, and (NotImplementedError if there is a kernel) half precision.
+        RuntimeError: for fewer than two dimensions, integers, and (NotImplementedError if there is a kernel) half
+            precision.
     """
     if len(x.shape) < 2:
-        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(x.shape)}")
+        raise noted(
+            RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."),
+            f"its shape is {list(x.shape)}",
+        )
     check_type(x, name, kernel)
 
 
@@ -62,8 +66,14 @@ def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
     if kind.itemsize == 2 and not half:
         if kernel:
-            raise noted(NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"), "Convert first: x.float().")
-        raise noted(RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"), "Convert first: x.float().")
+            raise noted(
+                NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"),
+                "Convert first: x.float().",
+            )
+        raise noted(
+            RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"),
+            "Convert first: x.float().",
+        )
 
 
 def check_square(x: Any, name: str, kernel: str = "") -> None:
@@ -115,7 +125,11 @@ def converged(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> A
         return routine(A, *args, **options)
     except np.linalg.LinAlgError:
         name = routine.__name__.replace("vals", "")  # eigvalsh: eigh
-        why = "contained non-finite values" if name == "svd" else "is ill-conditioned or has too many repeated eigenvalues"
+        why = (
+            "contained non-finite values"
+            if name == "svd"
+            else "is ill-conditioned or has too many repeated eigenvalues"
+        )
         raise LinAlgError(f"linalg.{name}: The algorithm failed to converge because the input matrix {why}.") from None
 
 
@@ -155,5 +169,8 @@ def absent(g: Any) -> bool:
 def check_phase(imaginary: Any, name: str, vectors: str) -> None:
     """Refuse a loss that depends on the phases of complex vectors, which are arbitrary."""
     if not bool(every(abs(imaginary) <= 1e-2)):
-        raise RuntimeError(f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
-                           "loss function depends on this quantity, so it is ill-defined.")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The "
+            f"specified "
+            "loss function depends on this quantity, so it is ill-defined."
+        )

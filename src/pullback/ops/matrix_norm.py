@@ -39,13 +39,15 @@ def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
     return amax(x, dim, keepdim) if x.shape[dim] else sum(x, dim, keepdim)
 
 
-def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
-                       out: Any = None) -> Tensor:  # fmt: skip
+def linalg_matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """Norms of the matrices in two dimensions of a tensor.
 
     Args:
-        ord: ``"fro"``: of all elements; ``"nuc"``: the sum of the singular values; 2 (-2): the largest (smallest) singular
-            value; 1 (-1): the largest (smallest) sum of absolute values of a column; ``inf`` (``-inf``): of a row.
+        ord: ``"fro"``: of all elements; ``"nuc"``: the sum of the singular values; 2 (-2): the largest (smallest)
+            singular value; 1 (-1): the largest (smallest) sum of absolute values of a column; ``inf`` (``-inf``): of a
+            row.
         dim: rows and columns.
         dtype: convert to this type first.
 
@@ -64,7 +66,9 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
-        values = linalg_svdvals(A if rows + 2 == columns + 1 == A._array.ndim else movedim(A, (rows, columns), (-2, -1)))
+        values = linalg_svdvals(
+            A if rows + 2 == columns + 1 == A._array.ndim else movedim(A, (rows, columns), (-2, -1))
+        )
         result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
         if keepdim:
             for d in sorted((rows, columns)):
@@ -81,18 +85,27 @@ def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, 
     """The dimensions of the matrices, counted from the first."""
     name, rank = "linalg.matrix_norm", len(shape)
     if rank < 2:
-        raise noted(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(shape)}")
+        raise noted(
+            RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(shape)}"
+        )
     if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
-        raise noted(RuntimeError(f"{name}: Order {ord} not supported."), "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+        raise noted(
+            RuntimeError(f"{name}: Order {ord} not supported."),
+            "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.",
+        )
     if isinstance(dim, int) or len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}")
+        raise RuntimeError(
+            f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}"
+        )
     rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
     return rows, columns
 
 
-def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def linalg_norm(
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """A norm of vectors or of matrices: :func:`vector_norm` or :func:`matrix_norm`.
 
     Args:
@@ -111,9 +124,13 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if dims is None and ord is not None and A.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
     if ord is not None and (isinstance(ord, str) or (A.ndim if dims is None else len(dims)) == 2):
-        return linalg_matrix_norm(A, ord, (0, 1) if dims is None and A.ndim == 2 else dims or (-2, -1), keepdim, dtype=dtype, out=out)
+        return linalg_matrix_norm(
+            A, ord, (0, 1) if dims is None and A.ndim == 2 else dims or (-2, -1), keepdim, dtype=dtype, out=out
+        )
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype, out=out)
 
 
@@ -121,8 +138,8 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """Condition numbers ``norm(A) * norm(inv(A))`` of matrices ``(..., n, m)``: infinite for singular ones.
 
     Args:
-        p: the norm, one of :func:`matrix_norm`'s. Default 2: the quotient of the largest and the smallest singular value,
-            which, like -2, takes matrices that are not square, too.
+        p: the norm, one of :func:`matrix_norm`'s. Default 2: the quotient of the largest and the smallest singular
+            value, which, like -2, takes matrices that are not square, too.
 
     >>> import pullback as torch
     >>> torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 0.5]]))
@@ -175,8 +192,11 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     """
     check_type(x, "linalg.vecdot", half=True)
     if x.dtype is not y.dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtypes.type_name(x.dtype)} and y of type "
-                           f"{dtypes.type_name(y.dtype)} instead")  # fmt: skip
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtypes.type_name(x.dtype)} "
+            f"and y of type "
+            f"{dtypes.type_name(y.dtype)} instead"
+        )
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
         raise shapes_differ(x._array, y._array)
     return sum(conj(x) * y, dim, out=out)

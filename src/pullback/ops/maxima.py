@@ -1,8 +1,8 @@
 """The maxima of windows and where they are: windows that slide, share out the elements, or lie anywhere.
 
-Of equal maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a maximum.
-An index is the number of an element within its plane. Small inputs are read all windows at once, through a table of
-element numbers that depends on the shape alone; large ones window element by window element, or in a kernel.
+Of equal maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a
+maximum. An index is the number of an element within its plane. Small inputs are read all windows at once, through a
+table of element numbers that depends on the shape alone; large ones window element by window element, or in a kernel.
 
 The derivative of a maximum places the gradient at its index, and keeps nothing else.
 """
@@ -26,7 +26,11 @@ from .resample import place
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
-LAID: dict[str, tuple[int, ...]] = {"AdaptiveMaxPool3DBackward0": (), "FractionalMaxPool2DBackward0": (), "FractionalMaxPool3DBackward0": ()}
+LAID: dict[str, tuple[int, ...]] = {
+    "AdaptiveMaxPool3DBackward0": (),
+    "FractionalMaxPool2DBackward0": (),
+    "FractionalMaxPool3DBackward0": (),
+}
 IMAGES = (3, 4, 5)
 FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
 
@@ -138,7 +142,9 @@ class Scattered:
 def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
     (n, each), (sets, windows, taps) = flat.shape, numbers.shape
-    seen = flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
+    seen = (
+        flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
+    )
     tap = seen.argmax(2)
     if seen.dtype.kind == "f" and seen.size and np.isnan(seen.max()):
         nan = seen != seen
@@ -151,7 +157,9 @@ def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
-    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements) each."""
+    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements)
+    each.
+    """
     total, *rest = elements
     for length, more in zip(spatial[1:], rest):
         total = total[:, :, None, :, None] * length + more[:, None, :, None, :]
@@ -161,18 +169,21 @@ def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Spacing:
-    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each dimension.
+    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each
+    dimension.
 
     Attributes:
-        tables: by the type of samples, how far apart the windows are along each dimension; how many there are, where the last begins,
-            how far elements are apart in the plane, and which sample moves them; the elements of a window, counted from its first;
-            how many elements a plane has, how many windows, and elements of a window.
+        tables: by the type of samples, how far apart the windows are along each dimension; how many there are, where
+            the last begins, how far elements are apart in the plane, and which sample moves them; the elements of a
+            window, counted from its first; how many elements a plane has, how many windows, and elements of a window.
     """
 
     def __init__(self, spatial: Ints, kernel: Ints, size: tuple[int, ...]) -> None:
         self.spatial, self.size, n = spatial, size, len(spatial)
         steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
-        sizes = [(size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)]
+        sizes = [
+            (size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)
+        ]
         taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
         rest = np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
         self.tables = {d: (np.array(steps, d), *rest) for d in (FLOAT32, FLOAT64)}

@@ -1,6 +1,7 @@
 """Memory: copies of tensors, where and how their elements lie, and changing that in place.
 
-Strides are NumPy's, in elements. A memory format is an order of dimensions from the outermost in memory to the innermost.
+Strides are NumPy's, in elements. A memory format is an order of dimensions from the outermost in memory to the
+innermost.
 """
 
 from __future__ import annotations
@@ -27,11 +28,31 @@ from .part import address, look, read, steps
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
-    "alias_copy", "as_strided_copy", "clone", "detach_copy", "diagonal_copy", "expand_copy", "is_same_size", "narrow_copy", "numel",
-    "permute_copy", "resize_as_", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy",
-    "transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
-    "view_as_real_copy", "view_copy",
-]  # fmt: skip
+    "alias_copy",
+    "as_strided_copy",
+    "clone",
+    "detach_copy",
+    "diagonal_copy",
+    "expand_copy",
+    "is_same_size",
+    "narrow_copy",
+    "numel",
+    "permute_copy",
+    "resize_as_",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
+]
 
 FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 
@@ -63,7 +84,9 @@ clone.vjp(input=lambda g: g)
 def _order(memory_format: Any, ndim: int) -> tuple[int, ...]:
     order = FORMATS[memory_format]
     if ndim != len(order):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format")
+        raise RuntimeError(
+            f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format"
+        )
     return order
 
 
@@ -126,20 +149,26 @@ class UntypedStorage:
         return True
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Say how many bytes the memory has, for programs that free and take back the memory of tensors. Returns itself.
+        """Say how many bytes the memory has, for programs that free and take back the memory of tensors. Returns
+        itself.
 
         Memory goes when the last tensor on it goes, not here: until then a smaller size, even 0, is all that is noted.
 
         Raises:
-            RuntimeError: for more bytes than the memory has, as tensors cannot be moved to other memory behind their backs.
+            RuntimeError: for more bytes than the memory has, as tensors cannot be moved to other memory behind their
+                backs.
 
         >>> import pullback as torch
         >>> x = torch.ones(3); _ = x.untyped_storage().resize_(0); x.untyped_storage().size()
         0
         """
         if size > self._owner.nbytes:
-            raise noted(RuntimeError(f"a storage of {self._owner.nbytes} bytes cannot grow to {size}: tensors look at its memory"),
-                        "Make a larger tensor, or use Tensor.resize_.")  # fmt: skip
+            raise noted(
+                RuntimeError(
+                    f"a storage of {self._owner.nbytes} bytes cannot grow to {size}: tensors look at its memory"
+                ),
+                "Make a larger tensor, or use Tensor.resize_.",
+            )
         storage.counter(self._owner).size = size
         return self
 
@@ -169,7 +198,9 @@ class UntypedStorage:
 
 
 class TypedStorage(UntypedStorage):
-    """The memory of a tensor as a row of elements of its type; in new programs :class:`UntypedStorage` stands for it."""
+    """The memory of a tensor as a row of elements of its type; in new programs :class:`UntypedStorage` stands for
+    it.
+    """
 
     def __init__(self, owner: np.ndarray, dtype: np.dtype) -> None:
         super().__init__(owner)
@@ -249,8 +280,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     else:
         array = source._array if isinstance(source, Tensor) else source._owner.reshape(-1).view(d)
         if array.dtype != d:
-            raise RuntimeError(f"Could not set tensor of type {dtypes.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
-                               f"{dtypes.type_name(OF_NUMPY[d])}")  # fmt: skip
+            raise RuntimeError(
+                f"Could not set tensor of type {dtypes.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
+                f"{dtypes.type_name(OF_NUMPY[d])}"
+            )
         if size is not None:
             flat = storage.owner_of(array).reshape(-1).view(d)[storage_offset:]
             steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
@@ -440,8 +473,13 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
     """A copy of what the view ``narrow`` shows."""
     if dim >= max(input.ndim, 1) or length < 0:  # narrow() itself says it in other words
         ndim, n = input.ndim, input.shape[dim] if dim < input.ndim else 0
-        raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} dimensions, "
-                           f"and dim is {dim}." if dim >= ndim else f"start ({start}) + length ({length}) exceeds dimension size ({n}).")  # fmt: skip
+        raise RuntimeError(
+            f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} "
+            f"dimensions, "
+            f"and dim is {dim}."
+            if dim >= ndim
+            else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
+        )
     part = part_of_narrow(input._array.shape, dim, start, length)
     result = read.op.perform(input, part, "NarrowCopyBackward0")
     return result if out is None else writing.write_out(out, result)

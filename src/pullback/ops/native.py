@@ -19,14 +19,37 @@ from .layer import linear
 from .pointwise import sigmoid
 
 __all__ = [
-    "alpha_dropout", "alpha_dropout_", "batch_norm", "ctc_loss", "dropout", "dropout_", "embedding", "embedding_bag",
-    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout_", "gru_cell", "instance_norm", "lstm_cell", "rnn_relu_cell",
-    "rnn_tanh_cell", "threshold_",
-]  # fmt: skip
+    "alpha_dropout",
+    "alpha_dropout_",
+    "batch_norm",
+    "ctc_loss",
+    "dropout",
+    "dropout_",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "feature_alpha_dropout_",
+    "feature_dropout_",
+    "gru_cell",
+    "instance_norm",
+    "lstm_cell",
+    "rnn_relu_cell",
+    "rnn_tanh_cell",
+    "threshold_",
+]
 
 
-def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-               training: bool, momentum: float, eps: float, cudnn_enabled: bool = True) -> Tensor:  # fmt: skip
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
     """:func:`torch.nn.functional.batch_norm`.
 
     >>> import pullback as torch
@@ -37,8 +60,17 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
     return normalize.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-                  use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True) -> Tensor:  # fmt: skip
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
     """:func:`torch.nn.functional.instance_norm`.
 
     >>> import pullback as torch
@@ -48,42 +80,72 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
     return normalize.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
     """:func:`torch.nn.functional.embedding`, with the table first; a negative ``padding_idx`` means none.
 
     >>> import pullback as torch
     >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1]))
     tensor([[3., 4.]])
     """
-    return layer.embedding(indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse)
+    return layer.embedding(
+        indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse
+    )
 
 
-def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """:func:`torch.nn.functional.embedding_bag`, with the table first.
 
     Args:
         mode: 0 for sums, 1 for means, 2 for maxima.
 
     Returns:
-        The bags ``(bags, n)``, the bag of each index, the sizes of the bags, and zeros: the last three are for PyTorch's own
-        use, and not always the same there.
+        The bags ``(bags, n)``, the bag of each index, the sizes of the bags, and zeros: the last three are for
+        PyTorch's own use, and not always the same there.
 
     >>> import pullback as torch
     >>> torch.embedding_bag(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([0, 1]), torch.tensor([0]))[0]
     tensor([[4., 6.]])
     """
-    out = layer.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, ("sum", "mean", "max")[mode], sparse,
-                              per_sample_weights, include_last_offset, padding_idx)  # fmt: skip
+    out = layer.embedding_bag(
+        indices,
+        weight,
+        offsets,
+        None,
+        2,
+        scale_grad_by_freq,
+        ("sum", "mean", "max")[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
     starts, n = offsets._array, indices._array.size
     bags = np.searchsorted(starts, np.arange(n), side="right") - 1
     sizes = np.diff(starts if include_last_offset else np.append(starts, n))
     return out, outcome.wrap(bags), outcome.wrap(sizes), outcome.wrap(np.zeros(len(sizes), np.int64))
 
 
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
-             zero_infinity: bool = False) -> Tensor:  # fmt: skip
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Tensor:
     """:func:`torch.nn.functional.ctc_loss`, where the reduction is a number: 0 for none, 1 for the mean, 2 for the sum.
 
     >>> import pullback as torch
@@ -156,10 +218,15 @@ def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Ten
         if state.shape[1:] != (hidden,):
             raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.shape[1]}, expected {hidden}")
     if w_ih.shape[0] != w_hh.shape[0]:
-        raise RuntimeError(f"weight_ih first dim must be {w_hh.shape[0] // hidden} * hidden_size = {w_hh.shape[0]}, but got {w_ih.shape[0]}")
+        raise RuntimeError(
+            f"weight_ih first dim must be {w_hh.shape[0] // hidden} * hidden_size = {w_hh.shape[0]}, but got "
+            f"{w_ih.shape[0]}"
+        )
 
 
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
     """``tanh(w_ih input + b_ih + w_hh hx + b_hh)``.
 
     Args:
@@ -176,7 +243,9 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     return tanh(linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh))
 
 
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
     """``relu(w_ih input + b_ih + w_hh hx + b_hh)``; shapes as for :func:`rnn_tanh_cell`.
 
     >>> import pullback as torch
@@ -187,7 +256,9 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     return relu(linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh))
 
 
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
     """One step of a gated recurrent unit (Cho et al. 2014), in the form of :class:`torch.nn.GRUCell`.
 
     Args:
@@ -199,14 +270,18 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     tensor([[0.5000]])
     """
     _check_cell(input, [hx], w_ih, w_hh)
-    (r, z, n), (hidden_r, hidden_z, hidden_n) = chunk(linear(input, w_ih, b_ih), 3, -1), chunk(linear(hx, w_hh, b_hh), 3, -1)
+    (r, z, n), (hidden_r, hidden_z, hidden_n) = (
+        chunk(linear(input, w_ih, b_ih), 3, -1),
+        chunk(linear(hx, w_hh, b_hh), 3, -1),
+    )
     z = sigmoid(z + hidden_z)
     n = tanh(n + sigmoid(r + hidden_r) * hidden_n)
     return n + z * (hx - n)
 
 
-def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def lstm_cell(
+    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """One step of long short-term memory (Gers et al. 2000), in the form of :class:`torch.nn.LSTMCell`.
 
     Args:
@@ -218,7 +293,8 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
         The new state and content.
 
     >>> import pullback as torch
-    >>> torch.lstm_cell(torch.zeros(1, 2), (torch.zeros(1, 1), torch.ones(1, 1)), torch.ones(4, 2), torch.zeros(4, 1))[1]
+    >>> state = torch.zeros(1, 1), torch.ones(1, 1)
+    >>> torch.lstm_cell(torch.zeros(1, 2), state, torch.ones(4, 2), torch.zeros(4, 1))[1]
     tensor([[0.5000]])
     """
     _check_cell(input, hx, w_ih, w_hh)

@@ -17,7 +17,19 @@ from .choosing import clamp_min, where
 from .compare import isnan
 from .complex import abs, sgn
 from .convert import cast
-from .reduce import by_kernel, dims_of, evenly, extremes, in_numpys_names, kept, spread, sum_dims, total, total_of_squares, widened
+from .reduce import (
+    by_kernel,
+    dims_of,
+    evenly,
+    extremes,
+    in_numpys_names,
+    kept,
+    spread,
+    sum_dims,
+    total,
+    total_of_squares,
+    widened,
+)
 from .view import reshape
 
 __all__ = ["dist", "norm"]
@@ -31,8 +43,11 @@ def wider(own: Any, asked: Any, name: str) -> Any:
         kind = "complex" if own.is_complex else "real"
         raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtypes.type_name(asked)}")
     if promote_types(own, asked) is not asked:
-        raise RuntimeError(f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the specified "
-                           f"dtype ({dtypes.type_name(asked)})")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the "
+            f"specified "
+            f"dtype ({dtypes.type_name(asked)})"
+        )
     return asked
 
 
@@ -69,10 +84,14 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         nothing = "an empty tensor because"
         if dim is not None:
             nothing = f"the dimension {[d for d in dims if not x.shape[d]][0]} because this dimension is empty and"
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity")
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity"
+        )
     if x.itemsize == 2:
         x = widened(x)
-    out = kernels.run("rows", "lengths", x.size, x, ord, dims, keepdim) if len(dims) < x.ndim and ord in (1, 2) else None
+    out = (
+        kernels.run("rows", "lengths", x.size, x, ord, dims, keepdim) if len(dims) < x.ndim and ord in (1, 2) else None
+    )
     out = row_major(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
     return out if out.dtype is result else out.astype(result, copy=False)
 
@@ -106,7 +125,8 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
     if not x.size:
         return out
     least = _least(x.dtype, ord)
-    lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2  # both stop at NaN
+    # both stop at NaN
+    lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2
     if lowest > least and highest < inf:
         return out
     out = np.asarray(out)
@@ -171,7 +191,9 @@ def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
 
 @op.composite
 @in_numpys_names
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
     """The norm of the elements, all or along dimensions: :func:`torch.linalg.vector_norm` for a number ``p``.
 
     Args:

@@ -35,16 +35,42 @@ from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
 from .statistics import var_mean
 from .view import reshape, wrapped_dim
 
-__all__ = ["group_norm", "layer_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm_except_dim", "renorm", "rms_norm"]
-__all_functional__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
+__all__ = [
+    "group_norm",
+    "layer_norm",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
+    "norm_except_dim",
+    "renorm",
+    "rms_norm",
+]
+__all_functional__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 Shape = Sequence[int]
-LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}  # of so many dimensions, results lie as images do that are given
+# of so many dimensions, results lie as images do that are given
+LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}
 
 
 @half.general(name="standardize", outputs="out mean var", differentiable="out", method=False, node="node")
-def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, dims: Shape = (),
-                 shape: Shape = (), eps: float = 1e-5, centre: bool = True, node: str = "") -> Any:  # fmt: skip
+def _standardize(
+    input: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    dims: Shape = (),
+    shape: Shape = (),
+    eps: float = 1e-5,
+    centre: bool = True,
+    node: str = "",
+) -> Any:
     """``(input - mean) / sqrt(var + eps) * weight + bias``, with the mean and the (biased) variance over ``dims``.
 
     Args:
@@ -70,15 +96,41 @@ def _standardize(input: Tensor, weight: Tensor | None = None, bias: Tensor | Non
 
 
 @_standardize.vjp_all
-def _of_standardize(g: Any, wanted: Any, input: Any, weight: Any, bias_shape: Any, dims: Shape, shape: Shape, eps: float,
-                    centre: bool, mean: Any, var: Any) -> Any:  # fmt: skip
+def _of_standardize(
+    g: Any,
+    wanted: Any,
+    input: Any,
+    weight: Any,
+    bias_shape: Any,
+    dims: Shape,
+    shape: Shape,
+    eps: float,
+    centre: bool,
+    mean: Any,
+    var: Any,
+) -> Any:
     """With z the standardized input, u the gradient at it, s the standard deviation and n the number of elements:
 
     ``(u - mean(u) - z * mean(u * z)) / s``
     """
     n = math.prod([input.shape[d] for d in dims])
     if g.__class__ is input.__class__ is np.ndarray:
-        fast = kernels.run("rows", "standardize_backward", g.size, g, wanted, input, weight, bias_shape, dims, shape, eps, centre, mean, var)
+        fast = kernels.run(
+            "rows",
+            "standardize_backward",
+            g.size,
+            g,
+            wanted,
+            input,
+            weight,
+            bias_shape,
+            dims,
+            shape,
+            eps,
+            centre,
+            mean,
+            var,
+        )
         if fast is not None:
             return fast
         apart = input - mean
@@ -112,39 +164,62 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
     if d.category != FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'")
     for p in parameters:
-        if p is not None and p._array.dtype is not d.numpy and p.dtype is not d and not (d.itemsize == 2 and p.dtype is dtypes.float32):
-            raise noted(RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
-                        f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}")  # fmt: skip
+        if (
+            p is not None
+            and p._array.dtype is not d.numpy
+            and p.dtype is not d
+            and not (d.itemsize == 2 and p.dtype is dtypes.float32)
+        ):
+            raise noted(
+                RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
+                f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}",
+            )
 
 
 # --- layer, RMS and group ---------------------------------------------------------------------------------------
 
 
-def _trailing(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None) -> tuple[Shape, Shape]:
+def _trailing(
+    input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None
+) -> tuple[Shape, Shape]:
     """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    return _checked_trailing(input._array.shape, tuple(normalized_shape), *[None if p is None else p._array.shape for p in (weight, bias)])
+    return _checked_trailing(
+        input._array.shape, tuple(normalized_shape), *[None if p is None else p._array.shape for p in (weight, bias)]
+    )
 
 
 @lru_cache(256)
 def _checked_trailing(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
     normalized, rank = list(normalized_shape), len(sizes)
     if not normalized:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
-                           "got normalized_shape = []")  # fmt: skip
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
+            "got normalized_shape = []"
+        )
     for name, p in zip(("weight", "bias"), parameters):
         if p is not None and list(p) != normalized:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p)} "
-                               f"and normalized_shape = {normalized}")  # fmt: skip
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p)} "
+                f"and normalized_shape = {normalized}"
+            )
     if list(sizes[rank - len(normalized) :]) != normalized or len(normalized) > rank:
-        raise RuntimeError(f"Given normalized_shape={normalized}, expected input with shape [*, {str(normalized)[1:-1]}], but got "
-                           f"input of size{list(sizes)}")  # fmt: skip
+        raise RuntimeError(
+            f"Given normalized_shape={normalized}, expected input with shape [*, {str(normalized)[1:-1]}], but got "
+            f"input of size{list(sizes)}"
+        )
     return tuple(range(rank - len(normalized), rank)), (1,) * (rank - len(normalized)) + tuple(normalized)
 
 
-def layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5, cudnn_enable: bool = True) -> Tensor:  # fmt: skip
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Shape,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
     """Each sample to mean 0 and variance 1 over its last dimensions, then ``* weight + bias``.
 
     Args:
@@ -188,8 +263,14 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
     return _standardize.op.perform(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
 
 
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5, cudnn_enabled: bool = True) -> Tensor:  # fmt: skip
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
     """Groups of channels of each sample to mean 0 and variance 1, then ``* weight + bias`` a channel.
 
     Args:
@@ -209,25 +290,36 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     sizes = input._array.shape
     grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
     _require_floats(input, "GroupNormKernelImpl", weight, bias)
-    out = reshape(_standardize.op.perform(reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0").out, sizes)
+    out = reshape(
+        _standardize.op.perform(
+            reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0"
+        ).out,
+        sizes,
+    )
     return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
 
 
 @lru_cache(256)
 def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[Shape, Shape, Shape]:
-    """The input's shape with groups of channels apart, the dimensions to normalize over, and the parameters' shape as it broadcasts with it."""
+    """The input's shape with groups of channels apart, the dimensions to normalize over, and the parameters' shape as
+    it broadcasts with it.
+    """
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     batch, channels, *spatial = sizes
     if batch * (channels // num_groups) * math.prod(spatial) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
     if num_groups <= 0 or channels % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                           f"{list(sizes)} and num_groups={num_groups}")  # fmt: skip
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(sizes)} and num_groups={num_groups}"
+        )
     for name, p in zip(("weight", "bias"), parameters):
         if p is not None and p != (channels,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
-                               f"shape {list(p)} and input of shape {list(sizes)}")  # fmt: skip
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(p)} and input of shape {list(sizes)}"
+            )
     grouped = (batch, num_groups, channels // num_groups, *spatial)
     return grouped, tuple(range(2, len(grouped))), (1, num_groups, channels // num_groups, *[1] * len(spatial))
 
@@ -251,7 +343,9 @@ def _check_channels(channels: int, *parameters: Shape | None) -> None:
 
 @lru_cache(256)
 def _of_batch(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
-    """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values a channel."""
+    """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values
+    a channel.
+    """
     channels = sizes[1] if len(sizes) > 1 else 0
     n = math.prod(sizes[:1] + sizes[2:])
     if training and n == 1:
@@ -289,14 +383,19 @@ def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) 
     """The same for lifted values."""
     level = topmost([new._array])
     if level is not None and level.batches and topmost([running._array]) is not level:
-        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
-                           "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
-                           "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please see "
-                           "the functorch website for resources on how to patch your module to work with vmap")  # fmt: skip
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+            "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+            "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please "
+            "see "
+            "the functorch website for resources on how to patch your module to work with vmap"
+        )
     running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
 
 
-def _by_running(input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float) -> Tensor:
+def _by_running(
+    input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float
+) -> Tensor:
     mean, var = (s.detach() if s.requires_grad else s for s in (mean, var))
     scale = rsqrt(var + eps)
     scale = scale if weight is None else scale * weight
@@ -305,9 +404,16 @@ def _by_running(input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias:
     return out if out.dtype is input.dtype else out.to(input.dtype)
 
 
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
-               eps: float = 1e-5) -> Tensor:  # fmt: skip
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Each channel to mean 0 and variance 1, then ``* weight + bias``.
 
     Args:
@@ -342,9 +448,16 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     return out
 
 
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Each channel of each sample to mean 0 and variance 1, then ``* weight + bias``.
 
     Args:
@@ -384,8 +497,9 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 # --- with their statistics --------------------------------------------------------------------------------------
 
 
-def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None,
-                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def native_layer_norm(
+    input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`layer_norm`, the means, and the reciprocal standard deviations.
 
     >>> import pullback as torch
@@ -398,8 +512,9 @@ def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | N
     return out, mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
-                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`group_norm` of N samples with C channels of HxW elements, the means ``(N, group)``, and the reciprocal
     standard deviations.
 
@@ -409,13 +524,21 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
     out, _, _ = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
-    var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)  # which, unlike the other norms', have gradients
+    # which, unlike the other norms', have gradients
+    var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)
     return reshape(out, input.shape), mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                      running_var: Tensor | None, training: bool, momentum: float,
-                      eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`batch_norm`, and in training the means and the reciprocal standard deviations, ``(channels,)``.
 
     >>> import pullback as torch

@@ -26,9 +26,20 @@ from .reduce import one_dim, widened
 from .view import reshape
 
 __all__ = [
-    "argsort", "bincount", "bucketize", "histc", "histogram", "histogramdd", "kthvalue", "msort",
-    "searchsorted", "sort", "topk", "unique", "unique_consecutive",
-]  # fmt: skip
+    "argsort",
+    "bincount",
+    "bucketize",
+    "histc",
+    "histogram",
+    "histogramdd",
+    "kthvalue",
+    "msort",
+    "searchsorted",
+    "sort",
+    "topk",
+    "unique",
+    "unique_consecutive",
+]
 
 # --- sorting ------------------------------------------------------------------------------------------------
 
@@ -39,8 +50,11 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
     return x
 
 
-@op.general(node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
-            outputs="values indices", differentiable="values")  # fmt: skip
+@op.general(
+    node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
+    outputs="values indices",
+    differentiable="values",
+)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
 
@@ -141,7 +155,9 @@ kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, in
 
 
 def _row_keys(rows: np.ndarray) -> np.ndarray:
-    """One key for each row of a matrix: bytes that are in the order of the rows, of which the first column counts most."""
+    """One key for each row of a matrix: bytes that are in the order of the rows, of which the first column counts
+    most.
+    """
     if rows.dtype.kind == "c":
         rows = rows.view(rows.real.dtype)
     rows = ordered(rows)
@@ -233,7 +249,9 @@ def unique(
 
 
 @op.composite
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements, or slices along ``dim``, without those that equal the one before.
 
     Returns:
@@ -254,8 +272,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 @op.general(method=False)
-def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False, right: bool = False, side: str | None = None,
-                 sorter: Tensor | None = None) -> Tensor:  # fmt: skip
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where to insert ``input`` into sorted sequences to keep them sorted. NaN is put behind all, as the largest.
 
     Args:
@@ -276,7 +300,9 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, out_int32: bool = False
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
         if side == "left" and right:
-            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+            raise RuntimeError(
+                "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            )
         right = side == "right"
     if edges.ndim != 1:
         _check_rows(edges, values)
@@ -316,10 +342,14 @@ def _in_order_of(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The edges where ``sorter`` points, row by row."""
     name = "torch.searchsorted(): "
     if sorter.dtype != np.int64:
-        raise RuntimeError(f"{name}sorter must be a tensor of long dtype but got dtype {dtypes.type_name(dtypes.OF_NUMPY[sorter.dtype])}")
+        raise RuntimeError(
+            f"{name}sorter must be a tensor of long dtype but got dtype "
+            f"{dtypes.type_name(dtypes.OF_NUMPY[sorter.dtype])}"
+        )
     if sorter.shape != edges.shape:
         raise RuntimeError(
-            f"{name}boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)}and got sorter tensor "
+            f"{name}boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)}and got "
+            f"sorter tensor "
             f"{list(sorter.shape)}"
         )
     if sorter.size and (sorter.min() < 0 or sorter.max() >= edges.shape[-1]):
@@ -335,7 +365,9 @@ def _row_by_row(edges: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
 
 
 @op.composite(method=False)
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Tensor:
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
     """Which bucket between the sorted 1-d ``boundaries`` each element falls into, by :func:`searchsorted`.
 
     >>> import pullback as torch
@@ -451,7 +483,9 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
     return made
 
 
-def _histogram_and_edges(input: Tensor, bins: Any, range: Any, weight: Tensor | None, density: bool, name: str) -> list[Tensor]:
+def _histogram_and_edges(
+    input: Tensor, bins: Any, range: Any, weight: Tensor | None, density: bool, name: str
+) -> list[Tensor]:
     """The histogram of points ``(..., D)``, then the edges of the bins of each dimension."""
     edges = [b._array for b in bins] if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor) else []
 
@@ -497,8 +531,15 @@ def histogramdd(
 
 
 @op.composite
-def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
-              density: bool = False, out: Any = None) -> Any:  # fmt: skip
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
     """Count elements in bins.
 
     Args:
@@ -514,7 +555,11 @@ def histogram(input: Tensor, bins: Any, *, range: Sequence[float] | None = None,
     >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2).hist
     tensor([2., 1.])
     """
-    result = Histogram(*_histogram_and_edges(reshape(input, (-1, 1)), bins if isinstance(bins, int) else [bins], range, weight, density, "histogram"))
+    result = Histogram(
+        *_histogram_and_edges(
+            reshape(input, (-1, 1)), bins if isinstance(bins, int) else [bins], range, weight, density, "histogram"
+        )
+    )
     return result if out is None else writing.write_out(out, result)
 
 

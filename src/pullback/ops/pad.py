@@ -23,7 +23,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     """The tensor with a border of one value.
 
     Args:
-        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
+        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut
+            away.
 
     >>> import pullback as torch
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, -1), 7)
@@ -36,14 +37,18 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
 
 
 @lru_cache(256)
-def _places(shape: tuple[int, ...], pad: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
+def _places(
+    shape: tuple[int, ...], pad: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
     """The shape with a border, and where in the tensor is what stays, and where in the result."""
     n = len(shape)
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * n:
-        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                           f"{len(pad)} while the input has {n} dimensions.")  # fmt: skip
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} while the input has {n} dimensions."
+        )
     whole, source, target = list(shape), [slice(None)] * n, [slice(None)] * n
     for d, before, after in _sides(pad, n):
         whole[d] += before + after
@@ -101,7 +106,9 @@ def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: 
     return out
 
 
-_bordered.vjp(input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode))
+_bordered.vjp(
+    input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode)
+)
 _unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
 _bordered.op.piecewise = ("Refl", "Repl")
 
@@ -113,13 +120,18 @@ def _borders(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tu
     for d, before, after in sides:
         most = max(before, after)
         if mode == "reflect" and most >= shape[d]:
-            raise RuntimeError(f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({before}, {after}) at dimension {d} of input {list(shape)}")  # fmt: skip
+            raise RuntimeError(
+                f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, "
+                f"but got: "
+                f"padding ({before}, {after}) at dimension {d} of input {list(shape)}"
+            )
         if mode == "circular" and most > shape[d]:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         left = shape[d] + (min(before, 0) + min(after, 0) if mode == "circular" else before + after)
         if left <= 0 or not shape[d]:
-            raise RuntimeError(f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {list(shape)}")
+            raise RuntimeError(
+                f"The padding ({before}, {after}) leaves nothing of dimension {d} of input {list(shape)}"
+            )
     return sides
 
 
@@ -130,10 +142,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
     """The tensor with a border.
 
     Args:
-        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut away.
-        mode: ``"constant"``: of one ``value`` (default 0). Or copies of the tensor's own slices, in all but the first one or two
-            dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the edge, ``"circular"``
-            goes on from the other end.
+        pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut
+            away.
+        mode: ``"constant"``: of one ``value`` (default 0). Or copies of the tensor's own slices, in all but the first
+            one or two
+            dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the edge,
+            ``"circular"`` goes on from the other end.
 
     Raises:
         RuntimeError: where there are too few slices to reflect, or to go round.
@@ -146,8 +160,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if dims > n:
-        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
-                           f"{len(pad)} and input of dimension {n}")  # fmt: skip
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {n}"
+        )
     if mode == "constant":
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if mode not in MODES:
@@ -155,11 +171,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
     if value:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if dims not in (1, 2, 3) or n - dims not in (1, 2):
-        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {n}D input tensor.\n"
-                                  "Supported combinations for non-constant padding:\n"
-                                  "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
-                                  "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-                                  "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")  # fmt: skip
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {n}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
     for d, before, after in _borders(input._array.shape, tuple(map(integer, pad)), mode):
         input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))
     return input

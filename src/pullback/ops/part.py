@@ -1,9 +1,9 @@
 """Parts of a tensor: some of its elements, named by where they are.
 
 A part is a basic NumPy index (a tuple of integers, slices and None, with an Ellipsis) or a window: what one view of
-some memory shows of another. Five linear operations, which are each other's derivatives, look at a part or copy it, place one
-among zeros, and overwrite one with zeros or with other values. Indexing is made of them, and so is the history of a
-tensor that was written into through a view (:mod:`pullback.storage`).
+some memory shows of another. Five linear operations, which are each other's derivatives, look at a part or copy it,
+place one among zeros, and overwrite one with zeros or with other values. Indexing is made of them, and so is the
+history of a tensor that was written into through a view (:mod:`pullback.storage`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,12 @@ def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) 
     message = str(error)
     if message.startswith("too many"):
         if not array.ndim:
-            return IndexError("slice() cannot be applied to a 0-dim tensor." if isinstance(index[0], slice) else
-                              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                              "convert a 0-dim tensor to a number")  # fmt: skip
+            return IndexError(
+                "slice() cannot be applied to a 0-dim tensor."
+                if isinstance(index[0], slice)
+                else "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                "convert a 0-dim tensor to a number"
+            )
         return IndexError(f"too many indices for tensor of dimension {array.ndim}")
     if message.startswith("shape mismatch"):
         shapes = ", ".join(str(list(i.shape)) for i in index if isinstance(i, np.ndarray))
@@ -43,8 +46,10 @@ def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) 
         if isinstance(i, np.ndarray) and i.dtype.kind == "b":
             for k, n in enumerate(i.shape):
                 if array.shape[d + k] != n:
-                    return IndexError(f"The shape of the mask {list(i.shape)} at index {k} does not match the shape of the "
-                                      f"indexed tensor {list(array.shape)} at index {d + k}")  # fmt: skip
+                    return IndexError(
+                        f"The shape of the mask {list(i.shape)} at index {k} does not match the shape of the "
+                        f"indexed tensor {list(array.shape)} at index {d + k}"
+                    )
             d += i.ndim - 1
         d += 1
     return IndexError(message.replace("for axis", "for dimension"))
@@ -103,7 +108,9 @@ write.vjp(input=lambda g, part: blank(g, part), value=lambda g, part: _of_writte
 
 
 def _of_written(g: Any, part: Any) -> Any:
-    """The gradient of what was written into a part; where the part shows an element twice, only the last write had an effect."""
+    """The gradient of what was written into a part; where the part shows an element twice, only the last write had an
+    effect.
+    """
     taken = read(g, part)
     return where(part.last(), taken, 0) if part.__class__ is Positions else taken
 
@@ -121,7 +128,9 @@ class Window:
 
     __slots__ = ("order", "shape", "strides", "offset")
 
-    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, order: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, order: tuple[int, ...] | None = None
+    ) -> None:
         self.shape, self.strides, self.offset, self.order = shape, strides, offset, order
 
     def of(self, laid: np.ndarray) -> np.ndarray:
@@ -181,9 +190,17 @@ def window(base: np.ndarray, view: np.ndarray) -> Window | Positions:
     return window_at(base.shape, base.strides, base.itemsize, view.shape, view.strides, address(view) - address(base))
 
 
-def window_at(base: tuple[int, ...], base_strides: tuple[int, ...], itemsize: int,
-              shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Window | Positions:  # fmt: skip
-    """The same from the geometry of both (strides in bytes); the view begins ``offset`` bytes after the base's first element."""
+def window_at(
+    base: tuple[int, ...],
+    base_strides: tuple[int, ...],
+    itemsize: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+) -> Window | Positions:
+    """The same from the geometry of both (strides in bytes); the view begins ``offset`` bytes after the base's first
+    element.
+    """
     if 0 in shape:
         return Window(shape, (0,) * len(shape), 0)
     order: tuple[int, ...] | None = None
@@ -239,7 +256,9 @@ def address(array: Any) -> int:
     return conjugates.address(array)
 
 
-def strided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> np.ndarray:
+def strided(
+    array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None
+) -> np.ndarray:
     """A view of a contiguous array with any geometry (in bytes) and type. NumPy refuses one that leaves the memory.
 
     Unlike ``np.lib.stride_tricks.as_strided``, the view's ``base`` is the array that owns the memory.

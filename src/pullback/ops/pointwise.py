@@ -1,8 +1,8 @@
 """Functions of one number, rounding, and the rest of what works element by element.
 
-Angles and hyperbolic functions are in :mod:`pullback.ops.angles`, choices in :mod:`pullback.ops.choosing`. Integers become the
-default float type where the function's values are not integers. What is constant between its jumps (``floor``, ``round``, ...)
-has gradient 0, and ``sign`` has the derivative 0 at 0, too.
+Angles and hyperbolic functions are in :mod:`pullback.ops.angles`, choices in :mod:`pullback.ops.choosing`. Integers
+become the default float type where the function's values are not integers. What is constant between its jumps
+(``floor``, ``round``, ...) has gradient 0, and ``sign`` has the derivative 0 at 0, too.
 
 Rules are written so that they can be differentiated again anywhere: where a formula has a hole, its argument
 is moved out of the hole before (``where`` inside), not only its value replaced after.
@@ -24,11 +24,40 @@ from .choosing import MANY, ZEROS, either, where
 from .compare import constant, flat, isinf, not_implemented, refusing
 
 __all__ = [
-    "addcdiv", "addcmul", "ceil", "copysign", "exp", "exp2", "expm1", "fix", "floor", "frac", "frexp",
-    "gcd", "heaviside", "hypot", "lcm", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp",
-    "logaddexp2", "nextafter", "positive", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sqrt",
-    "square", "trunc",
-]  # fmt: skip
+    "addcdiv",
+    "addcmul",
+    "ceil",
+    "copysign",
+    "exp",
+    "exp2",
+    "expm1",
+    "fix",
+    "floor",
+    "frac",
+    "frexp",
+    "gcd",
+    "heaviside",
+    "hypot",
+    "lcm",
+    "ldexp",
+    "lerp",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "nextafter",
+    "positive",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sqrt",
+    "square",
+    "trunc",
+]
 
 asarray = np.asarray
 LN2, LN10 = math.log(2), math.log(10)
@@ -320,8 +349,9 @@ def sign(input: Tensor) -> Tensor:
     """
     kind = input.dtype.kind
     if kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. "
-                                  "Please use torch.sgn instead.")  # fmt: skip
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
     if input.size >= MANY:
@@ -597,8 +627,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     tensor([16.])
     """
     if tensor1.dtype.category <= INTEGRAL and tensor2.dtype.category <= INTEGRAL:
-        raise RuntimeError("Integer division with addcdiv is no longer supported\n"
-                           "  Make one of the tensors float first: tensor1.float().")  # fmt: skip
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported\n"
+            "  Make one of the tensors float first: tensor1.float()."
+        )
     return plus_quotient(input, tensor1, tensor2, value, out=out)
 
 
@@ -618,7 +650,11 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     d = input.dtype
     if d.kind == "c" or values.dtype != d:
-        what = "complex tensors." if "c" in (d.kind, values.dtype.kind) else f"tensors with different dtypes.\n  {d} and {values.dtype}"
+        what = (
+            "complex tensors."
+            if "c" in (d.kind, values.dtype.kind)
+            else f"tensors with different dtypes.\n  {d} and {values.dtype}"
+        )
         raise RuntimeError(f"heaviside is not yet implemented for {what}")
     if input.size < MANY and d in BELOW:
         return np.heaviside(np.fmax(input, BELOW[d]), values)  # 0 for NaN, too

@@ -1,8 +1,8 @@
 """Pooling: the maximum, the mean or a norm of windows, and maxima put back where they came from.
 
-Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Here are the public functions and
-what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`, and means are linear maps of
-:mod:`pullback.ops.resample`, each with its rule.
+Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Here are the public
+functions and what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`, and means are linear
+maps of :mod:`pullback.ops.resample`, each with its rule.
 """
 
 from __future__ import annotations
@@ -32,13 +32,40 @@ from .resample import Line, Lines, adaptive_averages, place, resample
 from .scatter import gather
 from .view import reshape
 
-__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices",
-           "max_pool2d", "max_pool3d"]  # fmt: skip
-__all_functional__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-                      "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-                      "fractional_max_pool2d", "fractional_max_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
-                      "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
-                      "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]  # fmt: skip
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
+    "avg_pool1d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool3d",
+]
+__all_functional__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
 
 Ints = Sequence[int]
 
@@ -53,39 +80,59 @@ def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
     if len(value) not in (1, n):
-        raise noted(RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
-                    f"{what} is {tuple(value)}")  # fmt: skip
+        raise noted(
+            RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
+            f"{what} is {tuple(value)}",
+        )
     return tuple(map(int, value)) * (n // len(value))
 
 
 def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
     """The spatial sizes."""
     if n > 1 and len(shape) not in (n + 1, n + 2):
-        raise noted(RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"),
-                    f"its shape is {shape}")  # fmt: skip
+        raise noted(
+            RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"),
+            f"its shape is {shape}",
+        )
     if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1 :]:
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
-                           f"for input, but got:{list(shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
+            f"for input, but got:{list(shape)}"
+        )
     return shape[-n:]
 
 
-def _checked(name: str, shape: tuple[int, ...], n: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-             ceil_mode: bool) -> Sliding:  # fmt: skip
+def _checked(
+    name: str,
+    shape: tuple[int, ...],
+    n: int,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+) -> Sliding:
     kernel = _each(kernel_size, n, name, "kernel_size")
     stride = kernel if stride in (None, ()) else _each(stride, n, name, "stride", "omitted, ")
     padding, dilation = _each(padding, n, name, "padding"), _each(dilation, n, name, "dilation")
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {min(kernel)}")
     if min(stride) <= 0:
-        raise RuntimeError(f"stride should not be zero: {name}() stride must be greater than zero, but got {min(stride)}")
+        raise RuntimeError(
+            f"stride should not be zero: {name}() stride must be greater than zero, but got {min(stride)}"
+        )
     if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero: {name}() dilation must be greater than zero, "
-                           f"but got {min(dilation)}")  # fmt: skip
+        raise RuntimeError(
+            f"dilation should be greater than zero: {name}() dilation must be greater than zero, "
+            f"but got {min(dilation)}"
+        )
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     if any(p > k // 2 for p, k in zip(padding, kernel)):
-        raise RuntimeError("pad should be at most half of effective kernel size, but got "
-                           f"pad={padding}, kernel_size={kernel} and dilation={dilation}")  # fmt: skip
+        raise RuntimeError(
+            "pad should be at most half of effective kernel size, but got "
+            f"pad={padding}, kernel_size={kernel} and dilation={dilation}"
+        )
     spatial = _check_spatial(name, shape, n)
     size = []
     for i, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
@@ -107,11 +154,15 @@ def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> 
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(shape)}")
     for d in range(len(shape) - n - (len(shape) == n + 1), len(shape)):
         if shape[d] == 0:
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
-                               f"but input has sizes {list(shape)} with dimension {d} being empty")  # fmt: skip
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                f"but input has sizes {list(shape)} with dimension {d} being empty"
+            )
     sizes = tuple(output_size) if several else (output_size,) * n
     if len(sizes) != n:
-        raise RuntimeError(f"{name}(): argument 'output_size' should contain {NUMBERS[n]} int{'s' * (n > 1)} (got {len(sizes)})")
+        raise RuntimeError(
+            f"{name}(): argument 'output_size' should contain {NUMBERS[n]} int{'s' * (n > 1)} (got {len(sizes)})"
+        )
     sizes = tuple(i if o is None else int(o) for o, i in zip(sizes, shape[-n:]))
     if min(sizes) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {sizes}")
@@ -127,15 +178,32 @@ def _sliding(n: int, shape: tuple[int, ...], *options: Any) -> tuple[Sliding, st
     return _checked(f"max_pool{n}d", shape, n, *options), f"MaxPool{n}DWithIndicesBackward0"
 
 
-def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-              return_indices: bool) -> Any:  # fmt: skip
-    result = maxima.op.perform(input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode))
+def _max_pool(
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
+    result = maxima.op.perform(
+        input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode)
+    )
     return tuple(result) if return_indices else result[0]
 
 
 @op.composite(method=False)
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, L), or (C, L).
 
     >>> import pullback as torch
@@ -146,8 +214,15 @@ def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """Maxima of windows.
 
     Args:
@@ -176,8 +251,15 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """Maxima of windows; see :func:`max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
@@ -188,8 +270,15 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 def _with_indices(n: int) -> Any:
-    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                 ceil_mode: bool = False, return_indices: bool = True) -> tuple[Tensor, Tensor]:  # fmt: skip
+    def max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = True,
+    ) -> tuple[Tensor, Tensor]:
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d_with_indices"
@@ -203,7 +292,9 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 @functools.lru_cache(256)
 def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str]:
     """The windows, and the name of the node."""
-    return sharing(shape[-n:], _shared_out(f"adaptive_max_pool{n}d", shape, n, output_size)), f"AdaptiveMaxPool{n}DBackward0"
+    return sharing(
+        shape[-n:], _shared_out(f"adaptive_max_pool{n}d", shape, n, output_size)
+    ), f"AdaptiveMaxPool{n}DBackward0"
 
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
@@ -252,7 +343,9 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @functools.lru_cache(256)
-def _fractions(n: int, shape: tuple[int, ...], kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[Spacing, Ints, str]:
+def _fractions(
+    n: int, shape: tuple[int, ...], kernel_size: Any, output_size: Any, output_ratio: Any
+) -> tuple[Spacing, Ints, str]:
     """Where the windows lie, the shape of the samples that move them, and the name of the node."""
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
@@ -264,14 +357,17 @@ def _fractions(n: int, shape: tuple[int, ...], kernel_size: Any, output_size: An
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = _each(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
-        raise noted(RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
-                    f"the output size is {size}")  # fmt: skip
+        raise noted(
+            RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
+            f"the output size is {size}",
+        )
     moved = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n
     return Spacing(spatial, kernel, size), moved, f"FractionalMaxPool{n}DBackward0"
 
 
-def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
-                         return_indices: bool, samples: Any) -> Any:  # fmt: skip
+def _fractional_max_pool(
+    n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
+) -> Any:
     spacing, moved, node = _fractions(n, input._array.shape, *hashable(kernel_size, output_size, output_ratio)[:3])
     if samples is None:
         samples = rand(*moved, dtype=input.dtype)
@@ -294,8 +390,14 @@ def _fractional_max_pool(n: int, input: Tensor, kernel_size: Any, output_size: A
 
 
 @op.composite(method=False)
-def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
     """Maxima of windows whose starts are drawn at random, about evenly spaced.
 
     Args:
@@ -313,8 +415,14 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = No
 
 
 @op.composite(method=False)
-def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
     """Maxima of windows at random starts; see :func:`fractional_max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
@@ -328,7 +436,9 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = No
 
 
 @functools.lru_cache(256)
-def _unpooled(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> tuple[int, ...]:
+def _unpooled(
+    n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> tuple[int, ...]:
     """The spatial sizes of the result."""
     name = f"max_unpool{n}d"
     kernel = _each(kernel_size, n, name, "kernel_size")
@@ -340,33 +450,40 @@ def _unpooled(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
     if len(shape) not in (n + 1, n + 2):
-        raise RuntimeError(f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, "
-                           f"but got a tensor with {len(shape)} dimensions")  # fmt: skip
+        raise RuntimeError(
+            f"Input to {name} should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {len(shape)} dimensions"
+        )
     return size
 
 
-def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any,
-                output_size: Any) -> Tensor:  # fmt: skip
+def _max_unpool(
+    n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
     size = _unpooled(n, input._array.shape, *hashable(kernel_size, stride, padding, output_size))
     if indices.dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.type_name(indices.dtype)}")
     if indices._array.shape != input._array.shape:
-        raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
-                           f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")  # fmt: skip
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+        )
 
     def checked(indices: np.ndarray) -> np.ndarray:
         looked_at = bottom(indices, True)
         wrong = looked_at[(looked_at < 0) | (looked_at >= math.prod(size))]
         if wrong.size:
-            raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {'x'.join(map(str, size))})")
+            raise RuntimeError(
+                f"Found an invalid max index: {wrong[0]} (output volumes are of size {'x'.join(map(str, size))})"
+            )
         return indices
 
     return place(input, outcome.wrap(derived(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
 
 
 @op.composite(method=False)
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Tensor:  # fmt: skip
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
     """Maxima back in their places; see :func:`max_unpool2d`. Input: (N, C, L), or (C, L).
 
     >>> import pullback as torch
@@ -377,8 +494,9 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
 
 @op.composite(method=False)
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Tensor:  # fmt: skip
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
     """Maxima back in their places among zeros: a partial inverse of :func:`max_pool2d`.
 
     Args:
@@ -402,8 +520,9 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any =
 
 
 @op.composite(method=False)
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Tensor:  # fmt: skip
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
     """Maxima back in their places; see :func:`max_unpool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
@@ -426,8 +545,17 @@ def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Li
 
 
 @functools.lru_cache(64, typed=True)
-def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-              count_include_pad: bool, divisor: int | None) -> tuple[Lines, str]:  # fmt: skip
+def _averages(
+    n: int,
+    shape: tuple[int, ...],
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> tuple[Lines, str]:
     """The means of windows, or their sums over ``divisor``, and the name of the node."""
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
@@ -443,15 +571,31 @@ def _averages(n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, pad
     return Lines([*map(_sums, spatial, *layout[:4])], after=count), f"AvgPool{n}DBackward0"
 
 
-def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-              count_include_pad: bool, divisor_override: int | None) -> Tensor:  # fmt: skip
+def _avg_pool(
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
     sizes = hashable(kernel_size, stride, padding, 1)
-    return resample.op.perform(input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override))
+    return resample.op.perform(
+        input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override)
+    )
 
 
 @op.composite(method=False)
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True) -> Tensor:  # fmt: skip
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """Means of windows; see :func:`avg_pool2d`. Input: (N, C, L), or (C, L).
 
     >>> import pullback as torch
@@ -462,8 +606,15 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """Means of windows.
 
     Args:
@@ -481,8 +632,15 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 @op.composite(method=False)
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """Means of windows; see :func:`avg_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
     >>> import pullback as torch
@@ -500,7 +658,9 @@ def _adaptive_averages(n: int, shape: tuple[int, ...], output_size: Any) -> tupl
 
 
 def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
-    means = _adaptive_averages(n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size)
+    means = _adaptive_averages(
+        n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size
+    )
     return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.perform(input, *means)
 
 

@@ -25,10 +25,26 @@ from .create import empty_like, finish, number, shape_of
 from .reduce import sum_to
 
 __all__ = [
-    "Generator", "bernoulli", "binomial", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
-    "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed",
+    "Generator",
+    "bernoulli",
+    "binomial",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
     "set_rng_state",
-]  # fmt: skip
+]
 
 
 class Generator(Streams):
@@ -105,8 +121,18 @@ def sampled(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
 
 
 def _sampler(name: str, method: str, doc: str) -> Any:
-    def sample(*args: Any, size: Any = None, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None,
-               device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+    def sample(
+        *args: Any,
+        size: Any = None,
+        generator: Streams | None = None,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        names: Any = None,
+    ) -> Tensor:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -137,14 +163,28 @@ randn = _sampler("randn", "normal", "Standard normal numbers.")
 
 
 def _like(sampler: Any, name: str, in_place: str) -> Any:
-    def sample(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    def sample(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+        generator: Any = None,
+    ) -> Tensor:
         a = input._array
-        if a.__class__ is np.ndarray and not a.flags.c_contiguous:  # a tensor that lies likewise, filled in its memory's order
+        # a tensor that lies likewise, filled in its memory's order
+        if a.__class__ is np.ndarray and not a.flags.c_contiguous:
             t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
             return getattr(t, in_place)(generator=generator).requires_grad_(requires_grad)
-        return sampler(size=a.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
-                       requires_grad=requires_grad, generator=generator)  # fmt: skip
+        return sampler(
+            size=a.shape,
+            dtype=input.dtype if dtype is None else dtype,
+            device=input.device if device is None else device,
+            requires_grad=requires_grad,
+            generator=generator,
+        )
 
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = f"Like :func:`{sampler.__name__}`, in ``input``'s shape and type."
@@ -154,8 +194,18 @@ def _like(sampler: Any, name: str, in_place: str) -> Any:
 rand_like, randn_like = _like(rand, "rand_like", "uniform_"), _like(randn, "randn_like", "normal_")
 
 
-def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
-            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def randint(
+    low: int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Streams | None = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Integers in [low, high), of type int64 unless told otherwise; ``randint(high, size)`` starts at 0.
 
     >>> import pullback as torch
@@ -181,11 +231,26 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Stre
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
     """Like :func:`randint`, in ``input``'s shape and type."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input._array.shape, dtype=input.dtype if dtype is None else dtype, device=kwargs.get("device") or input.device)
+    return randint(
+        low,
+        high,
+        input._array.shape,
+        dtype=input.dtype if dtype is None else dtype,
+        device=kwargs.get("device") or input.device,
+    )
 
 
-def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def randperm(
+    n: int,
+    *,
+    generator: Streams | None = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """0 to ``n - 1`` in random order.
 
     >>> import pullback as torch
@@ -204,8 +269,18 @@ def randperm(n: int, *, generator: Streams | None = None, out: Any = None, dtype
     return t if out is None else write_out(out, t)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Streams | None = None, out: Any = None, dtype: Any = None,
-           device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:  # fmt: skip
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Streams | None = None,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **kwargs: Any,
+) -> Tensor:
     """Normal numbers. Mean and standard deviation are numbers (give a ``size`` then) or tensors that broadcast.
 
     >>> import pullback as torch
@@ -220,7 +295,11 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Stre
         t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    t = finish(sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device), requires_grad, device=device)
+    t = finish(
+        sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device),
+        requires_grad,
+        device=device,
+    )
     return t if out is None else write_out(out, t)
 
 
@@ -235,7 +314,9 @@ drawn.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
 
 @op.general(name="normal", method=False, holomorphic=False)
 def normals(mean: Tensor | None = None, std: Tensor | None = None, values: Any = None) -> Tensor:
-    """What was drawn with these parameters. In PyTorch samples do not move with them (``torch.distributions`` has those that do)."""
+    """What was drawn with these parameters. In PyTorch samples do not move with them (``torch.distributions`` has those
+    that do).
+    """
     return values
 
 
@@ -250,12 +331,16 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g = generator or default_generator
-    values = lift.sampled_by([input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
+    values = lift.sampled_by(
+        [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
+    )
     t = wrap(values) if modes._local.batches and isinstance(values, lift.Lifted) else drawn(input, values)
     return t if out is None else write_out(out, t)
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Streams | None = None, out: Any = None) -> Tensor:
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Streams | None = None, out: Any = None
+) -> Tensor:
     """Indices drawn by weight, from each row of ``input``.
 
     Args:
@@ -336,24 +421,50 @@ def _in_place(name: str, doc: str, draw: Any) -> None:
     offer(method, name)
 
 
-_in_place("uniform_", "uniform numbers in [from, to)",
-          lambda x, g, low=0.0, high=1.0, **k: lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)),
-                                                                       k.get("to", k.get("b", high))))  # fmt: skip
-_in_place("normal_", "normal numbers",
-          lambda x, g, mean=0.0, std=1.0: lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std),
-                                                                 contiguous=x._array.flags.c_contiguous))  # fmt: skip
-_in_place("exponential_", "exponential numbers of rate ``lambd``",
-          lambda x, g, lambd=1.0: lambda shape: g.exponential(shape, x._array.dtype, lambd))  # fmt: skip
-_in_place("cauchy_", "Cauchy numbers",
-          lambda x, g, median=0.0, sigma=1.0: lambda shape: g.cauchy(shape, x._array.dtype, median, sigma))  # fmt: skip
-_in_place("log_normal_", "log-normal numbers",
-          lambda x, g, mean=1.0, std=2.0: lambda shape: g.log_normal(shape, x._array.dtype, mean, std))  # fmt: skip
-_in_place("geometric_", "geometric numbers of probability ``p``",
-          lambda x, g, p: lambda shape: g.geometric(shape, x._array.dtype, p))  # fmt: skip
-_in_place("random_", "integers in [from, to), or of the whole range of its type",
-          lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_bounds(*bounds, **k)))  # fmt: skip
-_in_place("bernoulli_", "1 with probability ``p`` (a number or a tensor), else 0",
-          lambda x, g, p=0.5: lambda shape: g.bernoulli(p._array if isinstance(p, Tensor) else p, shape, x._array.dtype))  # fmt: skip
+_in_place(
+    "uniform_",
+    "uniform numbers in [from, to)",
+    lambda x, g, low=0.0, high=1.0, **k: (
+        lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)), k.get("to", k.get("b", high)))
+    ),
+)
+_in_place(
+    "normal_",
+    "normal numbers",
+    lambda x, g, mean=0.0, std=1.0: (
+        lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std), contiguous=x._array.flags.c_contiguous)
+    ),
+)
+_in_place(
+    "exponential_",
+    "exponential numbers of rate ``lambd``",
+    lambda x, g, lambd=1.0: lambda shape: g.exponential(shape, x._array.dtype, lambd),
+)
+_in_place(
+    "cauchy_",
+    "Cauchy numbers",
+    lambda x, g, median=0.0, sigma=1.0: lambda shape: g.cauchy(shape, x._array.dtype, median, sigma),
+)
+_in_place(
+    "log_normal_",
+    "log-normal numbers",
+    lambda x, g, mean=1.0, std=2.0: lambda shape: g.log_normal(shape, x._array.dtype, mean, std),
+)
+_in_place(
+    "geometric_",
+    "geometric numbers of probability ``p``",
+    lambda x, g, p: lambda shape: g.geometric(shape, x._array.dtype, p),
+)
+_in_place(
+    "random_",
+    "integers in [from, to), or of the whole range of its type",
+    lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_bounds(*bounds, **k)),
+)
+_in_place(
+    "bernoulli_",
+    "1 with probability ``p`` (a number or a tensor), else 0",
+    lambda x, g, p=0.5: lambda shape: g.bernoulli(p._array if isinstance(p, Tensor) else p, shape, x._array.dtype),
+)
 
 
 def _bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:

@@ -17,8 +17,18 @@ from .create import finish, number
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """Values from ``start`` (0) up to but not including ``end``, ``step`` apart.
 
     Returns:
@@ -66,8 +76,17 @@ def _steps(start: Any, end: Any, steps: Any) -> int:
     return count
 
 
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``steps`` values at equal distances, both ends included.
 
     Computed from both ends to the middle, as PyTorch does, so that the ends are exact.
@@ -83,20 +102,42 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
         d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
     else:
         d = as_dtype(dtype)
-    work = FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy if d.category >= FLOATING else np.dtype(np.float64)
+    work = (
+        FLOAT32
+        if d.is_floating_point and d.itemsize == 2
+        else d.numpy
+        if d.category >= FLOATING
+        else np.dtype(np.float64)
+    )
     scalar = work.type
     i = np.arange(steps)
     if steps <= 1:
         a = np.full(steps, start, work)
     else:
-        step = scalar((scalar(end) - scalar(start)) / scalar(steps - 1)) if d.category >= FLOATING else (float(end) - float(start)) / (steps - 1)
-        a = np.where(i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work))
+        step = (
+            scalar((scalar(end) - scalar(start)) / scalar(steps - 1))
+            if d.category >= FLOATING
+            else (float(end) - float(start)) / (steps - 1)
+        )
+        a = np.where(
+            i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work)
+        )
     t = finish(a.astype(d.numpy), requires_grad, device=device)
     return t if out is None else writing.write_out(out, t)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``base`` to the powers ``linspace(start, end, steps)``.
 
     >>> import pullback as torch
@@ -110,8 +151,17 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     return t if out is None else writing.write_out(out, t)
 
 
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """Ones on the diagonal of an ``n × m`` matrix (``m`` default ``n``), zeros elsewhere.
 
     >>> import pullback as torch
@@ -135,13 +185,23 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))  # type: ignore[attr-defined]
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any
+) -> Tensor:
     """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy), device=device)
+    return finish(
+        np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
+        device=device,
+    )
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any
+) -> Tensor:
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy), device=device)
+    return finish(
+        np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
+        device=device,
+    )

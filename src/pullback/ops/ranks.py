@@ -1,8 +1,8 @@
 """The order of elements along a dimension, as indices: NaN comes last, and equal elements stay in their order.
 
-A stable sort of indices follows them all over memory. So an element of up to 32 bits becomes one integer of 64: a number
-in its order on top, and its place, which also keeps equal elements apart, below. These are sorted, or parted at a rank,
-where they lie.
+A stable sort of indices follows them all over memory. So an element of up to 32 bits becomes one integer of 64: a
+number in its order on top, and its place, which also keeps equal elements apart, below. These are sorted, or parted at
+a rank, where they lie.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ PLACE = 0xFFFFFFFF
 
 
 def _keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
-    """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many bits."""
+    """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many
+    bits.
+    """
     kind, size = x.dtype.kind, x.dtype.itemsize
     if x.size < MANY or x.shape[d] < 8 or kind == "f" and size > 4:
         return None
@@ -82,7 +84,9 @@ def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple
 
 
 def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an array."""
+    """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an
+    array.
+    """
     if rank.__class__ is int:
         found = kernels.run("ranks", "few", x.size, x, rank + 1, d, False)
         if found is not None:
@@ -97,7 +101,11 @@ def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
     keys = _keys(ordered(x), d, False)
     if keys is None:
         order = in_order(x, d)
-        return taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d) if rank.ndim else order[basic(d, slice(rank, rank + 1))].copy()
+        return (
+            taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d)
+            if rank.ndim
+            else order[basic(d, slice(rank, rank + 1))].copy()
+        )
     keys.partition(np.unique(rank), axis=-1)
     rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
     return _places(taken(keys, rank, keys.ndim - 1), d)

@@ -69,14 +69,17 @@ def _product(a: Any, b: Any) -> Any:
     return kernels.product(a, b) if a.__class__ is b.__class__ is np.ndarray else a @ b
 
 
-def _forward(cell: str, input: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, spans: Spans) -> tuple[Any, Any]:
+def _forward(
+    cell: str, input: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, spans: Spans
+) -> tuple[Any, Any]:
     """What inputs contribute to the gates, without a bias, and what a kernel makes of it, if there is one."""
     x = linear(input, w_ih)
     return x, kernels.run("recurrent", "forward", x.size, cell, x, states, w_hh, b_ih, b_hh, spans)
 
 
 def _backward(cell: str, gs: Any, states: Any, weight: Any, spans: Spans, after: Any, gates: Any) -> Any:
-    """The gradients at the gates of what inputs and states contribute, those of the first states, and h before each row,
+    """The gradients at the gates of what inputs and states contribute, those of the first states, and h before each
+    row,
     from a kernel."""
     if any([g.__class__ is not np.ndarray for g in (*gs, weight)]):
         return None
@@ -87,12 +90,21 @@ def _backward(cell: str, gs: Any, states: Any, weight: Any, spans: Spans, after:
 
 
 @op.general(method=False)
-def elman(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None,
-          spans: Spans = (), relu: bool = False) -> Tensor:  # fmt: skip
+def elman(
+    input: Tensor,
+    hidden: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    spans: Spans = (),
+    relu: bool = False,
+) -> Tensor:
     """``h' = f(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh)`` with f tanh or relu, for all steps.
 
     Args:
-        input: ``(rows, I)``. hidden: the first states, ``(B, H)``. w_ih, w_hh: ``(H, I)`` and ``(H, H)``. b_ih, b_hh: ``(H)``.
+        input: ``(rows, I)``. hidden: the first states, ``(B, H)``. w_ih, w_hh: ``(H, I)`` and ``(H, H)``. b_ih, b_hh:
+            ``(H)``.
 
     Returns:
         the states after each step, ``(rows, H)``.
@@ -112,7 +124,9 @@ def elman(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tenso
 
 
 @elman.vjp_all
-def _of_elman(g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any, spans: Spans, relu: bool, out: Any) -> Any:
+def _of_elman(
+    g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any, spans: Spans, relu: bool, out: Any
+) -> Any:
     fast = _backward("relu" if relu else "tanh", (g,), (hidden,), w_hh, spans, (out,), out[:, :0])
     if fast is not None:
         dz, _, before, carried = fast
@@ -125,22 +139,37 @@ def _of_elman(g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any
             carried = _renewed(carried, dz @ w_hh)
         dz, before = _in_order(parts), _before(out, hidden, spans)
     by_gate, d_bias = transpose(dz, 0, 1), sum(dz, 0) if wanted[4] or wanted[5] else None
-    return (_product(dz, w_ih) if wanted[0] else None, carried, _product(by_gate, input) if wanted[2] else None,
-            _product(by_gate, before) if wanted[3] else None, d_bias, d_bias)  # fmt: skip
+    return (
+        _product(dz, w_ih) if wanted[0] else None,
+        carried,
+        _product(by_gate, input) if wanted[2] else None,
+        _product(by_gate, before) if wanted[3] else None,
+        d_bias,
+        d_bias,
+    )
 
 
 # --- GRU ----------------------------------------------------------------------------------------------------
 
 
 @op.general(outputs="output gates", differentiable="output", method=False)
-def gru(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None,
-        spans: Spans = ()) -> tuple[Tensor, Tensor]:  # fmt: skip
+def gru(
+    input: Tensor,
+    hidden: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    spans: Spans = (),
+) -> tuple[Tensor, Tensor]:
     """``h' = n + z (h - n)`` for all steps.
 
-    Here ``x = input W_ihᵀ + b_ih``, ``y = h W_hhᵀ + b_hh``, ``r = σ(x_r + y_r)``, ``z = σ(x_z + y_z)`` and ``n = tanh(x_n + r y_n)``.
+    Here ``x = input W_ihᵀ + b_ih``, ``y = h W_hhᵀ + b_hh``, ``r = σ(x_r + y_r)``, ``z = σ(x_z + y_z)`` and ``n =
+    tanh(x_n + r y_n)``.
 
     Args:
-        input: ``(rows, I)``. hidden: the first states, ``(B, H)``. w_ih, w_hh: ``(3 H, I)`` and ``(3 H, H)``, gates r, z, n.
+        input: ``(rows, I)``. hidden: the first states, ``(B, H)``. w_ih, w_hh: ``(3 H, I)`` and ``(3 H, H)``, gates r,
+            z, n.
             b_ih, b_hh: ``(3 H)``.
 
     Returns:
@@ -169,8 +198,19 @@ def gru(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor 
 
 
 @gru.vjp_all
-def _of_gru(g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, spans: Spans, output: Any,
-            gates: Any) -> Any:  # fmt: skip
+def _of_gru(
+    g: Any,
+    wanted: Any,
+    input: Any,
+    hidden: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    spans: Spans,
+    output: Any,
+    gates: Any,
+) -> Any:
     fast = _backward("gru", (g,), (hidden,), w_hh, spans, (output,), gates)
     if fast is not None:
         dx, dy, before, carried = fast
@@ -192,20 +232,35 @@ def _of_gru(g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any, 
             carried = _renewed(carried, dy @ w_hh + dh * z[a:b])
         dy = _in_order(parts)
         dx = cat([dy[:, : 2 * size], _in_order(states) * by_n], 1)
-    return (_product(dx, w_ih) if wanted[0] else None, carried, _product(transpose(dx, 0, 1), input) if wanted[2] else None,
-            _product(transpose(dy, 0, 1), before) if wanted[3] else None, sum(dx, 0) if wanted[4] else None,
-            sum(dy, 0) if wanted[5] else None)  # fmt: skip
+    return (
+        _product(dx, w_ih) if wanted[0] else None,
+        carried,
+        _product(transpose(dx, 0, 1), input) if wanted[2] else None,
+        _product(transpose(dy, 0, 1), before) if wanted[3] else None,
+        sum(dx, 0) if wanted[4] else None,
+        sum(dy, 0) if wanted[5] else None,
+    )
 
 
 # --- LSTM ---------------------------------------------------------------------------------------------------
 
 
 @op.general(outputs="output cells gates", differentiable="output cells", method=False)
-def lstm(input: Tensor, hidden: Tensor, cell: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-         b_hh: Tensor | None = None, projection: Tensor | None = None, spans: Spans = ()) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def lstm(
+    input: Tensor,
+    hidden: Tensor,
+    cell: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    projection: Tensor | None = None,
+    spans: Spans = (),
+) -> tuple[Tensor, Tensor, Tensor]:
     """``c' = f c + i g`` and ``h' = o tanh(c')`` for all steps.
 
-    Here ``z = input W_ihᵀ + b_ih + h W_hhᵀ + b_hh``, ``i = σ(z_i)``, ``f = σ(z_f)``, ``g = tanh(z_g)`` and ``o = σ(z_o)``.
+    Here ``z = input W_ihᵀ + b_ih + h W_hhᵀ + b_hh``, ``i = σ(z_i)``, ``f = σ(z_f)``, ``g = tanh(z_g)`` and ``o =
+    σ(z_o)``.
 
     Args:
         input: ``(rows, I)``. hidden, cell: the first states, ``(B, P)`` and ``(B, H)``. w_ih, w_hh: ``(4 H, I)`` and
@@ -213,7 +268,8 @@ def lstm(input: Tensor, hidden: Tensor, cell: Tensor, w_ih: Tensor, w_hh: Tensor
         projection: ``(P, H)``, to make ``h' = Q (o tanh(c'))``; else P is H.
 
     Returns:
-        the states h and c after each step, ``(rows, P)`` and ``(rows, H)``, and what a kernel has kept for the derivative.
+        the states h and c after each step, ``(rows, P)`` and ``(rows, H)``, and what a kernel has kept for the
+        derivative.
     """
     if projection is None:
         x, fast = _forward("lstm", input, (hidden, cell), w_ih, w_hh, b_ih, b_hh, spans)
@@ -241,8 +297,22 @@ def lstm(input: Tensor, hidden: Tensor, cell: Tensor, w_ih: Tensor, w_hh: Tensor
 
 
 @lstm.vjp_all
-def _of_lstm(g: Any, wanted: Any, input: Any, hidden: Any, cell: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, projection: Any,
-             spans: Spans, output: Any, cells: Any, gates: Any) -> Any:  # fmt: skip
+def _of_lstm(
+    g: Any,
+    wanted: Any,
+    input: Any,
+    hidden: Any,
+    cell: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    projection: Any,
+    spans: Spans,
+    output: Any,
+    cells: Any,
+    gates: Any,
+) -> Any:
     size, (g_output, g_cells), d_projection = cell.shape[1], g, None
     fast = _backward("lstm", g, (hidden, cell), w_hh, spans, (output, cells), gates) if projection is None else None
     if fast is not None:
@@ -271,5 +341,13 @@ def _of_lstm(g: Any, wanted: Any, input: Any, hidden: Any, cell: Any, w_ih: Any,
         if wanted[7]:
             d_projection = transpose(_in_order(states), 0, 1) @ (o * tanh_c)
     by_gate, d_bias = transpose(dz, 0, 1), sum(dz, 0) if wanted[5] or wanted[6] else None
-    return (_product(dz, w_ih) if wanted[0] else None, carried, kept, _product(by_gate, input) if wanted[3] else None,
-            _product(by_gate, before) if wanted[4] else None, d_bias, d_bias, d_projection)  # fmt: skip
+    return (
+        _product(dz, w_ih) if wanted[0] else None,
+        carried,
+        kept,
+        _product(by_gate, input) if wanted[3] else None,
+        _product(by_gate, before) if wanted[4] else None,
+        d_bias,
+        d_bias,
+        d_projection,
+    )

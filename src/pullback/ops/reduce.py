@@ -4,7 +4,8 @@
 Bools and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
 (:func:`total`), so that rounding errors stay small along any dimension, not only along the last.
 
-Norms are in :mod:`pullback.ops.norm`, maxima in :mod:`pullback.ops.extreme`, variances and quantiles in :mod:`pullback.ops.statistics`.
+Norms are in :mod:`pullback.ops.norm`, maxima in :mod:`pullback.ops.extreme`, variances and quantiles in
+:mod:`pullback.ops.statistics`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,16 @@ from .pointwise import exp
 from .view import expand, inverse, reshape, varargs, wrapped_dim
 
 __all__ = [
-    "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "sum",
-]  # fmt: skip
+    "all",
+    "any",
+    "count_nonzero",
+    "logsumexp",
+    "mean",
+    "nanmean",
+    "nansum",
+    "prod",
+    "sum",
+]
 
 asarray, getframe = np.asarray, sys._getframe
 add = np.add.reduce
@@ -223,7 +232,9 @@ def extremes(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of
     fast = by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
         return fast
-    return (np.maximum if which == "largest" else np.minimum).reduce(np.absolute(x) if of else x, axis=dims, keepdims=keepdim)
+    return (np.maximum if which == "largest" else np.minimum).reduce(
+        np.absolute(x) if of else x, axis=dims, keepdims=keepdim
+    )
 
 
 def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
@@ -327,7 +338,9 @@ def total_of(input: Tensor) -> Tensor:
     return outcome.recorded(value, Summed, (e,), (x.shape,), getframe(2))
 
 
-def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def _sum(
+    input: Tensor, dim: Any, keepdim: bool, dtype: Any, out: Any, axis: Any = None, keepdims: bool = False
+) -> Tensor:
     dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     if dim is None and not keepdim:
         return sum_all(input, dtype, out=out)
@@ -373,7 +386,9 @@ varargs(sum_to_size, "sum_to_size", "size")
 
 
 @op.composite
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **numpy_names: Any) -> Tensor:
+def nansum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **numpy_names: Any
+) -> Tensor:
     """The sum of the elements that are not NaN; arguments as for :func:`sum`. NaN gets the gradient 0.
 
     >>> import pullback as torch
@@ -393,7 +408,11 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 # --- means --------------------------------------------------------------------------------------------------
 
 
-@op.general(node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}", holomorphic=False, linear="input")
+@op.general(
+    node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}",
+    holomorphic=False,
+    linear="input",
+)
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
 
@@ -410,7 +429,10 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     kind = OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
         which = "Input" if dtype is None else "Optional"
-        complaint = f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+        complaint = (
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            "Got: "
+        )
         raise noted(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
@@ -439,9 +461,12 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     tensor(1.5000)
     """
     if OF_NUMPY[input._array.dtype].category < FLOATING:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {dtypes.type_name(input.dtype)}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {dtypes.type_name(input.dtype)}"
+        )
     x = input._array
-    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not modes.special:  # nothing to record but the sum
+    # nothing to record but the sum
+    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not modes.special:
         count = outcome.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
     else:
         count = sum(~isnan(input), dim, keepdim)
@@ -474,7 +499,8 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     if fast is not None:
         return fast
     x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
-    if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:  # many side by side, which else wait for one another
+    # many side by side, which else wait for one another
+    if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
         x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few one after another: numbers next to 0 are slow
         n = x.size - x.size % side
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)

@@ -15,7 +15,13 @@ from .index import Rows, put_at, sum_at, take_at
 __all__: list[str] = []
 
 FEW = 64  # elements that NumPy reduces faster itself
-REDUCTIONS = {"sum": (np.add, 0), "mean": (np.add, 0), "prod": (np.multiply, 1), "amax": (np.maximum, None), "amin": (np.minimum, None)}
+REDUCTIONS = {
+    "sum": (np.add, 0),
+    "mean": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "amax": (np.maximum, None),
+    "amin": (np.minimum, None),
+}
 
 
 @op.general(name="reduce_at", node="name", method=False, holomorphic=False)
@@ -57,11 +63,22 @@ def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 @reduce_at.vjp_all
-def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], reduce: str, include_self: bool, name: str, out: Any) -> Any:
+def _shares(
+    g: Any,
+    wanted: list[bool],
+    input: Any,
+    src: Any,
+    at: list[Any],
+    reduce: str,
+    include_self: bool,
+    name: str,
+    out: Any,
+) -> Any:
     """What each old element, and each new one, has in the results.
 
-    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the others,
-    found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for derivatives of any order.
+    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the
+    others, found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for
+    derivatives of any order.
     """
     take = lambda v: take_at(v, at)  # noqa: E731
     old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
@@ -79,7 +96,8 @@ def _shares(g: Any, wanted: list[bool], input: Any, src: Any, at: list[Any], red
 
         def of_new() -> Any:
             share = take(g * out) / where(turns >= 0, 1, src)
-            for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):  # one is enough for the value
+            # one is enough for the value
+            for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):
                 share = where(turns == turn, take(rest(input, where(turns == turn, 1, src))), share)
             return share
     else:

@@ -31,8 +31,16 @@ from .pointwise import round
 from .reduce import total, widened
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
-__all_functional__ = ["channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle",
-                      "upsample", "upsample_bilinear", "upsample_nearest"]  # fmt: skip
+__all_functional__ = [
+    "channel_shuffle",
+    "interpolate",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
 ALL, IMAGES = slice(None), (3, 4, 5)
 FEW = 1 << 12  # entries that are faster read at once than line by line
@@ -83,8 +91,14 @@ class Line:
         groups = len(np.unique(group))
         group = group if groups <= min(out, into) else rows if out <= into else columns
         parts = [(rows[k], columns[k], self.weights[k]) for k in (group == g for g in np.unique(group))]
-        return [(int(r[0]) if group is rows else _evenly(r), slice(c[0], c[0] + 1) if group is columns else _evenly(c),
-                 w[0] if np.all(w == w[0]) else w) for r, c, w in parts]  # fmt: skip
+        return [
+            (
+                int(r[0]) if group is rows else _evenly(r),
+                slice(c[0], c[0] + 1) if group is columns else _evenly(c),
+                w[0] if np.all(w == w[0]) else w,
+            )
+            for r, c, w in parts
+        ]
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
@@ -113,7 +127,9 @@ class Lines:
         before, after: float64, a number for each element, or 0-d; ONE does not divide.
     """
 
-    def __init__(self, lines: Sequence[Line], before: np.ndarray | None = None, after: np.ndarray | None = None) -> None:
+    def __init__(
+        self, lines: Sequence[Line], before: np.ndarray | None = None, after: np.ndarray | None = None
+    ) -> None:
         self.lines = tuple(lines)
         self.before, self.after = ONE if before is None else before, ONE if after is None else after
         self.size, self.behind = tuple([line.size[0] for line in lines]), -len(lines)
@@ -128,7 +144,9 @@ class Lines:
 
     @functools.cached_property
     def together(self) -> tuple[np.ndarray, ...]:
-        """All entries in the order of the rows, as the kernel reads them; see :func:`pullback.kernels.windows.mapped`."""
+        """All entries in the order of the rows, as the kernel reads them; see
+        :func:`pullback.kernels.windows.mapped`.
+        """
         rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
         for line in self.lines:
             rows = np.add.outer(rows * line.size[0], line.rows).ravel()
@@ -136,7 +154,12 @@ class Lines:
             weights = np.multiply.outer(weights, line.weights).ravel()
         order = rows.argsort(kind="stable")
         starts = np.searchsorted(rows[order], np.arange(math.prod(self.size) + 1))
-        sizes = [math.prod([line.size[1] for line in self.lines]), len(starts) - 1, self.before.ndim and 1, self.after.ndim and 1]
+        sizes = [
+            math.prod([line.size[1] for line in self.lines]),
+            len(starts) - 1,
+            self.before.ndim and 1,
+            self.after.ndim and 1,
+        ]
         return np.array(sizes), starts, columns[order], weights[order], self.before, self.after
 
     @functools.cached_property
@@ -151,7 +174,9 @@ class Lines:
             d = x.dtype
             x = x if self.before is ONE else x / self.before.astype(d)
             first = len(lead)
-            for i, line in sorted(enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
+            for i, line in sorted(
+                enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])
+            ):
                 x = line(x, i)
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
@@ -177,7 +202,9 @@ def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
     else:
         out = lines(widened(input))
         out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
-    if are_images(input, IMAGES) and input.ndim in ((4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)):
+    if are_images(input, IMAGES) and input.ndim in (
+        (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)
+    ):
         return channels_innermost(out)
     return out
 
@@ -208,8 +235,9 @@ SMOOTH = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a
 
 
 @functools.lru_cache(256)
-def _interpolating(mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool,
-                   single: bool) -> Line:  # fmt: skip
+def _interpolating(
+    mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool
+) -> Line:
     """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
@@ -259,13 +287,22 @@ def adaptive_averages(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[Li
 
 
 @functools.lru_cache(64)
-def _resampling(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str, align_corners: bool | None, recompute: bool | None,
-                antialias: bool, single: bool) -> tuple[Lines, str]:  # fmt: skip
+def _resampling(
+    shape: tuple[int, ...],
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: bool | None,
+    recompute: bool | None,
+    antialias: bool,
+    single: bool,
+) -> tuple[Lines, str]:
     """What :func:`interpolate` applies, with coordinates in float32 if ``single``, and the name of the node."""
     n, spatial = len(shape) - 2, shape[2:]
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: "
-                         "linear | bilinear | bicubic | trilinear")  # fmt: skip
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
@@ -273,8 +310,9 @@ def _resampling(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str,
     if recompute and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if antialias and (mode not in SMOOTH or n != 2):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
-                         "and requires a 4-D tensor as input")  # fmt: skip
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
     if mode == "lanczos" and align_corners:
@@ -287,9 +325,11 @@ def _resampling(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str,
         into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))
     of_any = mode in ("nearest", "nearest-exact", "area", *DIMENSIONS)
     if n not in (1, 2, 3) or not of_any and (mode not in SMOOTH or n != 2):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: "
-                                  "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
-                                  f"(got {mode})")  # fmt: skip
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: "
+            "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact "
+            f"(got {mode})"
+        )
     if DIMENSIONS.get(mode, n) != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
     if mode == "area":
@@ -300,23 +340,32 @@ def _resampling(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str,
         raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     if recompute:
         scales = (None,) * n
-    lines = [_interpolating(mode, i, o, bool(align_corners), s, antialias, single) for i, o, s in zip(spatial, into, scales)]
+    lines = [
+        _interpolating(mode, i, o, bool(align_corners), s, antialias, single) for i, o, s in zip(spatial, into, scales)
+    ]
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
     return Lines(lines), f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0"
 
 
 @op.composite(method=False)
-def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-                antialias: bool = False) -> Tensor:  # fmt: skip
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
     """Images (or sequences, or volumes) of another size.
 
     Args:
         input: (N, C, spatial...) with one to three spatial dimensions.
         size: the size to make, a number or one for each spatial dimension.
         scale_factor: instead of ``size``: it becomes ``floor(spatial * scale_factor)``.
-        mode: ``"nearest"``, ``"nearest-exact"`` (which measures from the pixels' centres), ``"area"`` (adaptive average);
-            ``"linear"``, ``"bilinear"``, ``"trilinear"`` by number of dimensions; ``"bicubic"`` and ``"lanczos"`` of images.
+        mode: ``"nearest"``, ``"nearest-exact"`` (which measures from the pixels' centres), ``"area"`` (adaptive
+            average); ``"linear"``, ``"bilinear"``, ``"trilinear"`` by number of dimensions; ``"bicubic"`` and
+            ``"lanczos"`` of images.
         align_corners: see the module. Only for the modes that end in linear or cubic.
         recompute_scale_factor: take the scale from the sizes, not as given.
         antialias: widen the kernel when shrinking, for ``"bilinear"``, ``"bicubic"``, ``"lanczos"``.
@@ -336,7 +385,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     elif scale_factor.__class__ not in NUMBERS:
         scale_factor = float(scale_factor)
     x = input._array
-    lines, name = _resampling(x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64)
+    lines, name = _resampling(
+        x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64
+    )
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
         return resample.op.perform(input, lines, name)
     return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
@@ -347,14 +398,17 @@ def _of_each(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tupl
         return (value,) * len(spatial)
     if len(value) != len(spatial):
         name = what.partition(" of")[0]
-        raise ValueError(f"Input and {name.partition(' ')[0]} must have the same number of spatial dimensions, but got "
-                         f"input with spatial dimensions of {list(spatial)} and {what} {tuple(value)}. Please provide "
-                         f"input tensor in (N, C, d1, d2, ...,dK) format and {name} in {form} format.")  # fmt: skip
+        raise ValueError(
+            f"Input and {name.partition(' ')[0]} must have the same number of spatial dimensions, but got "
+            f"input with spatial dimensions of {list(spatial)} and {what} {tuple(value)}. Please provide "
+            f"input tensor in (N, C, d1, d2, ...,dK) format and {name} in {form} format."
+        )
     return tuple(value)
 
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Tensor:  # fmt: skip
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
     """:func:`interpolate` under an older name."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -362,13 +416,17 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="nearest")`` under an older name."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="bilinear", align_corners=True)`` under an older name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
@@ -414,19 +472,25 @@ place.vjp(input=lambda g, index, size: pick(g, index, len(size)))
 
 def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: str) -> None:
     if len(shape) < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)"
+        )
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {factor_name}, but got {factor}")
 
 
 @functools.lru_cache(64)
 def _pixels_apart(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
-    """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape that has."""
+    """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape
+    that has.
+    """
     _check_image(input, "pixel_shuffle", r, "upscale_factor")
     *lead, c, h, w = input
     if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
+        )
     k, lead = len(lead), [*lead, c // (r * r)]
     return (*lead, r, r, h, w), (*range(k + 1), k + 3, k + 1, k + 4, k + 2), (*lead, h * r, w * r)
 
@@ -467,8 +531,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     *lead, c, h, w = input.shape
     for name, d, length in (("height", -2, h), ("width", -1, w)):
         if length % r:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
-                               f"but input.size({d})={length} is not divisible by {r}")  # fmt: skip
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
+                f"but input.size({d})={length} is not divisible by {r}"
+            )
     k = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r).transpose(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
     return laid_as_images(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))
@@ -494,7 +560,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return laid_as_images(input, input.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).copy().reshape(input.shape), (4,))
+    return laid_as_images(
+        input, input.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).copy().reshape(input.shape), (4,)
+    )
 
 
 pixel_shuffle.vjp(input=lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor))

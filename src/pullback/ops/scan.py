@@ -29,15 +29,24 @@ from .turn import flip
 from .view import reshape, wrapped_dim
 
 __all__ = [
-    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "gradient", "logcumsumexp",
-    "trapezoid", "trapz",
-]  # fmt: skip
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_trapezoid",
+    "diff",
+    "gradient",
+    "logcumsumexp",
+    "trapezoid",
+    "trapz",
+]
 
 # --- sums ---------------------------------------------------------------------------------------------------
 
 
 def _running(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
-    """``ufunc.accumulate`` in the place of ``x``; by slices where these are long, and by columns of them where rows are short, for NumPy
+    """``ufunc.accumulate`` in the place of ``x``; by slices where these are long, and by columns of them where rows are
+    short, for NumPy
     goes element by element, and row by row."""
     n, inner = x.shape[d], prod(x.shape[d + 1 :])
     if n and x.size // n >= 512 and (inner >= 8 or n * inner <= 64):
@@ -235,10 +244,17 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, inpu
 NARROW = 32  # elements in rows so short that NumPy is faster by columns
 
 
-@op.general(name="neighbours", node=lambda input, sign, dim: "SubBackward0" if sign < 0 else "AddBackward0", method=False, holomorphic=False,
-            linear="input")  # fmt: skip
+@op.general(
+    name="neighbours",
+    node=lambda input, sign, dim: "SubBackward0" if sign < 0 else "AddBackward0",
+    method=False,
+    holomorphic=False,
+    linear="input",
+)
 def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
-    """Each element but the first along a dimension, plus (``sign`` 1) or minus (-1) the one before it; exclusive or for bools."""
+    """Each element but the first along a dimension, plus (``sign`` 1) or minus (-1) the one before it; exclusive or for
+    bools.
+    """
     combine = np.add if sign > 0 else np.logical_xor if input.dtype.kind == "b" else np.subtract
     later, earlier = input[basic(dim, slice(1, None))], input[basic(dim, slice(None, -1))]
     if dim < input.ndim - 1 or input.shape[dim] > NARROW or input.size < 4096:
@@ -311,7 +327,9 @@ def diff(
 def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     """The distances between sample points, shaped to multiply samples along dimension ``d``."""
     points, shape = x._array.shape, y._array.shape
-    if (points[0] if len(points) == 1 and len(shape) > 1 else points[d] if len(points) == len(shape) else shape[d]) != shape[d]:
+    if (
+        points[0] if len(points) == 1 and len(shape) > 1 else points[d] if len(points) == len(shape) else shape[d]
+    ) != shape[d]:
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     if len(points) == 1 and len(shape) > 1:
         return reshape(diff(x), (-1,) + (1,) * (len(shape) - 1 - d))
@@ -414,4 +432,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    return tuple(_slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order) for d, h in zip(dims, steps))
+    return tuple(
+        _slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order)
+        for d, h in zip(dims, steps)
+    )

@@ -1,7 +1,7 @@
 """Gathering and scattering: elements picked by index tensors, written there, added there, reduced there.
 
-Where an index repeats, sums take all of what is written there; of plain writes the last one stays, and only that one gets a
-gradient (PyTorch leaves the order open and gives the gradient to each).
+Where an index repeats, sums take all of what is written there; of plain writes the last one stays, and only that one
+gets a gradient (PyTorch leaves the order open and gives the gradient to each).
 """
 
 from __future__ import annotations
@@ -26,10 +26,26 @@ from .sparse import place
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
 
 __all__ = [
-    "as_strided_scatter", "diagonal_scatter", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_put_",
-    "index_reduce", "index_select", "put", "scatter", "scatter_add", "scatter_reduce", "select_scatter", "slice_scatter", "take",
-    "take_along_dim", "unravel_index",
-]  # fmt: skip
+    "as_strided_scatter",
+    "diagonal_scatter",
+    "gather",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_put_",
+    "index_reduce",
+    "index_select",
+    "put",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "select_scatter",
+    "slice_scatter",
+    "take",
+    "take_along_dim",
+    "unravel_index",
+]
 
 INT64 = np.dtype(np.int64)
 SIGN = np.asarray(63)  # bits behind it; NumPy takes arrays in a third of the time that it takes Python's numbers
@@ -37,7 +53,8 @@ WHOLES = [slice(None)] * 64
 
 
 def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
-    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or ``write_at``.
+    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or
+    ``write_at``.
 
     Args:
         of: the index, if examples of a batch that have one of their own are served in turn.
@@ -69,7 +86,9 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 # --- along a dimension: index_* ---------------------------------------------------------------------------------
 
 
-def _index(index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index") -> np.ndarray:
+def _index(
+    index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index"
+) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.__class__ is np.ndarray and not array.flags.c_contiguous:
@@ -81,7 +100,9 @@ def _index(index: Any, name: str, error: type[Exception] = RuntimeError, types: 
     return array
 
 
-def _vector(index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index") -> np.ndarray:
+def _vector(
+    index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index"
+) -> np.ndarray:
     """The same of an index of slices."""
     array = _index(index, name, error, types)
     if array.ndim > 1:
@@ -96,8 +117,15 @@ def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
     return derived(lambda a: a + (a >> SIGN & np.asarray(size)), array)
 
 
-def _slices(input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError,
-            outside: type[Exception] = RuntimeError, words: str = "") -> tuple[int, np.ndarray]:  # fmt: skip
+def _slices(
+    input: Tensor,
+    dim: int,
+    index: Any,
+    name: str,
+    error: type[Exception] = RuntimeError,
+    outside: type[Exception] = RuntimeError,
+    words: str = "",
+) -> tuple[int, np.ndarray]:
     """The dimension, and the index of slices across it."""
     shape, array = input._array.shape or (1,), _vector(index, name, error)
     d = wrapped_dim(dim, len(shape))
@@ -143,14 +171,20 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     d, array = _slices(input, dim, index, "index_add_()")
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
-        raise RuntimeError(f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
-                           "same scalar type")  # fmt: skip
+        raise RuntimeError(
+            f"index_add_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
+            "same scalar type"
+        )
     if array.size != (b.shape[d] if b.ndim else 1):
-        raise RuntimeError(f"index_add_(): Number of indices ({array.size}) should be equal to source.size(dim): "
-                           f"({b.shape[d]}), for dim: {d}")  # fmt: skip
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({array.size}) should be equal to source.size(dim): "
+            f"({b.shape[d]}), for dim: {d}"
+        )
     if not _fit(a.shape, b.shape, d):
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(a.shape)} source.shape = {list(b.shape)}")  # fmt: skip
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(a.shape)} source.shape = {list(b.shape)}"
+        )
     return put(input, source if alpha == 1 else source * alpha, [array], True, "IndexAddBackward0", d)
 
 
@@ -165,11 +199,15 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     d, array = _slices(input, dim, index, "index_copy_()", IndexError, IndexError)
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
-                           f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}"
+        )
     if b.ndim and not _fit(a.shape, b.shape, d):
-        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                           f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}.")  # fmt: skip
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}."
+        )
     try:
         return put(input, source, [array], False, "IndexCopyBackward0", d)
     except RuntimeError:
@@ -191,16 +229,26 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
         array = _counted_from_end(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
     refuse_more_than_one(value, "index_fill_")
-    return put(input, value, [*WHOLES[:d], array], False, "IndexFillBackward1" if isinstance(value, Tensor) else "IndexFillBackward0")
+    return put(
+        input,
+        value,
+        [*WHOLES[:d], array],
+        False,
+        "IndexFillBackward1" if isinstance(value, Tensor) else "IndexFillBackward0",
+    )
 
 
 def refuse_more_than_one(value: Any, name: str) -> None:
     if isinstance(value, Tensor) and value._array.ndim:
-        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
+        raise RuntimeError(
+            f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
 
 
 @in_both_forms
-def index_put(put: Callable, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(
+    put: Callable, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
     """``input`` with ``values``, which broadcast, at the advanced index ``indices``, or added there.
 
     >>> import pullback as torch
@@ -211,8 +259,10 @@ def index_put(put: Callable, input: Tensor, indices: Sequence[Tensor], values: T
         if not isinstance(index, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}")
     if input._array.dtype != values._array.dtype:
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source.")  # fmt: skip
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_name(input.dtype)} for the destination and {type_name(values.dtype)} for the source."
+        )
     at = [index_array(index) for index in indices]
     if not input._array.ndim and any(index.ndim or index.dtype.kind != "b" for index in at):
         raise IndexError(f"too many indices for tensor of dimension 0 (got {len(at)})")
@@ -229,7 +279,9 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 
 @lru_cache(1024)
 def _placed(shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, src: tuple[int, ...] | None) -> int:
-    """The dimension of a gather or scatter, counted from the first, if an index of the shape ``at`` fits; shapes of 0-d tensors are (1,)."""
+    """The dimension of a gather or scatter, counted from the first, if an index of the shape ``at`` fits; shapes of 0-d
+    tensors are (1,).
+    """
     d = wrapped_dim(dim, len(shape))
     if 0 in at:
         return d
@@ -238,15 +290,21 @@ def _placed(shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, sr
     larger = [k for k, (m, n) in enumerate(zip(at, shape)) if m > n and k != d]
     if src is not None:
         if larger or len(src) != len(shape) or any([m > n for m, n in zip(at, src)]):
-            raise RuntimeError(f"Expected index {list(at)} to be no larger than self {list(shape)} apart from dimension {d} "
-                               f"and to be no larger size than src {list(src)}")  # fmt: skip
+            raise RuntimeError(
+                f"Expected index {list(at)} to be no larger than self {list(shape)} apart from dimension {d} "
+                f"and to be no larger size than src {list(src)}"
+            )
     elif larger:
-        raise RuntimeError(f"Size does not match at dimension {larger[0]} expected index {list(at)} to be no larger than self "
-                           f"{list(shape)} apart from dimension {d}")  # fmt: skip
+        raise RuntimeError(
+            f"Size does not match at dimension {larger[0]} expected index {list(at)} to be no larger than self "
+            f"{list(shape)} apart from dimension {d}"
+        )
     return d
 
 
-def _elements(input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None) -> tuple[np.ndarray, int]:
+def _elements(
+    input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None
+) -> tuple[np.ndarray, int]:
     """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
     shape, array = input._array.shape or (1,), _index(index, name, types="int32/int64 for index")
     d = _placed(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
@@ -265,7 +323,8 @@ _picked.vjp(input=lambda g, input_shape, at: place(reshape(g, (-1,)), at, input_
 
 @op.composite
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Any = None) -> Tensor:
-    """Elements of the input at the places of ``index``, but across ``dim`` where it says: ``input[i, index[i, j]]`` for dim 1.
+    """Elements of the input at the places of ``index``, but across ``dim`` where it says: ``input[i, index[i, j]]`` for
+    dim 1.
 
     Args:
         index: int32 or int64, with as many dimensions as the input, and no larger apart from ``dim``.
@@ -281,7 +340,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     array, d = _elements(input, dim, index, "gather()", "input")
     if sparse_grad and input._array.ndim:
         check_bounds(array, input._array.shape[d], d)
-        result = _picked(input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape)
+        result = _picked(
+            input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape
+        )
     elif array.size:
         result = take_at(input, [array], "GatherBackward0", d)
     else:
@@ -302,13 +363,17 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     """
     array = indices._array
     if array.dtype != np.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices.dtype)}")
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices.dtype)}"
+        )
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)), out=out)
     n, d = input._array.ndim, wrapped_dim(dim, input._array.ndim)
     if array.ndim != n:
-        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-                           f"{n} dimensions for input, and {array.ndim} dimensions for indices")  # fmt: skip
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{n} dimensions for input, and {array.ndim} dimensions for indices"
+        )
     a, b = input._array.shape, array.shape
     size = a[d]
     array = _counted_from_end(array, size)
@@ -321,7 +386,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
-    """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it says."""
+    """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it
+    says.
+    """
     tensor = src if isinstance(src, Tensor) else None
     array, d = _places(x, dim, index, tensor)
     if tensor is not None and tensor._array.shape != array.shape:
@@ -346,9 +413,18 @@ def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @in_both_forms
-def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, *,
-            reduce: str | None = None) -> Tensor:  # fmt: skip
-    """``input`` with the elements of ``src``, or one number, at the places of ``index``, but across ``dim`` where it says.
+def scatter(
+    put: Callable,
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    value: Any = None,
+    *,
+    reduce: str | None = None,
+) -> Tensor:
+    """``input`` with the elements of ``src``, or one number, at the places of ``index``, but across ``dim`` where it
+    says.
 
     Args:
         index: int32 or int64, no larger than ``src``, and than the input apart from ``dim``.
@@ -368,7 +444,9 @@ def scatter(put: Callable, input: Tensor, dim: int, index: Tensor, src: Any = No
             src = outcome.wrap(np.full(np.shape(index), src, input._array.dtype))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
         return writing.assign(input, "scatter_", result) if put is write_at else result
-    return _scattered(put, input, dim, index, src, False, "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1")
+    return _scattered(
+        put, input, dim, index, src, False, "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
+    )
 
 
 @in_both_forms
@@ -386,9 +464,11 @@ def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tens
 
 
 @op.composite(inplace=True)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True,
-                   out: Any = None) -> Tensor:  # fmt: skip
-    """The elements of ``src`` that go to one place of the input (as in :func:`scatter_add`), reduced with what is there.
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Tensor:
+    """The elements of ``src`` that go to one place of the input (as in :func:`scatter_add`), reduced with what is
+    there.
 
     Args:
         reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
@@ -407,14 +487,17 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
         return result if out is None else writing.write_out(out, result)
     array, d = _places(input, dim, index, src)
     check_bounds(array, (input._array.shape or (1,))[d], d)
-    result = reduce_at(input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0")
+    result = reduce_at(
+        input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0"
+    )
     return result if out is None else writing.write_out(out, result)
 
 
 @op.composite(inplace=True)
 @by_example(of="index")
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True,
-                 out: Any = None) -> Tensor:  # fmt: skip
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True, out: Any = None
+) -> Tensor:
     """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with what is there.
 
     Args:
@@ -428,8 +511,10 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if reduce not in REDUCTIONS or reduce == "sum":
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
-                           "same scalar type")  # fmt: skip
+        raise RuntimeError(
+            f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
+            "same scalar type"
+        )
     d, array = _slices(input, dim, index, "index_reduce_()", IndexError, IndexError)
     check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
     result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
@@ -481,14 +566,20 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
     """
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_name(input.dtype)} "
-                           f"and source.dtype = {type_name(source.dtype)}")  # fmt: skip
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {type_name(input.dtype)} "
+            f"and source.dtype = {type_name(source.dtype)}"
+        )
     if index._array.size != b.size:
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
-                         f"source.numel() = {b.size}, index.numel() = {index._array.size}")  # fmt: skip
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {b.size}, index.numel() = {index._array.size}"
+        )
     array, shape = _numbers(index, "put_()"), b.shape
     try:
-        return put(input, source, [array if array.shape == shape else array.reshape(shape)], accumulate, "PutBackward0", FLAT)
+        return put(
+            input, source, [array if array.shape == shape else array.reshape(shape)], accumulate, "PutBackward0", FLAT
+        )
     except IndexError:
         raise _out_of_range(array, input._array.size) from None
 
@@ -519,8 +610,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 def _replaced(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
     """``input`` in which a part is ``src``."""
     if tuple(shape) != src._array.shape:
-        raise RuntimeError(f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
-                           f"{what} size = {list(shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
+            f"{what} size = {list(shape)}"
+        )
     return write(input, src, part, name)
 
 
@@ -540,7 +633,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @op.composite
-def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """A copy of the input in which the slice ``start:end:step`` across ``dim`` is ``src``.
 
     >>> import pullback as torch
@@ -565,7 +660,9 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 
 @op.composite
-def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """A contiguous copy of the input in which ``as_strided(size, stride, storage_offset)`` is ``src``.
 
     (PyTorch 2.13 gives the input the gradients of the part, not those of the rest: it fails its own ``gradcheck``.)

@@ -91,8 +91,12 @@ def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Te
     """The input in the type to compute in, and the dimension."""
     rank = input._array.ndim
     if dim is None:
-        warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                      "argument.", UserWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+            "argument.",
+            UserWarning,
+            stacklevel=3,
+        )
         dim = 0 if rank in (0, 1, 3) else 1
     if dtype is not None:
         d = as_dtype(dtype).numpy
@@ -103,8 +107,9 @@ def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Te
 
 
 @op.composite
-def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3,
-            out: Any = None) -> Tensor:  # fmt: skip
+def softmax(
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Any = None
+) -> Tensor:
     """``exp(input) / sum(exp(input))`` along a dimension.
 
     The maximum is subtracted first, which changes nothing but keeps the exponentials finite.
@@ -122,8 +127,9 @@ def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stackl
 
 
 @op.composite
-def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3,
-                out: Any = None) -> Tensor:  # fmt: skip
+def log_softmax(
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Any = None
+) -> Tensor:
     """``log(softmax(input, dim))``, without the loss of the logarithm of a rounded number.
 
     >>> import pullback as torch
@@ -158,7 +164,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([0., 1.])
     """
     d = logits._array.dtype
-    gumbel = outcome.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
+    gumbel = (
+        outcome.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
+    )
     soft = softmax((logits + gumbel) / tau, dim)
     if not hard:
         return soft

@@ -1,8 +1,8 @@
 """Inverses and linear equations.
 
-With ``A X = B`` the gradients are ``g_B = A⁻ᵀ g`` and ``g_A = -g_B Xᵀ`` (Giles 2008, 2.2.3 and 2.3.1). Batches of matrices
-broadcast. What is singular raises :class:`torch.linalg.LinAlgError`, except in the functions whose name ends in ``_ex``,
-which return LAPACK's code beside a result of infinities and NaN.
+With ``A X = B`` the gradients are ``g_B = A⁻ᵀ g`` and ``g_A = -g_B Xᵀ`` (Giles 2008, 2.2.3 and 2.3.1). Batches of
+matrices broadcast. What is singular raises :class:`torch.linalg.LinAlgError`, except in the functions whose name ends
+in ``_ex``, which return LAPACK's code beside a result of infinities and NaN.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def eliminated(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     each_one, pivots, info = np.arange(len(LU)), np.empty((len(LU), k), np.int32), np.zeros(len(LU), np.int32)
     for j in range(k):
         column = LU[:, j:, j]
-        size = np.abs(column) if LU.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)  # as LAPACK chooses
+        # as LAPACK chooses
+        size = np.abs(column) if LU.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)
         row = j + size.argmax(1)
         LU[each_one, row], LU[:, j] = LU[:, j].copy(), LU[each_one, row]
         pivots[:, j] = row + 1
@@ -102,7 +103,11 @@ def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, un
         batch = np.broadcast_shapes(batch, B.shape[:-2]) if batch and B.ndim > 2 else batch or B.shape[:-2]
         A, B = (x if x.shape[:-2] == batch else expand(x, batch + x.shape[-2:]) for x in (A, B))
     if prod(batch) >= 2 * n and n:
-        return _substituted_row_by_row(A, B, upper, unit) if left else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
+        return (
+            _substituted_row_by_row(A, B, upper, unit)
+            if left
+            else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
+        )
     X = np.empty(B.shape, B.dtype)
     if X.size:
         each(lambda a, b: [substituted(a, b, upper, left, unit)], [A, B], [X], batch)
@@ -143,7 +148,9 @@ def inverses(A: np.ndarray) -> np.ndarray:
 
 
 def _inverses_of_small(A: np.ndarray) -> np.ndarray:
-    """Gauss and Jordan's elimination with partial pivoting, of many matrices at once; not finite where one is singular."""
+    """Gauss and Jordan's elimination with partial pivoting, of many matrices at once; not finite where one is
+    singular.
+    """
     flat, n = A.reshape(-1, *A.shape[-2:]), A.shape[-1]
     out = np.empty_like(flat)
     for i in range(0, len(flat), BLOCK):
@@ -227,15 +234,25 @@ def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
         return
     if A.dtype != B.dtype:
         a, b = (type_name(OF_NUMPY[x.dtype]) for x in (A, B))
-        raise noted(RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"),
-                    "Convert one of them.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"
+            ),
+            "Convert one of them.",
+        )
     for letter, x in (("A", A), ("B", B)):
         if x.ndim < 2:
-            raise noted(RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions."), f"its shape is {list(x.shape)}")
+            raise noted(
+                RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions."),
+                f"its shape is {list(x.shape)}",
+            )
     check_square(A, name)
     if A.shape[-1] != B.shape[-2 if left else -1]:
         (n, m), (k, p) = A.shape[-2:], B.shape[-2:]
-        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({n}x{m} and {k}x{p})")
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({n}x{m} and "
+            f"{k}x{p})"
+        )
 
 
 @op.general(method=False, outputs="result info", differentiable="result")
@@ -256,8 +273,10 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     right = B[..., None] if vector else B
     _check_equation(A, right, left, "linalg.solve")
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
-                           "linalg.solve is equivalent to B / A.squeeze(-1)")  # fmt: skip
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
     if not left:
         A, right = A.mT, right.mT
     try:
@@ -301,7 +320,9 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
 
 
 @op.general(method=False)
-def linalg_solve_triangular(input: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def linalg_solve_triangular(
+    input: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
     """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``, for triangular A.
 
     Args:
@@ -331,8 +352,11 @@ def _of_substitution(g: Any, wanted: Any, input: Any, out: Any, upper: bool, lef
 
 
 @op.general(outputs="solution cloned_coefficient")
-def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Tensor:
-    """Solution of ``A X = input`` for triangular A, and a copy of A. Deprecated: see :func:`torch.linalg.solve_triangular`.
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Tensor:
+    """Solution of ``A X = input`` for triangular A, and a copy of A. Deprecated: see
+    :func:`torch.linalg.solve_triangular`.
 
     Args:
         transpose: solve ``Aᵀ X = input`` instead.
@@ -344,12 +368,18 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     a, b = A.shape, input.shape
     for letter, x in (("b", input), ("A", A)):
         if x.ndim < 2:
-            raise RuntimeError(f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {x.ndim} "
+                f"dimensions instead"
+            )
     (n, m), (k, p) = a[-2:], b[-2:]
     if n != m:
         raise RuntimeError(f"A must be batches of square matrices, but they are {n} by {m} matrices")
     if n != k:
-        raise RuntimeError(f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is {k} by "
+            f"{p}"
+        )
     _check_equation(A, input, True, "linalg.solve_triangular")
     X = substituted(A.mT if transpose else A, input, upper != transpose, unit=unitriangular)
     copy = np.empty((*X.shape[:-2], n, n), A.dtype)
@@ -358,8 +388,12 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
 
 
 @triangular_solve.vjp_all
-def _of_solution_and_copy(g: Any, wanted: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
-    g_A, g_B = _of_substitution(g[0], wanted[::-1], A.mT if transpose else A, solution, upper != transpose, True, unitriangular)
+def _of_solution_and_copy(
+    g: Any, wanted: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool
+) -> Any:
+    g_A, g_B = _of_substitution(
+        g[0], wanted[::-1], A.mT if transpose else A, solution, upper != transpose, True, unitriangular
+    )
     return g_B, None if g_A is None else g[1] + (g_A.mT if transpose else g_A)
 
 
@@ -384,8 +418,10 @@ def linalg_tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     rows, columns = tuple(input.shape[:ind]), tuple(input.shape[ind:])
     n, m = prod(rows), prod(columns)
     if n != m:
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-                           f"{m} != {n}")  # fmt: skip
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{m} != {n}"
+        )
     result, info = linalg_inv_ex(reshape(input, (n, m)))
     check_info(info, "linalg.tensorinv", SINGULAR)
     result = reshape(result, columns + rows)
@@ -408,7 +444,9 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None 
     shape = tuple(input.shape[len(other.shape) :])
     n, m = prod(shape), prod(input.shape[: len(other.shape)])
     if n != m:
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-                           f"but got {n} != {m}")  # fmt: skip
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {n} != {m}"
+        )
     result = reshape(linalg_solve(reshape(input, (m, n)), reshape(other, (-1,))), shape)
     return result if out is None else writing.write_out(out, result)

@@ -1,7 +1,7 @@
 """Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
 
-What other operations do with sparse tensors is in :mod:`pullback.coo`. A gradient for a sparse tensor is needed only where
-it stores something; the operations here give such gradients, which are sparse at the same places.
+What other operations do with sparse tensors is in :mod:`pullback.coo`. A gradient for a sparse tensor is needed only
+where it stores something; the operations here give such gradients, which are sparse at the same places.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ _placed.vjp(values=lambda g, indices: values_at(g, indices))
 
 
 def place(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = False) -> Any:
-    """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an array."""
+    """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an
+    array.
+    """
     indices = index_array(indices)
     if isinstance(values, Tensor):
         return _placed(values, outcome.wrap(indices), tuple(size), is_coalesced)
@@ -73,8 +75,18 @@ def _stored_at(input: Tensor, indices: Any) -> np.ndarray:
 _stored_at.vjp(input=lambda g, input_shape, indices: place(g, indices, input_shape))
 
 
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
-                      requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None) -> Tensor:  # fmt: skip
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
     """A sparse tensor in coordinate form.
 
     Args:
@@ -117,22 +129,31 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
     """The size of a sparse tensor, if everything fits."""
     if at.ndim != 2:
-        raise noted(RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}"), "a vector needs one row of them: [[0, 2]]")
+        raise noted(
+            RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}"),
+            "a vector needs one row of them: [[0, 2]]",
+        )
     n, nnz = at.shape
     shape = (*at.max(1, initial=-1) + 1, *values.shape[1:]) if size is None else shape_of((size,))
     shape = tuple([int(k) for k in shape])
     if nnz != len(values):
-        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {len(values)}")
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: {len(values)}"
+        )
     if len(shape) != n + values.ndim - 1:
-        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {n}, "
-                           f"dense_dim = {values.ndim - 1}")  # fmt: skip
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {n}, "
+            f"dense_dim = {values.ndim - 1}"
+        )
     if values.shape[1:] != shape[n:]:
         raise RuntimeError(f"values has incorrect size, expected {[nnz, *shape[n:]]}, got {list(values.shape)}")
     for d, row in enumerate(at if nnz else ()):
         if row.min() < 0:
             raise RuntimeError(f"found negative index {row.min()} for dim {d}")
         if row.max() >= shape[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {row.max()}")
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {row.max()}"
+            )
     if is_coalesced and (np.diff(flat(at, shape)) <= 0).any():
         raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
     return shape
@@ -149,8 +170,14 @@ def _stored(input: Tensor, indices: Tensor) -> Coo:
 _stored.vjp(input=lambda g: to_dense(g))
 
 
-def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Layout | None = None, blocksize: Any = None,
-              dense_dim: int | None = None) -> Tensor:  # fmt: skip
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Layout | None = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> Tensor:
     """What is not zero, as a sparse tensor; sparse tensors as they are.
 
     Args:
@@ -212,11 +239,15 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     tensor([2.])
     """
     if self.shape != mask.shape:
-        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
-                           f"{list(mask.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+            f"{list(mask.shape)}"
+        )
     if self.is_sparse and self._array.sparse_dim != mask._array.sparse_dim:
-        raise RuntimeError("sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
-                           f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`.")  # fmt: skip
+        raise RuntimeError(
+            "sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
+            f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`."
+        )
     from .compressed import alike
 
     at = _held(mask, "sparse_mask").coalesce().indices
@@ -228,7 +259,9 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 def _held(x: Tensor, what: str) -> Coo:
     if not x.is_sparse:
-        raise RuntimeError(f"{what} expected sparse {'' if what == 'values' else 'coordinate '}tensor layout but got Strided")
+        raise RuntimeError(
+            f"{what} expected sparse {'' if what == 'values' else 'coordinate '}tensor layout but got Strided"
+        )
     return x._array
 
 
@@ -273,8 +306,10 @@ def values(self: Tensor) -> Tensor:
 def indices(self: Tensor) -> Tensor:
     """The places of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
     if self.is_sparse and self.layout is not sparse_coo:
-        raise RuntimeError("indices expected sparse coordinate tensor layout but got "
-                           + "".join(part.capitalize() for part in self.layout.name.split("_")))  # fmt: skip
+        raise RuntimeError(
+            "indices expected sparse coordinate tensor layout but got "
+            + "".join(part.capitalize() for part in self.layout.name.split("_"))
+        )
     if not _held(self, "indices").coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
     return outcome.wrap(self._array.indices)
@@ -291,12 +326,21 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
 
 
 _METHODS: dict[str, Any] = {
-    "coalesce": coalesce, "dense_dim": lambda self: self.ndim - _sparse_dim(self), "indices": indices,
-    "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced, "sparse_dim": _sparse_dim, "sparse_mask": sparse_mask,
-    "to_dense": to_dense, "to_sparse": to_sparse, "to_sparse_coo": lambda self: to_sparse(self), "values": values,
-    "_coalesced_": _coalesced_, "_indices": lambda self: outcome.wrap(_held(self, "indices").indices),
-    "_nnz": lambda self: _held(self, "_nnz").count, "_values": lambda self: outcome.wrap(_held(self, "values").value),
-}  # fmt: skip
+    "coalesce": coalesce,
+    "dense_dim": lambda self: self.ndim - _sparse_dim(self),
+    "indices": indices,
+    "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced,
+    "sparse_dim": _sparse_dim,
+    "sparse_mask": sparse_mask,
+    "to_dense": to_dense,
+    "to_sparse": to_sparse,
+    "to_sparse_coo": lambda self: to_sparse(self),
+    "values": values,
+    "_coalesced_": _coalesced_,
+    "_indices": lambda self: outcome.wrap(_held(self, "indices").indices),
+    "_nnz": lambda self: _held(self, "_nnz").count,
+    "_values": lambda self: outcome.wrap(_held(self, "values").value),
+}
 for _name, _method in _METHODS.items():
     op.offer(_method, _name)
 

@@ -27,14 +27,47 @@ from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noq
 from .tables import Tabulated
 
 __all__ = [
-    "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "logit", "mvlgamma", "polygamma",
-    "sinc", "xlogy",
-]  # fmt: skip
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "igamma",
+    "igammac",
+    "lgamma",
+    "logit",
+    "mvlgamma",
+    "polygamma",
+    "sinc",
+    "xlogy",
+]
 __all_special__ = [
-    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",
-    "gammaincc", "gammaln", "log1p", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "polygamma",
-    "psi", "round", "sinc", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
-]  # fmt: skip
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "log1p",
+    "log_ndtr",
+    "logit",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "round",
+    "sinc",
+    "spherical_bessel_j0",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
 
 SQRT_HALF, SQRT_PI, SQRT_2PI = math.sqrt(0.5), math.sqrt(math.pi), math.sqrt(2 * math.pi)
 
@@ -83,7 +116,12 @@ def _erfc_of(x: Any) -> Any:
     return result
 
 
-_erf, _erfc, _erfcx, _ndtr = from_scipy("erf", "erf_vml_cpu"), from_scipy("erfc", "erfc_vml_cpu"), from_scipy("erfcx"), from_scipy("ndtr")
+_erf, _erfc, _erfcx, _ndtr = (
+    from_scipy("erf", "erf_vml_cpu"),
+    from_scipy("erfc", "erfc_vml_cpu"),
+    from_scipy("erfcx"),
+    from_scipy("ndtr"),
+)
 
 
 @op.elementwise(by=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), to=FLOATING, inplace=True)
@@ -120,7 +158,9 @@ def erfcx(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048), to=FLOATING, inplace=True)
+@op.elementwise(
+    by=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048), to=FLOATING, inplace=True
+)
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
 
@@ -329,7 +369,10 @@ digamma.vjp(input=lambda g, input: g * derived_digamma(input, 1))
 
 
 # B(2j) / (2j)!, for j from 1 on, with the Bernoulli numbers B(2j) (DLMF 24.2.1)
-BERNOULLI = tuple(b / math.factorial(2 * j) for j, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1))
+BERNOULLI = tuple(
+    b / math.factorial(2 * j)
+    for j, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1)
+)
 
 
 def _zeta_of_integer(x: np.ndarray, s: int) -> Any:
@@ -466,7 +509,9 @@ zeta.vjp(other=lambda g, input, other: -g * (input * zeta(input + 1, other)))
 
 @functools.lru_cache(64)
 def _series_of_sine_quotient(order: int, dtype: np.dtype) -> list[np.ndarray]:
-    """The coefficients of the series of :func:`derived_sine_quotient`, the last first: those that count where it is used."""
+    """The coefficients of the series of :func:`derived_sine_quotient`, the last first: those that count where it is
+    used.
+    """
     coefficients: list[np.ndarray] = []
     for k in itertools.count((order + 1) // 2):
         size = 1 / (math.factorial(2 * k - order) * (2 * k + 1))

@@ -43,6 +43,7 @@ def differences(x: Any, y: Any = None) -> Any:
 
 # --- Hermitian matrices -----------------------------------------------------------------------------------------
 
+
 def _check_triangle(input: np.ndarray, UPLO: str) -> None:
     check_square(input, "linalg.eigh", "linalg_eigh_cpu")
     if UPLO.upper() not in ("L", "U"):
@@ -123,8 +124,8 @@ def linalg_eig(input: Tensor) -> Tensor:
     """Eigenvalues and eigenvectors of square matrices ``(..., n, n)``: ``input @ V = V @ diag(L)``.
 
     Returns:
-        ``eigenvalues``, ``(..., n)``, in no particular order; ``eigenvectors``, columns of norm 1, ``(..., n, n)``. Both are
-        complex, also for real matrices.
+        ``eigenvalues``, ``(..., n)``, in no particular order; ``eigenvectors``, columns of norm 1, ``(..., n, n)``.
+        Both are complex, also for real matrices.
 
     Raises:
         RuntimeError: for infinities and NaN.
@@ -180,11 +181,15 @@ linalg_eigvals.vjp(input=_of_eigvals)
 
 def _check_driver(driver: str | None, name: str) -> None:
     if driver is not None:
-        raise noted(RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."),
-                    "Leave it away.")  # fmt: skip
+        raise noted(
+            RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."),
+            "Leave it away.",
+        )
 
 
-LONG = 32  # how many times as long as wide a matrix is of which R is sooner decomposed (T. F. Chan, ACM Trans. Math. Softw. 8, 1982)
+# how many times as long as wide a matrix is of which R is sooner decomposed (T. F. Chan, ACM Trans. Math. Softw. 8,
+# 1982)
+LONG = 32
 
 
 def _by_triangle(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
@@ -211,7 +216,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
         full_matrices: whether U and Vh are square.
 
     Returns:
-        ``U``, ``(..., n, n)`` or ``(..., n, k)``; ``S``, real, ``(..., k)``, descending; ``Vh``, ``(..., m, m)`` or ``(..., k, m)``.
+        ``U``, ``(..., n, n)`` or ``(..., n, k)``; ``S``, real, ``(..., k)``, descending; ``Vh``, ``(..., m, m)`` or
+        ``(..., k, m)``.
 
     Raises:
         LinAlgError: if the algorithm does not converge.
@@ -292,7 +298,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     tensor([2., 1.])
     """
     if input.ndim < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"
+        )
     if compute_uv:
         U, S, Vh = linalg_svd(input, not some)
         result = OldSVD(U, S, adjoint(Vh))
@@ -306,7 +314,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
 # --- low rank ---------------------------------------------------------------------------------------------------
 
 
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """An approximate singular value decomposition of rank q, by projection onto a random subspace.
 
     N. Halko, P. G. Martinsson and J. A. Tropp, "Finding structure with randomness" (2011), algorithms 4.4 and 5.1.

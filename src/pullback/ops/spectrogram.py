@@ -36,10 +36,21 @@ def _centered(window: Tensor | None, like: Tensor, win_length: int, n_fft: int) 
 
 
 @op.composite
-def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
-         center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-         return_complex: bool | None = None, align_to_window: bool | None = None) -> Tensor:  # fmt: skip
-    """Fourier transforms of overlapping frames, ``X[k, t] = sum_j window[j] input[t hop_length + j] exp(-2πi j k / n_fft)``.
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """Fourier transforms of overlapping frames, ``X[k, t] = sum_j window[j] input[t hop_length + j] exp(-2πi j k /
+    n_fft)``.
 
     Args:
         input: real or complex, ``(L,)`` or ``(B, L)``.
@@ -50,7 +61,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
         center: frame t has ``input[t hop_length]`` in its middle; the ends are padded as ``pad_mode`` says.
         normalized: divide by the root of ``n_fft``.
         onesided: leave out the redundant half; default if input and window are real.
-        return_complex: must be given for real input; False (deprecated) returns pairs of real numbers, in a last dimension.
+        return_complex: must be given for real input; False (deprecated) returns pairs of real numbers, in a last
+            dimension.
         align_to_window: without ``center``, pad so that the first window, not the first frame, begins with the input.
 
     Returns:
@@ -74,8 +86,13 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     n = input._array.shape[-1] if input.ndim else 0
     complex = is_complex(input) or window is not None and is_complex(window)
     if return_complex is None and not complex:
-        raise noted(RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
-                                 "return_complex=True in a future PyTorch release."), "Say return_complex=True.")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True in a future PyTorch release."
+            ),
+            "Say return_complex=True.",
+        )
     wrong = ""
     if input.dtype.category < FLOATING:
         wrong = "a tensor of floating point or complex values"
@@ -88,11 +105,16 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     elif not 0 < length <= n_fft:
         wrong = f"0 < win_length <= n_fft, but got win_length={length}"
     elif window is not None and window._array.shape != (length,):
-        wrong = f"a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}"
+        wrong = (
+            f"a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}"
+        )
     if wrong:
-        raise RuntimeError(f"stft(torch.{dtypes.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
-                           f"win_length={length}, window={None if window is None else list(window.shape)}, normalized={int(normalized)}, "
-                           f"onesided={onesided}, return_complex={return_complex}) : expected {wrong}")  # fmt: skip
+        raise RuntimeError(
+            f"stft(torch.{dtypes.type_name(input.dtype)}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
+            f"win_length={length}, window={None if window is None else list(window.shape)}, "
+            f"normalized={int(normalized)}, "
+            f"onesided={onesided}, return_complex={return_complex}) : expected {wrong}"
+        )
     if onesided and complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if align_to_window:
@@ -107,15 +129,25 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 
 
 @op.composite
-def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
-          center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
-          return_complex: bool = False) -> Tensor:  # fmt: skip
+def istft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
     """The inverse of :func:`stft`: the signal whose frames are nearest to these, in the sense of least squares.
 
     Args:
         input: complex, ``(n, T)`` or ``(B, n, T)``, with ``n = n_fft // 2 + 1`` if ``onesided``, else ``n_fft``.
         onesided: default if ``n`` is not ``n_fft``.
-        length: of the result, which is cut off or padded with zeros; default what the frames cover, without the padding of ``center``.
+        length: of the result, which is cut off or padded with zeros; default what the frames cover, without the padding
+            of ``center``.
         return_complex: for a complex signal. The others are as for :func:`stft`, and must be the same.
 
     Returns:
@@ -131,9 +163,12 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    call = f"istft({dtypes.type_name(input.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}) : "
+    kind = f"{dtypes.type_name(input.dtype)}{list(input.shape)}"
+    call = f"istft({kind}, n_fft={n_fft}, hop_length={hop}, win_length={size}) : "
     if not is_complex(input):
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
     if not input.numel():
         raise RuntimeError(call + "input tensor cannot be empty.")
     if input.ndim not in (2, 3):
@@ -141,11 +176,16 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     bins, frames = input.shape[-2:]
     onesided = bins != n_fft if onesided is None else onesided
     if onesided and bins != n_fft // 2 + 1:
-        raise RuntimeError(call + f"expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
-                           f"onesided=True, but got {bins}")  # fmt: skip
+        raise RuntimeError(
+            call
+            + f"expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
+            f"onesided=True, but got {bins}"
+        )
     if not onesided and bins != n_fft:
-        raise RuntimeError(call + f"expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-                           f"onesided=False, but got {bins}")  # fmt: skip
+        raise RuntimeError(
+            call + f"expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+            f"onesided=False, but got {bins}"
+        )
     if not 0 < hop <= size:
         raise RuntimeError(call + "expected 0 < hop_length <= win_length")
     if not 0 < size <= n_fft:
@@ -171,12 +211,22 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     end = start + length if length is not None else covered - start
     kept = min(end, covered) - start
     signal = narrow(overlapped(pieces * centered, (*input.shape[:-2], covered), -1, n_fft, hop), -1, start, kept)
-    weights = narrow(overlapped(expand(unsqueeze(centered * centered, 0), (frames, n_fft)), (covered,), -1, n_fft, hop), 0, start, kept)
+    weights = narrow(
+        overlapped(expand(unsqueeze(centered * centered, 0), (frames, n_fft)), (covered,), -1, n_fft, hop),
+        0,
+        start,
+        kept,
+    )
     if kept and bool(abs(weights).min() < 1e-11):
-        raise noted(RuntimeError(call + "window overlap add min: 1"), "The windows do not cover every element of the signal.")
+        raise noted(
+            RuntimeError(call + "window overlap add min: 1"), "The windows do not cover every element of the signal."
+        )
     signal = signal / weights
     if end > covered:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-                      "Please check your center and hop_length settings.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+            "Please check your center and hop_length settings.",
+            stacklevel=2,
+        )
         signal = constant_pad_nd(signal, (0, end - covered))
     return signal

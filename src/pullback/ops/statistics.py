@@ -28,32 +28,70 @@ from .index import take_at
 from .order import sort
 from .pointwise import lerp, sqrt
 from .ranks import in_order, of_rank
-from .reduce import counted, dims_of, in_numpys_names, kept, mean, one_dim, spread, sum, sum_to, total, total_of_squares, widened
+from .reduce import (
+    counted,
+    dims_of,
+    in_numpys_names,
+    kept,
+    mean,
+    one_dim,
+    spread,
+    sum,
+    sum_to,
+    total,
+    total_of_squares,
+    widened,
+)
 from .view import movedim, reshape, squeeze, unsqueeze
 
 __all__ = [
-    "corrcoef", "cov", "hash_tensor", "median", "mode", "nanmedian", "nanquantile", "quantile", "std", "std_mean", "var",
+    "corrcoef",
+    "cov",
+    "hash_tensor",
+    "median",
+    "mode",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+    "std",
+    "std_mean",
+    "var",
     "var_mean",
-]  # fmt: skip
+]
 
 # --- variances ----------------------------------------------------------------------------------------------
 
 
-def _arrangement(shape: tuple[int, ...], dim: Any, keepdim: bool = False) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
-    """The dimensions, how many elements are reduced to one, the shape that is left, and the order which has the dimensions last (None: it is so)."""
+def _arrangement(
+    shape: tuple[int, ...], dim: Any, keepdim: bool = False
+) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
+    """The dimensions, how many elements are reduced to one, the shape that is left, and the order which has the
+    dimensions last (None: it is so).
+    """
     return _arranged(shape, dim if dim is None or dim.__class__ is int else dims_of(dim, len(shape)), keepdim)
 
 
 @lru_cache(256)
-def _arranged(shape: tuple[int, ...], dim: Any, keepdim: bool) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
+def _arranged(
+    shape: tuple[int, ...], dim: Any, keepdim: bool
+) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
     dims, places = dims_of(dim, len(shape)), range(len(shape))
     others = tuple([d for d in places if d not in dims])
     order = (*others, *sorted(dims))
-    return dims, counted(shape, dims), kept(shape, dims) if keepdim else tuple([shape[d] for d in others]), order if order != (*places,) else None
+    return (
+        dims,
+        counted(shape, dims),
+        kept(shape, dims) if keepdim else tuple([shape[d] for d in others]),
+        order if order != (*places,) else None,
+    )
 
 
-def _moments(name: str, input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool = False) -> tuple[Any, np.ndarray]:
-    """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither infinite nor 0."""
+def _moments(
+    name: str, input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool = False
+) -> tuple[Any, np.ndarray]:
+    """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither
+    infinite nor 0.
+    """
     dims, n, shape, order = _arrangement(input.shape, dim, keepdim)
     left = n - correction if n > correction else 0
     fast = kernels.run("rows", "moments", input.size, input, order, n, left, shape, root)
@@ -113,7 +151,9 @@ def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
 
 
 variance.vjp(input=_to_squares)
-deviation.vjp(input=lambda g, input, out, dim, correction, keepdim: _to_squares(_to_root(g, out), input, dim, correction, keepdim))
+deviation.vjp(
+    input=lambda g, input, out, dim, correction, keepdim: _to_squares(_to_root(g, out), input, dim, correction, keepdim)
+)
 
 
 @variance_mean.vjp_all
@@ -149,7 +189,8 @@ def _taking_correction(of: Any, doc: str) -> Any:
         result = of(input, dim, correction, keepdim) if out is None else of(input, dim, correction, keepdim, out=out)
         if _degrees(input._array, dim, correction) <= 0:
             warnings.warn(
-                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                f"(input numel "
                 "divided by output numel).",
                 UserWarning,
                 stacklevel=3,
@@ -163,7 +204,9 @@ def _taking_correction(of: Any, doc: str) -> Any:
     return moment
 
 
-var = _taking_correction(variance, """The variance of all elements, or along dimensions.
+var = _taking_correction(
+    variance,
+    """The variance of all elements, or along dimensions.
 
     ``var(input, dim=None, *, correction=1, keepdim=False)`` or, as of old, with ``unbiased``.
 
@@ -180,27 +223,37 @@ var = _taking_correction(variance, """The variance of all elements, or along dim
     >>> import pullback as torch
     >>> torch.var(torch.tensor([1.0, 2.0, 3.0])), torch.var(torch.tensor([1.0, 2.0, 3.0]), correction=0)
     (tensor(1.), tensor(0.6667))
-    """)  # fmt: skip
-std = _taking_correction(deviation, """The standard deviation, the root of :func:`var`, with its arguments.
+    """,
+)
+std = _taking_correction(
+    deviation,
+    """The standard deviation, the root of :func:`var`, with its arguments.
 
     Its derivative where all elements are equal is taken as 0.
 
     >>> import pullback as torch
     >>> torch.std(torch.tensor([[1.0, 3.0], [2.0, 2.0]]), dim=1, correction=0)
     tensor([1., 0.])
-    """)  # fmt: skip
-var_mean = _taking_correction(variance_mean, """:func:`var` and :func:`mean` at once.
+    """,
+)
+var_mean = _taking_correction(
+    variance_mean,
+    """:func:`var` and :func:`mean` at once.
 
     >>> import pullback as torch
     >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
-    """)  # fmt: skip
-std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at once.
+    """,
+)
+std_mean = _taking_correction(
+    deviation_mean,
+    """:func:`std` and :func:`mean` at once.
 
     >>> import pullback as torch
     >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
     (tensor(1.), tensor(2.))
-    """)  # fmt: skip
+    """,
+)
 
 
 # --- covariances --------------------------------------------------------------------------------------------
@@ -208,13 +261,19 @@ std_mean = _taking_correction(deviation_mean, """:func:`std` and :func:`mean` at
 
 def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tensor:
     if weights._array.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._array.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights._array.ndim} "
+            f"dimensions"
+        )
     if (weights._array.dtype.kind in "iu") is not integral or weights._array.dtype.kind in "cb":
         wanted = "integral" if integral else "floating point"
-        raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {dtypes.type_name(weights.dtype)} dtype")
+        raise RuntimeError(
+            f"cov(): expected {name} to have {wanted} dtype but got {name} with {dtypes.type_name(weights.dtype)} dtype"
+        )
     if weights._array.size != n:
         raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights._array.size} != {n}"
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights._array.size} != {n}"
         )
     if (bottom(weights._array, True) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
@@ -222,7 +281,9 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
 
 
 @op.composite
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariances of variables (rows) over observations (columns).
 
     Args:
@@ -240,7 +301,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             [-1.,  1.]])
     """
     if input._array.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} "
+            f"dimensions"
+        )
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input._array.ndim == 2 else reshape(input, (1, -1))
@@ -356,7 +420,9 @@ def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Ten
 
 
 median_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
-nanmedian_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+nanmedian_along.vjp(
+    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+)
 
 
 @op.composite
@@ -433,7 +499,10 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
     if not input._array.size:
         raise RuntimeError("quantile() input tensor must be non-empty")
     if interpolation not in ("linear", "midpoint", *ROUNDED):
-        raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(
+            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
+        )
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
@@ -449,7 +518,9 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
 
 @op.general(outputs="weight below above slope", differentiable="weight", method=False)
 def quantile_places(values: Tensor, q: Tensor, interpolation: str, skip: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Between which ranks of sorted rows (..., n) the quantiles lie, and how far on the way; each (..., 1), or (..., len(q))."""
+    """Between which ranks of sorted rows (..., n) the quantiles lie, and how far on the way; each (..., 1), or (...,
+    len(q)).
+    """
     n, unknown = values.shape[-1], np.isnan(values).sum(-1, keepdims=True)
     slope = (np.maximum(n - 1 - unknown, 0) if skip else np.where(unknown, 0, n - 1)).astype(q.dtype)
     ranks = q * slope if skip else np.where(unknown, n - 1, q * slope)  # the last is NaN if any is
@@ -481,7 +552,9 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
     if interpolation not in ROUNDED:
         result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else weight)
     shape = whole if keepdim else () if dim is None else whole[:at] + whole[at + 1 :]
-    return reshape(movedim(result, -1, 0), (result._array.shape[-1], *shape)) if q._array.ndim else reshape(result, shape)
+    return (
+        reshape(movedim(result, -1, 0), (result._array.shape[-1], *shape)) if q._array.ndim else reshape(result, shape)
+    )
 
 
 @op.composite

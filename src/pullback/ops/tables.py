@@ -1,7 +1,8 @@
 """Functions of one number from a table, for many numbers in single precision.
 
-Around points a small step apart a function is a polynomial of degree 2 (or 1), which goes through it where Chebyshev's polynomial
-of the next degree is 0. That takes 3 ns a number for any function, scipy 15 to 300. What is outside of the table is computed as ever.
+Around points a small step apart a function is a polynomial of degree 2 (or 1), which goes through it where Chebyshev's
+polynomial of the next degree is 0. That takes 3 ns a number for any function, scipy 15 to 300. What is outside of the
+table is computed as ever.
 """
 
 from __future__ import annotations
@@ -28,14 +29,26 @@ class Tabulated:
         degree: of the polynomials.
     """
 
-    def __init__(self, function: Callable, low: float, high: float, points: int = 1024, constant: bool = False, degree: int = 2) -> None:
-        self.function, self.low, self.high, self.points, self.constant, self.degree = function, low, high, points, constant, degree
-        self.origin = np.float32(1.5 * 2**23 - low * points)  # added to a number, it leaves the nearest point's number in the last bits
+    def __init__(
+        self, function: Callable, low: float, high: float, points: int = 1024, constant: bool = False, degree: int = 2
+    ) -> None:
+        self.function, self.low, self.high, self.points, self.constant, self.degree = (
+            function,
+            low,
+            high,
+            points,
+            constant,
+            degree,
+        )
+        # added to a number, it leaves the nearest point's number in the last bits
+        self.origin = np.float32(1.5 * 2**23 - low * points)
         self.in_blocks = Blocks(self._looked_up, BLOCK)
 
     @functools.cached_property
     def powers(self) -> np.ndarray:
-        """The coefficients of the square of the way to the next point (if any), of the way itself, and of 1, at each point."""
+        """The coefficients of the square of the way to the next point (if any), of the way itself, and of 1, at each
+        point.
+        """
         x = np.arange(self.low * self.points, self.high * self.points + 1) / self.points
         n = self.degree + 1
         nodes = np.cos(np.arange(1, 2 * n, 2) * (np.pi / (2 * n))) / 2

@@ -19,7 +19,6 @@ from .view import varargs, wrapped_dim
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
 
-
 @op.general(method=False, holomorphic=False, linear="input")
 def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The order along these dimensions reversed.
@@ -68,7 +67,8 @@ def flipud(input: Tensor) -> Tensor:
 
 @op.general(holomorphic=False, linear="input")
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    """Elements moved along dimensions (through the flattened tensor, without ``dims``); what leaves at one end enters at the other.
+    """Elements moved along dimensions (through the flattened tensor, without ``dims``); what leaves at one end enters
+    at the other.
 
     >>> import pullback as torch
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
@@ -78,7 +78,11 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if input.size <= FEW:
         return laid_as_images(input, input.take(_rolled_at(input.shape, shifts, dims)))
     steps = _steps(input.shape, shifts, dims)
-    return laid_as_images(input, row_major(_rolled(input, steps))) if dims else _rolled(input.reshape(-1), steps).reshape(input.shape)
+    return (
+        laid_as_images(input, row_major(_rolled(input, steps)))
+        if dims
+        else _rolled(input.reshape(-1), steps).reshape(input.shape)
+    )
 
 
 def _numbers(v: Any) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 A view shares its elements with the tensor it was taken from, so writing into either shows in both, and autograd follows
 (:mod:`pullback.storage`). Only :func:`reshape`, and what is made of it, copies where no strides describe the result.
-A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.cut` and :mod:`pullback.ops.index`.
+A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.cut` and
+:mod:`pullback.ops.index`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,27 @@ from ..storage import owner_of
 from ..tensor import Tensor
 
 __all__ = [
-    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "flatten",
-    "moveaxis", "movedim", "permute", "ravel", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unflatten",
+    "adjoint",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "broadcast_to",
+    "flatten",
+    "moveaxis",
+    "movedim",
+    "permute",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "transpose",
+    "unflatten",
     "unsqueeze",
-]  # fmt: skip
+]
 
 ndarray = np.ndarray
 
@@ -84,8 +102,10 @@ def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     if not array.size and 0 in shape and -1 in shape:
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension "
-                           "size -1 can be any value and is ambiguous")  # fmt: skip
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
+        )
     raise RuntimeError(f"shape '{shape}' is invalid for input of size {array.size}")
 
 
@@ -94,10 +114,14 @@ def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
     out = reshaped(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
-        raise noted(RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                                 "two contiguous subspaces). Use .reshape(...) instead."),
-                    f"input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
-                    f"the view would have size {[integer(n) for n in shape]}")  # fmt: skip
+        raise noted(
+            RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            ),
+            f"input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
+            f"the view would have size {[integer(n) for n in shape]}",
+        )
     return out
 
 
@@ -118,7 +142,8 @@ _fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """The same elements in another shape: a view where strides allow it (always, if the input is contiguous), else a copy.
+    """The same elements in another shape: a view where strides allow it (always, if the input is contiguous), else a
+    copy.
 
     Args:
         shape: the sizes; one of them may be -1, to be inferred.
@@ -214,12 +239,21 @@ def _unflattened(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tu
         raise RuntimeError("only one dimension can be inferred")
     known = -prod(sizes) if -1 in sizes else prod(sizes)
     if known != shape[d] if -1 not in sizes else not known or shape[d] % known:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor")
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            f"input tensor"
+        )
     return (*shape[:d], *[shape[d] // known if n == -1 else n for n in sizes], *shape[d + 1 :])
 
 
 def _squeeze_name(input: Any, dim: Any) -> str:
-    return "SqueezeBackward0" if dim is None else "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
+    return (
+        "SqueezeBackward0"
+        if dim is None
+        else "SqueezeBackward2"
+        if isinstance(dim, (tuple, list))
+        else "SqueezeBackward1"
+    )
 
 
 @op.view(node=_squeeze_name)
@@ -285,7 +319,9 @@ def _at_least(n: int) -> Any:
         return tuple([at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
 
     at_least.__name__ = at_least.__qualname__ = f"atleast_{n}d"
-    at_least.__doc__ = f"Each tensor with at least {n} dimension{'s' * (n > 1)}: one for a tensor, a tuple for several or a list."
+    at_least.__doc__ = (
+        f"Each tensor with at least {n} dimension{'s' * (n > 1)}: one for a tensor, a tuple for several or a list."
+    )
     return at_least
 
 
@@ -348,9 +384,10 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     except ValueError:
         n = input.ndim
         if len(dims) != n:
-            raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-                               f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
-                               ) from None  # fmt: skip
+            raise RuntimeError(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+                f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
+            ) from None
         for d in dims:
             wrapped_dim(d, n)
         raise RuntimeError(f"permute(): duplicate dims are not allowed.\n  got {list(dims)}") from None
@@ -371,7 +408,8 @@ varargs(permute, "permute", "dims")
 
 @op.composite
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """The dimensions ``source`` moved to the places ``destination`` (an int each, or several); the others keep their order.
+    """The dimensions ``source`` moved to the places ``destination`` (an int each, or several); the others keep their
+    order.
 
     >>> import pullback as torch
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
@@ -385,8 +423,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tuple[int, ...]:
     """The order of so many dimensions after these have moved."""
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of "
-                           f"dims as destination ({list(destination)} dims)")  # fmt: skip
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+            f"number of "
+            f"dims as destination ({list(destination)} dims)"
+        )
     places = []
     for what, dims in (("source", source), ("destination", destination)):
         places.append([wrapped_dim(d, n) for d in dims])
@@ -410,7 +451,9 @@ def adjoint(input: Tensor) -> Tensor:
 
 def _matrix_transpose(x: Tensor, what: str) -> Tensor:
     if x._array.ndim < 2:
-        raise RuntimeError(f"{what} is only supported on matrices or batches of matrices. Got {x._array.ndim}-D tensor.")
+        raise RuntimeError(
+            f"{what} is only supported on matrices or batches of matrices. Got {x._array.ndim}-D tensor."
+        )
     return transpose(x, -2, -1)
 
 
@@ -418,10 +461,14 @@ def _T(self: Tensor) -> Tensor:
     """The dimensions in reverse order."""
     n = self._array.ndim
     if n > 2:
-        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-                      "error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
     return permute(self, tuple(range(n))[::-1])
 
 
@@ -429,8 +476,10 @@ def _H(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     n = self._array.ndim
     if n not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {n}-D tensor."
-                           + (" For batches of matrices, consider using tensor.mH" if n > 2 else ""))  # fmt: skip
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {n}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if n > 2 else "")
+        )
     return adjoint(self) if n else self
 
 
@@ -475,7 +524,9 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
 
 
 @lru_cache(256)
-def _stretched(shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _stretched(
+    shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape, if it is not just ``size``, and the strides of an array expanded to that.
 
     Raises:
@@ -488,7 +539,9 @@ def _stretched(shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int
     result = size[:lead] + tuple([m if n == -1 else n for n, m in zip(size[lead:], shape)])
     if lead < 0 or min(result, default=0) < 0 or any([n != m != 1 for n, m in zip(result[lead:], shape)]):
         raise ValueError
-    return result if -1 in size else (), (0,) * lead + tuple([0 if m == 1 != n else s for n, m, s in zip(result[lead:], shape, strides)])
+    return result if -1 in size else (), (0,) * lead + tuple(
+        [0 if m == 1 != n else s for n, m, s in zip(result[lead:], shape, strides)]
+    )
 
 
 # What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
@@ -499,14 +552,20 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
     shape, lead = list(array.shape), len(size) - array.ndim
     if lead < 0:
         kind = type_name(OF_NUMPY[array.dtype])
-        return (f"expand(torch.{kind}Tensor{{{shape}}}, size={size}): the number of sizes provided ({len(size)}) must be greater or "
-                f"equal to the number of dimensions in the tensor ({len(shape)})")  # fmt: skip
+        return (
+            f"expand(torch.{kind}Tensor{{{shape}}}, size={size}): the number of sizes provided ({len(size)}) must be "
+            f"greater or "
+            f"equal to the number of dimensions in the tensor ({len(shape)})"
+        )
     for i in reversed(range(len(size))):
         if i < lead and size[i] < 0:
             return f"The expanded size of the tensor ({size[i]}) isn't allowed in a leading, non-existing dimension {i}"
         if i >= lead and size[i] != shape[i - lead] != 1:
-            return (f"The expanded size of the tensor ({size[i]}) must match the existing size ({shape[i - lead]}) at non-singleton "
-                    f"dimension {i}.  Target sizes: {size}.  Tensor sizes: {shape}")  # fmt: skip
+            return (
+                f"The expanded size of the tensor ({size[i]}) must match the existing size ({shape[i - lead]}) at "
+                f"non-singleton "
+                f"dimension {i}.  Target sizes: {size}.  Tensor sizes: {shape}"
+            )
     return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
 
 
@@ -553,8 +612,11 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if shape[i] < 0:
                 raise ValueError("Attempting to broadcast a dimension with negative length!")
             if shape[i] != 1 != out[i] != shape[i]:
-                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index {k} "
-                                   f"had {shape}; but expected shape should be broadcastable to {out}")  # fmt: skip
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
+                    f"{k} "
+                    f"had {shape}; but expected shape should be broadcastable to {out}"
+                )
             out[i] = shape[i] if out[i] == 1 else out[i]
     return Size(out)
 

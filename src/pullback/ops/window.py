@@ -17,8 +17,15 @@ from .create import finish
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
-def _window(name: str, make: Any, window_length: int, periodic: bool, dtype: Any = None, requires_grad: bool = False,
-            **options: Any) -> Tensor:  # fmt: skip
+def _window(
+    name: str,
+    make: Any,
+    window_length: int,
+    periodic: bool,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    **options: Any,
+) -> Tensor:
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
@@ -39,7 +46,9 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
     return _window("hann_window", windows.hann, window_length, periodic, **options)
 
 
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any) -> Tensor:
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
+) -> Tensor:
     """``α - β cos(2π t)``.
 
     >>> import pullback as torch

@@ -60,7 +60,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
                 raise ValueError
         except ValueError:
             raise complaint.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
-                f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}") from None  # fmt: skip
+                f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}"
+            ) from None
     storage.refuse_repeats(a)
     if modes.special and (is_lifted(a) or is_lifted(b)):
         return storage.adopt(self, copied(self, src))
@@ -80,7 +81,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         if value._array.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+            )
         if storage.edge_of(value) is not None:
             return copy_(self, value)
         value = value.item()
@@ -123,7 +126,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     if len(shape) > 2 and is_lifted(self._array):
-        raise RuntimeError("fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)")
+        raise RuntimeError(
+            "fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)"
+        )
     height, width = shape[:2]
     for row in range(0, height, width + 1) if wrap and len(shape) == 2 else (0,):
         part = self[row : row + width]
@@ -142,7 +147,9 @@ def _by_python(name: str, others: int) -> Any:
         if len(tensors) != others:
             raise TypeError(f"{name}() takes {others + 1} positional arguments but {len(args)} were given")
         if storage.edge_of(self) is not None or any(storage.edge_of(t) is not None for t in tensors):
-            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
         storage.check_writable(self)
         arrays = [np.broadcast_to(t._array, self._array.shape) for t in tensors]
         for i in np.ndindex(self._array.shape):
@@ -151,7 +158,11 @@ def _by_python(name: str, others: int) -> Any:
         return self
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = "Replace each element, in place, by what a Python function makes of it" + " and of those of other tensors" * (others > 0) + "."
+    method.__doc__ = (
+        "Replace each element, in place, by what a Python function makes of it"
+        + " and of those of other tensors" * (others > 0)
+        + "."
+    )
     return method
 
 

@@ -55,10 +55,19 @@ class Adadelta(Elementwise):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_options(eps=eps, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
-            "maximize": maximize, "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}

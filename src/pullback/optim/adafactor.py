@@ -81,10 +81,18 @@ class Adafactor(Stepper):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
@@ -120,7 +128,9 @@ class Adafactor(Stepper):
 
 
 def _update(p: np.ndarray, step: np.ndarray, *rest: Any) -> None:
-    """Update a parameter and its state: the count of steps, and variances of each element, or of rows and of columns."""
+    """Update a parameter and its state: the count of steps, and variances of each element, or of rows and of
+    columns.
+    """
     *variances, g, lr, eps1, eps2, beta2_decay, d, decay, maximize = rest
     step += 1
     t, g = step.item(), g.astype(work_type(p.dtype))

@@ -76,12 +76,22 @@ class Adam(Elementwise):
             raise ValueError("betas must be either both floats or both Tensors")
         if isinstance(betas[0], Tensor) and foreach and not capturable:
             raise ValueError("betas[0] as a Tensor is not supported for capturable=False and foreach=True")
-        super().__init__(params, {
-            "lr": lr, "betas": tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas),
-            "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas),
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
         check_switches(fused, foreach, differentiable)
 
     def memory(self, o: Options) -> dict[str, float]:

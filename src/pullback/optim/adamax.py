@@ -54,10 +54,19 @@ class Adamax(Elementwise):
         capturable: bool = False,
     ) -> None:
         check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_inf": 0.0}

@@ -61,10 +61,20 @@ class ASGD(Elementwise):
         capturable: bool = False,
     ) -> None:
         check_options(lr=lr, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def counters(self, o: Options) -> dict[str, float]:
         return {"step": 0.0, "eta": number(o["lr"]), "mu": 1.0}

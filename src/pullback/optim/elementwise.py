@@ -135,7 +135,9 @@ class Elementwise(Stepper):
         trace.for_each(
             [self._tensors(p, pack) for p in pack.params],
             lambda i: self._record(pack.params[i], o, coefficients),
-            lambda jobs: kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, plain, numbers, _shrink(plain)),
+            lambda jobs: kernels.run(
+                "optimizer", "step", pack.size, self, pack.names, jobs, plain, numbers, _shrink(plain)
+            ),
         )
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:

@@ -59,11 +59,18 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_options(lr=lr)
-        super().__init__(params, {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -284,10 +291,21 @@ def _minimum(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
 
 
 def _strong_wolfe(
-    obj_func: Callable[..., tuple[float, Tensor]], x: Any, t: Any, d: Tensor, f: float, g: Tensor, gtd: Any,
-    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
-) -> tuple[float, Tensor, Any, int]:  # fmt: skip
-    """The line search as a function, as libraries of optimizers import it: the loss, the gradient, the step and the calls."""
+    obj_func: Callable[..., tuple[float, Tensor]],
+    x: Any,
+    t: Any,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Tensor, Any, int]:
+    """The line search as a function, as libraries of optimizers import it: the loss, the gradient, the step and the
+    calls.
+    """
 
     def at(t: Any) -> Point:
         loss, gradient = obj_func(x, t, d)
@@ -299,6 +317,8 @@ def _strong_wolfe(
     return loss, gradient, t, search.calls
 
 
-def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None) -> Any:
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
     """Where the cubic through two points with slopes is least, between them or the bounds."""
     return _minimum(Point(x1, f1, g1, g1), Point(x2, f2, g2, g2), bounds)

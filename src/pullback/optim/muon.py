@@ -71,10 +71,19 @@ class Muon(Stepper):
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        super().__init__(params, {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients,
-            "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients,
+                "eps": eps,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
@@ -106,8 +115,19 @@ class Muon(Stepper):
             storage.written(param._array)
 
 
-def _update(p: np.ndarray, buffer: np.ndarray, g: np.ndarray, lr: float, decay: float, momentum: float, nesterov: bool,
-            coefficients: tuple[float, float, float], steps: float, eps: float, adjust: str | None) -> None:  # fmt: skip
+def _update(
+    p: np.ndarray,
+    buffer: np.ndarray,
+    g: np.ndarray,
+    lr: float,
+    decay: float,
+    momentum: float,
+    nesterov: bool,
+    coefficients: tuple[float, float, float],
+    steps: float,
+    eps: float,
+    adjust: str | None,
+) -> None:
     """Update a parameter and its momentum."""
     work = work_type(p.dtype)
     state, g = {"b": buffer.astype(work)}, g.astype(work)
@@ -120,9 +140,7 @@ def _update(p: np.ndarray, buffer: np.ndarray, g: np.ndarray, lr: float, decay: 
     p -= lr * _scale(p.shape, adjust) * update.astype(work)
 
 
-def orthogonal(
-    matrix: np.ndarray, coefficients: tuple[float, float, float], steps: int, eps: float
-) -> np.ndarray:
+def orthogonal(matrix: np.ndarray, coefficients: tuple[float, float, float], steps: int, eps: float) -> np.ndarray:
     """The matrix with its singular values replaced by some near 1, to the precision of bfloat16."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")

@@ -29,9 +29,17 @@ Options = dict[str, Any]  # a group, or its options alone
 
 # Options that groups saved by older versions lack, and what those versions did.
 _LATER = {
-    "momentum": 0, "nesterov": False, "centered": False, "amsgrad": False, "decoupled_weight_decay": False,
-    "maximize": False, "foreach": None, "fused": None, "capturable": False, "differentiable": False,
-}  # fmt: skip
+    "momentum": 0,
+    "nesterov": False,
+    "centered": False,
+    "amsgrad": False,
+    "decoupled_weight_decay": False,
+    "maximize": False,
+    "foreach": None,
+    "fused": None,
+    "capturable": False,
+    "differentiable": False,
+}
 
 _global_optimizer_pre_hooks: Hooks = OrderedDict()
 _global_optimizer_post_hooks: Hooks = OrderedDict()
@@ -183,8 +191,7 @@ class Optimizer:
                 if changed is not None:
                     if not (isinstance(changed, tuple) and len(changed) == 2):
                         raise RuntimeError(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), "
-                            f"but got {changed}."
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
                         )
                     given, kwargs = changed
             result = step(*given, **kwargs)
@@ -243,16 +250,12 @@ class Optimizer:
         param_group["params"] = params
         if names:
             if len(names) != len(params):
-                raise ValueError(
-                    "all optimizer params should be with/without names. Some param names are missing"
-                )
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = names
 
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}"
-                )
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise noted(
                     ValueError("can't optimize a non-leaf Tensor"),
@@ -261,9 +264,7 @@ class Optimizer:
                 )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(
-                    f"parameter group didn't specify a value of required optimization parameter {name}"
-                )
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warnings.warn(
@@ -307,9 +308,7 @@ class Optimizer:
             start += len(group["params"])
             packed = {key: value for key, value in group.items() if key != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
-        state = {
-            numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()
-        }
+        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
         result: StateDict = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
             changed = hook(self, result)
@@ -341,8 +340,7 @@ class Optimizer:
         if sizes[0] != sizes[1]:
             raise noted(
                 ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's "
-                    "group"
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
                 ),
                 f"It has groups of {sizes[0]} parameters, the optimizer has {sizes[1]}.",
             )
@@ -367,27 +365,19 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def register_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before :meth:`state_dict`."""
         return _add(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; a result replaces the dict."""
         return _add(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before :meth:`load_state_dict`; a result replaces the dict."""
         return _add(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
         return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 

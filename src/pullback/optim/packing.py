@@ -93,12 +93,11 @@ class Pack:
         dtype = params[0]._array.dtype
         self.size = size = sum(p._array.size for p in params)
         known = state[params[0]]
-        self.counters = {
-            name: np.full(len(params), start, _type(known.get(name))) for name, start in counters.items()
-        }
+        self.counters = {name: np.full(len(params), start, _type(known.get(name))) for name, start in counters.items()}
         flats = {name: np.empty(size, dtype) for name in memory}
         self.held: list[list[Tensor]] = []  # each parameter's state tensors, in the order of its dict
-        self.shared: list[tuple[np.ndarray, np.ndarray]] = []  # state that other processes write into, too, and where it is worked on
+        # state that other processes write into, too, and where it is worked on
+        self.shared: list[tuple[np.ndarray, np.ndarray]] = []
         first = 0
         for i, p in enumerate(params):
             shape, last = p._array.shape, first + p._array.size
@@ -121,9 +120,7 @@ class Pack:
         room = max((cut[-1].stop - cut[0].start for cut in cuts), default=0)
         scratch = [np.empty(room, work_type(dtype)) for _ in range(3)]
         alone = dtype.kind == "f" and scratch[0].dtype == dtype
-        self.blocks = [
-            Slab(cut[0], flats) if alone and len(cut) == 1 else Block(cut, flats, scratch) for cut in cuts
-        ]
+        self.blocks = [Slab(cut[0], flats) if alone and len(cut) == 1 else Block(cut, flats, scratch) for cut in cuts]
 
     def fits(self, group: dict[str, Any], state: defaultdict[Any, Any], memory: Start) -> bool:
         """Whether all the parameters have gradients, and everything else is still as it was made."""
@@ -215,7 +212,6 @@ class Block:
         for name, stored in self.stored.items():
             if state[name] is not stored:
                 stored[...] = state[name]
-
 
     def subtract(self, update: np.ndarray, shrink: float | None) -> None:
         np.copyto(self.update, update)

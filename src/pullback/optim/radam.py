@@ -60,11 +60,20 @@ class RAdam(Elementwise):
         differentiable: bool = False,
     ) -> None:
         check_options(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}

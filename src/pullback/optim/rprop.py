@@ -60,10 +60,18 @@ class Rprop(Elementwise):
         check_options(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def memory(self, o: Options) -> dict[str, float]:
         return {"prev": 0.0, "step_size": number(o["lr"])}
@@ -72,9 +80,7 @@ class Rprop(Elementwise):
         return *o["etas"], *o["step_sizes"]
 
     @staticmethod
-    def update(
-        g: Any, state: dict[str, Any], shorter: float, longer: float, smallest: float, largest: float
-    ) -> Any:
+    def update(g: Any, state: dict[str, Any], shorter: float, longer: float, smallest: float, largest: float) -> Any:
         turn = g * state["prev"]
         turned, s = turn < 0, state["step_size"]
         s = where(turned, shorter * s, where(turn > 0, longer * s, s))

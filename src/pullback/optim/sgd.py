@@ -63,10 +63,20 @@ class SGD(Stepper):
         check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         check_switches(fused, foreach, differentiable)
 
     def step_group(self, group: Options) -> None:
@@ -134,9 +144,7 @@ class SGD(Stepper):
         state = self.state[param]
         b = state.get("momentum_buffer")
         if isinstance(p, Tensor):
-            b = state["momentum_buffer"] = (
-                g.detach().clone() if b is None else momentum * b + (1 - o["dampening"]) * g
-            )
+            b = state["momentum_buffer"] = g.detach().clone() if b is None else momentum * b + (1 - o["dampening"]) * g
         elif b is None:
             b = np.array(g, p.dtype)
             state["momentum_buffer"] = wrap(b)

@@ -53,15 +53,11 @@ class SparseAdam(Stepper):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_options(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        places = [
-            ([i, k], p) for i, group in enumerate(self.param_groups) for k, p in enumerate(group["params"])
-        ]
+        places = [([i, k], p) for i, group in enumerate(self.param_groups) for k, p in enumerate(group["params"])]
         if sparse := [place for place, p in places if p.is_sparse]:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
         if complex_ := [place for place, p in places if p.is_complex()]:
-            raise ValueError(
-                f"Complex params at indices {complex_}: SparseAdam does not support complex parameters"
-            )
+            raise ValueError(f"Complex params at indices {complex_}: SparseAdam does not support complex parameters")
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""

@@ -86,9 +86,7 @@ def get_swa_multi_avg_fn() -> MultiAverage:
     """:func:`get_swa_avg_fn` for lists of tensors, in place."""
 
     @no_grad()
-    def swa_update(
-        averaged_param_list: list[Tensor], current_param_list: list[Tensor], num_averaged: Any
-    ) -> None:
+    def swa_update(averaged_param_list: list[Tensor], current_param_list: list[Tensor], num_averaged: Any) -> None:
         _move(averaged_param_list, current_param_list, 1 / (number(num_averaged) + 1))
 
     return swa_update
@@ -161,10 +159,7 @@ class AveragedModel(Module):
     def update_parameters(self, model: Module) -> None:
         """Take the model's parameters into the average; the first time, copy them."""
         averages, current = (
-            [
-                t.detach()
-                for t in itertools.chain(m.parameters(), m.buffers() if self.use_buffers else ())
-            ]
+            [t.detach() for t in itertools.chain(m.parameters(), m.buffers() if self.use_buffers else ())]
             for m in (self.module, model)
         )
         if self.n_averaged == 0:
@@ -272,12 +267,8 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = (
-            self.anneal_func(max(0, min(1, i / max(1, self.anneal_epochs)))) for i in (step - 1, step)
-        )
-        return [
-            self._rate(group["lr"], group["swa_lr"], before, now) for group in self.optimizer.param_groups
-        ]
+        before, now = (self.anneal_func(max(0, min(1, i / max(1, self.anneal_epochs)))) for i in (step - 1, step))
+        return [self._rate(group["lr"], group["swa_lr"], before, now) for group in self.optimizer.param_groups]
 
     @staticmethod
     def _rate(lr: Any, final: Any, before: float, now: float) -> Any:

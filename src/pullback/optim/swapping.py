@@ -46,9 +46,7 @@ def swap_in_optimizer_params_and_state(
     given, groups = _checked(optimizer.param_groups, swapin_optim_state)
     params = iter(swapin_parameters.values())
     if len(swapin_parameters) < sum(len(group["params"]) for group in groups):
-        raise RuntimeError(
-            f"{_NAME} requires the explicit parameter state to match optimizer.param_groups ordering."
-        )
+        raise RuntimeError(f"{_NAME} requires the explicit parameter state to match optimizer.param_groups ordering.")
     state: defaultdict[Any, Any] = defaultdict(dict)
     names: dict[Any, Tensor] = {}
     own_state, own_groups = optimizer.state, [group.copy() for group in optimizer.param_groups]

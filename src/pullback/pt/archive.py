@@ -17,7 +17,8 @@ import numpy as np
 from .machine import LoadError
 
 ALIGNMENT = 64
-LOCAL = struct.Struct("<4s5H3L2H")  # an entry's own header: signature, version, flags, method, time, date, crc, sizes, lengths
+# an entry's own header: signature, version, flags, method, time, date, crc, sizes, lengths
+LOCAL = struct.Struct("<4s5H3L2H")
 CENTRAL = struct.Struct("<4s6H3L5H2L")  # its line in the directory, which adds comment, disk, attributes and offset
 END = struct.Struct("<4s4H2LH")
 END64 = struct.Struct("<4sQ2H2L4Q")
@@ -105,10 +106,14 @@ class Reader:
         tail = self._at(max(0, self._size - END.size - 0xFFFF), min(self._size, END.size + 0xFFFF))
         end = tail.rfind(b"PK\5\6")
         if end < 0 or len(tail) - end < END.size:
-            raise LoadError(f"{FAILED}: failed finding central directory\n  The file is cut off, or is no archive at all.")
+            raise LoadError(
+                f"{FAILED}: failed finding central directory\n  The file is cut off, or is no archive at all."
+            )
         _, _, _, _, count, length, start, _ = END.unpack_from(tail, end)
         if FULL in (length, start) or count == 0xFFFF:
-            signature, _, at, _ = LOCATOR64.unpack(self._at(self._size - len(tail) + end - LOCATOR64.size, LOCATOR64.size))
+            signature, _, at, _ = LOCATOR64.unpack(
+                self._at(self._size - len(tail) + end - LOCATOR64.size, LOCATOR64.size)
+            )
             if signature == b"PK\6\7":
                 *_, count, length, start = END64.unpack(self._at(at, END64.size))
         directory = self._at(start, length)
@@ -116,8 +121,9 @@ class Reader:
         for _ in range(count):
             if at + CENTRAL.size > length:
                 raise LoadError(f"{FAILED}: its directory ends early")
-            (signature, _, _, flags, method, _, _, crc, packed, size, names, extras, comments, _, _, _, offset) = CENTRAL.unpack_from(
-                directory, at)  # fmt: skip
+            (signature, _, _, flags, method, _, _, crc, packed, size, names, extras, comments, _, _, _, offset) = (
+                CENTRAL.unpack_from(directory, at)
+            )
             at += CENTRAL.size
             name = directory[at : at + names].decode("utf-8", "replace")
             fields = directory[at + names : at + names + extras]
@@ -167,14 +173,39 @@ class Writer:
         used = start + LOCAL.size + len(path) + len(field) + 4
         padding = b"\0" * (-used % ALIGNMENT)
         extra = field + b"FB" + struct.pack("<H", len(padding)) + padding
-        self._put(LOCAL.pack(b"PK\3\4", 45, UTF8, 0, 0, JANUARY_1980, crc, narrow, narrow, len(path), len(extra)) + path + extra)
+        self._put(
+            LOCAL.pack(b"PK\3\4", 45, UTF8, 0, 0, JANUARY_1980, crc, narrow, narrow, len(path), len(extra))
+            + path
+            + extra
+        )
         if size:
             self._put(memoryview(data))
 
         wide = [size, size] * (size >= FULL) + [start] * (start >= FULL)
         extra = struct.pack(f"<2H{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
-        self._directory += CENTRAL.pack(b"PK\1\2", 45, 45, UTF8, 0, 0, JANUARY_1980, crc, narrow, narrow, len(path), len(extra),
-                                        0, 0, 0, 0, min(start, FULL)) + path + extra  # fmt: skip
+        self._directory += (
+            CENTRAL.pack(
+                b"PK\1\2",
+                45,
+                45,
+                UTF8,
+                0,
+                0,
+                JANUARY_1980,
+                crc,
+                narrow,
+                narrow,
+                len(path),
+                len(extra),
+                0,
+                0,
+                0,
+                0,
+                min(start, FULL),
+            )
+            + path
+            + extra
+        )
         self._count += 1
 
     def close(self) -> None:
@@ -182,7 +213,9 @@ class Writer:
         start, length = self._at, len(self._directory)
         self._put(self._directory)
         if start + length >= FULL or self._count >= 0xFFFF:
-            self._put(END64.pack(b"PK\6\6", END64.size - 12, 45, 45, 0, 0, self._count, self._count, length, start)
-                      + LOCATOR64.pack(b"PK\6\7", 0, start + length, 1))  # fmt: skip
+            self._put(
+                END64.pack(b"PK\6\6", END64.size - 12, 45, 45, 0, 0, self._count, self._count, length, start)
+                + LOCATOR64.pack(b"PK\6\7", 0, start + length, 1)
+            )
         count = min(self._count, 0xFFFF)
         self._put(END.pack(b"PK\5\6", 0, 0, count, count, min(length, FULL), min(start, FULL), 0))

@@ -1,9 +1,10 @@
 """A machine that runs pickles: Python's own format, without Python's trust in what it says.
 
-A pickle is a program for a small stack machine, whose instruction REDUCE calls anything that it can name. Here GLOBAL finds
-only what a table allows, REDUCE, NEWOBJ and BUILD act only on what is in that table, and nothing that an instruction says is
-believed: not lengths, not memo numbers, not that a key is cheap to hash. Instructions of protocols 2 to 5 are known, which is
-what ``torch.save`` writes.
+A pickle is a program for a small stack machine, whose instruction REDUCE calls anything that it can name. Here GLOBAL
+finds only what a table allows, REDUCE, NEWOBJ and BUILD act only on what is in that table, and nothing that an
+instruction says is
+believed: not lengths, not memo numbers, not that a key is cheap to hash. Instructions of protocols 2 to 5 are known,
+which is what ``torch.save`` writes.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Machine:
         encoding: of the strings of Python 2.
     """
 
-    def __init__(self, code: bytes, names: Names, storage: Callable[[Any], Any], at: int = 0, encoding: str = "utf-8") -> None:
+    def __init__(
+        self, code: bytes, names: Names, storage: Callable[[Any], Any], at: int = 0, encoding: str = "utf-8"
+    ) -> None:
         self.code, self.at, self.names, self.storage, self.encoding = code, at, names, storage, encoding
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}

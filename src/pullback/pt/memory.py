@@ -20,11 +20,19 @@ from .machine import LoadError
 
 # The classes that PyTorch calls memory by, one for each of the older types; the newer ones share UntypedStorage.
 OF_STORAGE: dict[str, dtype] = {
-    "DoubleStorage": dtypes.float64, "FloatStorage": dtypes.float32, "HalfStorage": dtypes.float16, "BFloat16Storage": dtypes.bfloat16,
-    "LongStorage": dtypes.int64, "IntStorage": dtypes.int32, "ShortStorage": dtypes.int16, "CharStorage": dtypes.int8,
-    "ByteStorage": dtypes.uint8, "BoolStorage": dtypes.bool_, "ComplexFloatStorage": dtypes.complex64,
+    "DoubleStorage": dtypes.float64,
+    "FloatStorage": dtypes.float32,
+    "HalfStorage": dtypes.float16,
+    "BFloat16Storage": dtypes.bfloat16,
+    "LongStorage": dtypes.int64,
+    "IntStorage": dtypes.int32,
+    "ShortStorage": dtypes.int16,
+    "CharStorage": dtypes.int8,
+    "ByteStorage": dtypes.uint8,
+    "BoolStorage": dtypes.bool_,
+    "ComplexFloatStorage": dtypes.complex64,
     "ComplexDoubleStorage": dtypes.complex128,
-}  # fmt: skip
+}
 STORAGE_OF = {d: name for name, d in OF_STORAGE.items()}
 MAX_DIMS = 64
 HIDDEN = (*BOOKKEEPING, "_unnoticed")  # what is no user's attribute of a tensor
@@ -76,8 +84,16 @@ def checked(pid: Any) -> tuple[StorageType, str, str, int]:
     return kind, key, location, whole(count)
 
 
-def tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, metadata: Any = None,
-           of: dtype | None = None) -> Tensor:  # fmt: skip
+def tensor(
+    memory: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any = False,
+    hooks: Any = None,
+    metadata: Any = None,
+    of: dtype | None = None,
+) -> Tensor:
     """A tensor in shared memory.
 
     Args:
@@ -97,8 +113,11 @@ def tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any 
     shape, steps = tuple([whole(n) for n in size]), tuple([whole(s) for s in stride])
     last = whole(offset) + sum([(n - 1) * s for n, s in zip(shape, steps)])
     if len(shape) > MAX_DIMS or 0 not in shape and (last + 1) * of.itemsize > memory.data.nbytes:
-        raise LoadError(f"a tensor of shape {list(shape)[:MAX_DIMS]} with strides {list(steps)[:MAX_DIMS]} at {offset} does not fit into its "
-                        f"storage of {memory.data.nbytes // of.itemsize} elements")  # fmt: skip
+        raise LoadError(
+            f"a tensor of shape {list(shape)[:MAX_DIMS]} with strides {list(steps)[:MAX_DIMS]} at {offset} does not "
+            f"fit into its "
+            f"storage of {memory.data.nbytes // of.itemsize} elements"
+        )
     if 0 in shape:
         array = np.empty(shape, of.numpy)
     else:
@@ -112,7 +131,9 @@ def tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any 
     return require_grad(held(Meta.of(array) if memory.hollow else array), requires_grad)
 
 
-def typed_tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, of: Any, metadata: Any = None) -> Tensor:
+def typed_tensor(
+    memory: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, of: Any, metadata: Any = None
+) -> Tensor:
     """A tensor of one of the newer types."""
     if type(of) is not dtype:
         raise LoadError("a tensor of the file is damaged: its type is missing")
@@ -120,14 +141,22 @@ def typed_tensor(memory: Any, offset: Any, size: Any, stride: Any, requires_grad
 
 
 def sparse_tensor(layout: Any, parts: Any) -> Tensor:
-    """A sparse tensor: in coordinates from places, values, size and whether it is coalesced; compressed from pointers, places, values and size."""
+    """A sparse tensor: in coordinates from places, values, size and whether it is coalesced; compressed from pointers,
+    places, values and size.
+    """
     several = 3 if layout in LAYOUTS else 2  # tensors, before the rest
-    if layout not in (sparse_coo, *LAYOUTS) or type(parts) is not tuple or len(parts) not in (several + 1, 4) or not all(
-            isinstance(p, Tensor) for p in parts[:several]):  # fmt: skip
+    if (
+        layout not in (sparse_coo, *LAYOUTS)
+        or type(parts) is not tuple
+        or len(parts) not in (several + 1, 4)
+        or not all(isinstance(p, Tensor) for p in parts[:several])
+    ):
         raise LoadError("a sparse tensor of the file is damaged")
     try:
         if layout in LAYOUTS:
-            return sparse_compressed_tensor(parts[0], parts[1], parts[2], tuple([whole(n) for n in parts[3]]), layout=layout)
+            return sparse_compressed_tensor(
+                parts[0], parts[1], parts[2], tuple([whole(n) for n in parts[3]]), layout=layout
+            )
         return sparse_coo_tensor(parts[0], parts[1], tuple([whole(n) for n in parts[2]]), is_coalesced=bool(*parts[3:]))
     except (RuntimeError, TypeError, ValueError) as error:
         raise LoadError(f"a sparse tensor of the file is damaged: {error}") from None
@@ -135,7 +164,12 @@ def sparse_tensor(layout: Any, parts: Any) -> Tensor:
 
 def meta_tensor(of: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor without values."""
-    if type(of) is not dtype or type(size) is not tuple or type(stride) is not tuple or not len(size) == len(stride) <= MAX_DIMS:
+    if (
+        type(of) is not dtype
+        or type(size) is not tuple
+        or type(stride) is not tuple
+        or not len(size) == len(stride) <= MAX_DIMS
+    ):
         raise LoadError("a meta tensor of the file is damaged: it needs a type, a size and as many strides")
     steps = [whole(s) * of.itemsize for s in stride]
     return require_grad(held(Meta([whole(n) for n in size], of.numpy, steps)), requires_grad)

@@ -1,4 +1,6 @@
-"""What a file may name: PyTorch's paths for tensors and what belongs to them, and classes that the program has allowed."""
+"""What a file may name: PyTorch's paths for tensors and what belongs to them, and classes that the program has
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _dict(cls: Any) -> Callable[..., Any]:
 
 def _set(budget: Budget, values: Any = ()) -> set[Any]:
     budget.spend(len(values))
-    if type(values) is not list or not all(type(v) in (str, int, float, bool, bytes, dtype, type(None)) for v in values):
+    if type(values) is not list or not all(
+        type(v) in (str, int, float, bool, bytes, dtype, type(None)) for v in values
+    ):
         raise LoadError("a set of the file has elements that are no strings or numbers")
     if sum(type(v) is not str for v in values) > 1000 and len({hash(v) for v in values}) < len(values) // 2:
         raise LoadError("too many elements of a set have the same hash")
@@ -113,18 +117,31 @@ REBUILD: dict[str, Callable[..., Any]] = {
     "torch.serialization._get_layout": layout,
 }
 CALLS: dict[Any, Callable[..., Any]] = {f: _free(f) for f in REBUILD.values()} | {
-    OrderedDict: _dict(OrderedDict), Counter: _dict(Counter), set: _set, bytearray: _bytearray, complex: _complex, bytes: _bytes,
-    Size: _size, device: _device,
-}  # fmt: skip
+    OrderedDict: _dict(OrderedDict),
+    Counter: _dict(Counter),
+    set: _set,
+    bytearray: _bytearray,
+    complex: _complex,
+    bytes: _bytes,
+    Size: _size,
+    device: _device,
+}
 TABLE: dict[str, Any] = {
     **REBUILD,
     **{repr(d): d for d in dtypes.ALL},
     **{f"torch.{name}": memory.StorageType(name) for name in memory.OF_STORAGE},
     "torch.storage.UntypedStorage": memory.StorageType("UntypedStorage"),
-    "torch.nn.parameter.Parameter": Parameter, "torch.Tensor": Tensor, "torch.Size": Size, "torch.device": device,
-    "collections.OrderedDict": OrderedDict, "collections.Counter": Counter, "builtins.set": set, "builtins.bytearray": bytearray,
-    "builtins.complex": complex, "_codecs.encode": bytes,
-}  # fmt: skip
+    "torch.nn.parameter.Parameter": Parameter,
+    "torch.Tensor": Tensor,
+    "torch.Size": Size,
+    "torch.device": device,
+    "collections.OrderedDict": OrderedDict,
+    "collections.Counter": Counter,
+    "builtins.set": set,
+    "builtins.bytearray": bytearray,
+    "builtins.complex": complex,
+    "_codecs.encode": bytes,
+}
 
 PATH_OF: dict[Any, str] = {Tensor: "torch.Tensor", Size: "torch.Size", device: "torch.device"}
 
@@ -159,7 +176,9 @@ class Table:
         for entry in allowed:
             if isinstance(entry, tuple):
                 if len(entry) != 2 or type(entry[1]) is not str:
-                    raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got {entry!r}")
+                    raise ValueError(
+                        f"Expected tuple of length 2 (global, str of callable full path), but got {entry!r}"
+                    )
                 self.user[entry[1]] = entry[0]
             else:
                 self.user[path_of(entry)] = entry
@@ -187,16 +206,21 @@ class Table:
         if path in TABLE:
             return TABLE[path]
         if path.partition(".")[0] in BLOCKED:
-            raise LoadError(f"Trying to load unsupported GLOBAL {path} whose module {path.partition('.')[0]} is blocked.")
+            raise LoadError(
+                f"Trying to load unsupported GLOBAL {path} whose module {path.partition('.')[0]} is blocked."
+            )
         thing = self._users(path)
         if thing is not None:
             return thing
         if path in ABSENT or path.startswith("torch.") and path.count(".") == 1:
-            raise LoadError(f"{path[:200]} is in the file: {ABSENT.get(path, 'it')} cannot be loaded, as Pullback has no such thing")
+            raise LoadError(
+                f"{path[:200]} is in the file: {ABSENT.get(path, 'it')} cannot be loaded, as Pullback has no such thing"
+            )
         path = path.removeprefix("builtins.")[:200]
         raise LoadError(
             f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
-            f"`torch.serialization.add_safe_globals([{path}])` or the `torch.serialization.safe_globals([{path}])` context manager to "
+            f"`torch.serialization.add_safe_globals([{path}])` or the `torch.serialization.safe_globals([{path}])` "
+            f"context manager to "
             "allowlist this global if you trust this class/function."
         )
 
@@ -217,18 +241,24 @@ class Table:
             return memory.parameter(*args)
         if cls in (OrderedDict, Counter) and not args:
             return cls()
-        raise LoadError("Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
-                        f"{_shown(cls)}")  # fmt: skip
+        raise LoadError(
+            "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
+            f"{_shown(cls)}"
+        )
 
     def build(self, target: Any, state: Any) -> None:
         """Give an object its state."""
         if type(target) is OrderedDict:
             _update(target, state)
         elif id(type(target)) not in self.found:
-            raise LoadError("Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
-                            f"{_shown(type(target))}")  # fmt: skip
+            raise LoadError(
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{_shown(type(target))}"
+            )
         elif hasattr(target, "__setstate__"):
-            if isinstance(target, Module) and not (type(state) is dict and all(isinstance(state.get(k, {}), dict) for k in KINDS)):
+            if isinstance(target, Module) and not (
+                type(state) is dict and all(isinstance(state.get(k, {}), dict) for k in KINDS)
+            ):
                 raise LoadError("the state of a module is damaged: it is no dict of attributes")
             target.__setstate__(state)
         else:

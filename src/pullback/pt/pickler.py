@@ -1,4 +1,6 @@
-"""Pickles as PyTorch writes them: protocol 2, classes by PyTorch's paths, memory by reference to entries of the archive."""
+"""Pickles as PyTorch writes them: protocol 2, classes by PyTorch's paths, memory by reference to entries of the
+archive.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ class Global:
 
 
 TENSOR, TYPED_TENSOR = Global("torch._utils._rebuild_tensor_v2"), Global("torch._utils._rebuild_tensor_v3")
-PARAMETER, PARAMETER_WITH_STATE = Global("torch._utils._rebuild_parameter"), Global("torch._utils._rebuild_parameter_with_state")
+PARAMETER, PARAMETER_WITH_STATE = (
+    Global("torch._utils._rebuild_parameter"),
+    Global("torch._utils._rebuild_parameter_with_state"),
+)
 SPARSE_TENSOR = Global("torch._utils._rebuild_sparse_tensor")
 META_TENSOR = Global("torch._utils._rebuild_meta_tensor_no_storage")
 OF_TYPE, LAYOUT = Global("torch._tensor._rebuild_from_type_v2"), Global("torch.serialization._get_layout")
@@ -123,8 +128,10 @@ class Pickler(pickle._Pickler):
             known = self.kept[id(owner)] = Kept(str(len(self.kept)), data, of)
             self._alive.append(owner)
         if known.dtype is not of:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types\n"
-                               f"  One is {known.dtype}, another {of}: save a clone() of one of them.")  # fmt: skip
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different types\n"
+                f"  One is {known.dtype}, another {of}: save a clone() of one of them."
+            )
         return known
 
 

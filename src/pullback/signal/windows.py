@@ -28,15 +28,32 @@ from ..ops.create import finish
 from ..tensor import Tensor
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser",
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
     "nuttall",
-]  # fmt: skip
+]
 
 
 def _window(name: str, M: int, options: dict[str, Any], formula: Callable[[np.ndarray, int], Any]) -> Tensor:
     """A window whose values are ``formula(k, n)``, where k counts the n values of the symmetric window."""
-    sym, dtype, layout, device, requires_grad = (options.pop(k, default) for k, default in (
-        ("sym", True), ("dtype", None), ("layout", strided), ("device", None), ("requires_grad", False)))  # fmt: skip
+    sym, dtype, layout, device, requires_grad = (
+        options.pop(k, default)
+        for k, default in (
+            ("sym", True),
+            ("dtype", None),
+            ("layout", strided),
+            ("device", None),
+            ("requires_grad", False),
+        )
+    )
     if options:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
     check_device(device)
@@ -163,7 +180,8 @@ def gaussian(M: int, *, std: float = 1.0, **options: Any) -> Tensor:
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, **options: Any) -> Tensor:
-    """``exp(-d / tau)``, with d the distance from ``center``, which is the middle unless given (for windows that are not symmetric).
+    """``exp(-d / tau)``, with d the distance from ``center``, which is the middle unless given (for windows that are
+    not symmetric).
 
     Raises:
         ValueError: unless ``tau`` is positive, and for a center of a symmetric window.
@@ -176,7 +194,9 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, **opti
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if center is not None and options.get("sym", True):
         raise ValueError("Center must be None for symmetric windows")
-    return _window("exponential", M, options, lambda k, n: np.exp(-np.abs(k - ((n - 1) / 2 if center is None else center)) / tau))
+    return _window(
+        "exponential", M, options, lambda k, n: np.exp(-np.abs(k - ((n - 1) / 2 if center is None else center)) / tau)
+    )
 
 
 def kaiser(M: int, *, beta: float = 12.0, **options: Any) -> Tensor:

@@ -168,9 +168,7 @@ class Generator(Words):
 
     # -- integers, permutations, coins
 
-    def random(
-        self, shape: Shape, dtype: DTypeLike = INT64, low: int | None = None, high: int | None = None
-    ) -> Array:
+    def random(self, shape: Shape, dtype: DTypeLike = INT64, low: int | None = None, high: int | None = None) -> Array:
         """``random_`` and ``torch.randint``: integers in [low, high), in any dtype but the complex ones.
 
         Without ``high`` up to the largest (of a float dtype, 2**digits); without ``low`` also, from 0.
@@ -266,9 +264,7 @@ class Generator(Words):
                 view[i], view[j] = view[j], i
         return order
 
-    def bernoulli(
-        self, p: Array | float, shape: Shape | None = None, dtype: DTypeLike | None = None
-    ) -> Array:
+    def bernoulli(self, p: Array | float, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
         """``bernoulli_``, as for dropout too: 1 with probability ``p``, else 0.
 
         A number draws float64 uniforms, whatever the dtype, which is float32 if not given. An array, which is
@@ -338,9 +334,7 @@ class Generator(Words):
         log1p = each(math.log1p) if dtype == FLOAT64 else np.log1p
         return self._invert(shape, dtype, lambda n: -1.0 / lambd * log1p(-self._unit64(n)))
 
-    def cauchy(
-        self, shape: Shape, dtype: DTypeLike = FLOAT32, median: float = 0.0, sigma: float = 1.0
-    ) -> Array:
+    def cauchy(self, shape: Shape, dtype: DTypeLike = FLOAT32, median: float = 0.0, sigma: float = 1.0) -> Array:
         """``cauchy_``: ``median + sigma * tan(pi * (u - 1/2))``.
 
         Raises:
@@ -351,13 +345,9 @@ class Generator(Words):
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         require_continuous(dtype, "Cauchy")
         tan = each(math.tan) if dtype == FLOAT64 else np.tan
-        return self._invert(
-            shape, dtype, lambda n: fused(tan(math.pi * (self._unit64(n) - 0.5)), sigma, median)
-        )
+        return self._invert(shape, dtype, lambda n: fused(tan(math.pi * (self._unit64(n) - 0.5)), sigma, median))
 
-    def log_normal(
-        self, shape: Shape, dtype: DTypeLike = FLOAT32, mean: float = 1.0, std: float = 2.0
-    ) -> Array:
+    def log_normal(self, shape: Shape, dtype: DTypeLike = FLOAT32, mean: float = 1.0, std: float = 2.0) -> Array:
         """``log_normal_``: the exponential of a normal, which is drawn pair by pair at any size.
 
         Raises:

@@ -96,9 +96,7 @@ def require_interval(low: float, high: float, dtype: DType) -> None:
     require_within(low, "from", dtype)
     require_within(high, "to", dtype)
     if low > high:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
-        )
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > kind_of(dtype).largest:
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{kind_of(dtype).scalar}>::max(), but found "
@@ -134,9 +132,7 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if high is not None:
         if low >= high:
-            raise RuntimeError(
-                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-            )
+            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
         if kind.digits:
             low, high = inside(low, high, dtype)
             if low >= high:
@@ -147,9 +143,7 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
         last = high - 1
     elif low == INT64_MIN:
         if dtype != INT64 and (not kind.digits or dtype == np.float16):
-            raise RuntimeError(
-                "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
-            )
+            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
         return 0, 2**64
     elif kind.digits:
         last = 2**kind.digits

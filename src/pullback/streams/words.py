@@ -1,4 +1,5 @@
-"""The words of a stream of random numbers, the place in it, and the uniforms and normals that everything else is made of.
+"""The words of a stream of random numbers, the place in it, and the uniforms and normals that everything else is made
+of.
 
 Words come from the Mersenne Twister mt19937 (Matsumoto & Nishimura, *ACM TOMACS* 8, 1998), seeded with the low 32 bits
 of the seed: NumPy has the same one. The state is PyTorch's, byte for byte.
@@ -30,15 +31,23 @@ CHUNK = 64 * TWISTER  # elements filled at a time, so that what lies between sta
 BIG32, BIG64 = np.dtype(">u4"), np.dtype(">u8")  # where two words side by side read as a wide one
 
 # PyTorch's generator state, 5056 bytes.
-STATE = np.dtype([
-    ("seed", "<u8"),
-    ("left", "<i4"),  # words left in the block, plus one
-    ("seeded", "<i4"),
-    ("next", "<u8"),
-    ("words", "<u8", TWISTER),
-    ("unused_x", "<f8"), ("normal", "<f8"), ("unused_rho", "<f8"), ("has_normal", "<i4"), ("padding", "<i4"),
-    ("normal32", "<f4"), ("has_normal32", "?"), ("end", "V3"),
-])  # fmt: skip
+STATE = np.dtype(
+    [
+        ("seed", "<u8"),
+        ("left", "<i4"),  # words left in the block, plus one
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("words", "<u8", TWISTER),
+        ("unused_x", "<f8"),
+        ("normal", "<f8"),
+        ("unused_rho", "<f8"),
+        ("has_normal", "<i4"),
+        ("padding", "<i4"),
+        ("normal32", "<f4"),
+        ("has_normal32", "?"),
+        ("end", "V3"),
+    ]
+)
 
 
 def normal_pair(u1: float, u2: float) -> tuple[float, float]:
@@ -189,8 +198,12 @@ class Words:
         self._block, self._place = made[-TWISTER:].copy(), TWISTER - (len(made) - more)
         return np.concatenate((rest, made[:more])) if len(rest) else made[:more]
 
-    def _unit32(self, count: int, width: float = 1.0, shift: float = 0.0, end: float = 1.0, first: float = 0.0) -> Array:
-        """Float32 multiples of 2**-24 in [0, 1), times ``width`` and plus ``shift``; ``first`` where rounding gives ``end``."""
+    def _unit32(
+        self, count: int, width: float = 1.0, shift: float = 0.0, end: float = 1.0, first: float = 0.0
+    ) -> Array:
+        """Float32 multiples of 2**-24 in [0, 1), times ``width`` and plus ``shift``; ``first`` where rounding gives
+        ``end``.
+        """
         words = self._words(count)
         x = kernels.run("random", "uniform", count, words, width, shift, end, first)
         if x is None:

@@ -14,7 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BOOL, INTEGRAL, NAMES, bfloat16, complex64, complex128, dtype, float16, float32, float64, promote_types
+from ..dtypes import (
+    BOOL,
+    INTEGRAL,
+    NAMES,
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    promote_types,
+)
 from ..ops.compare import isclose
 from ..ops.create import as_tensor, tensor
 from ..tensor import Tensor
@@ -22,9 +34,13 @@ from ..tensor import Tensor
 __all__ = ["assert_allclose", "assert_close"]
 
 PRECISION: dict[dtype, tuple[float, float]] = {  # relative and absolute tolerance
-    float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7),
-    complex64: (1.3e-6, 1e-5), complex128: (1e-7, 1e-7),
-}  # fmt: skip
+    float16: (1e-3, 1e-5),
+    bfloat16: (1.6e-2, 1e-5),
+    float32: (1.3e-6, 1e-5),
+    float64: (1e-7, 1e-7),
+    complex64: (1.3e-6, 1e-5),
+    complex128: (1e-7, 1e-7),
+}
 OLD_PRECISION = {float16: (1e-3, 1e-3), float32: (1e-4, 1e-5), float64: (1e-5, 1e-8)}
 NUMBERS = {int: "int64", float: "float64", complex: "complex128"}
 
@@ -55,17 +71,29 @@ class How:
         """The relative and the absolute one for these types."""
         if (self.rtol is None) != (self.atol is None):
             missing = "rtol" if self.rtol is None else "atol"
-            raise Mismatch(ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+            raise Mismatch(
+                ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+            )
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         rtols, atols = zip(*[PRECISION.get(d, (0.0, 0.0)) for d in dtypes])
         return max(rtols), max(atols)
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
-                 atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
-                 check_layout: bool = True, check_stride: bool = False,
-                 msg: str | Callable[[str], str] | None = None) -> None:  # fmt: skip
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
     """Check that ``|actual - expected| <= atol + rtol * |expected|`` everywhere, and that infinities are equal.
 
     Args:
@@ -112,7 +140,9 @@ def _text(wrong: Mismatch) -> str:
 # --- what to compare ----------------------------------------------------------------------------------------
 
 
-def _pairs(actual: Any, expected: Any, how: How, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
+def _pairs(
+    actual: Any, expected: Any, how: How, place: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
     """Places, and what compares what stands there."""
     try:
         keys = _keys(actual, expected)
@@ -135,9 +165,12 @@ def _keys(actual: Any, expected: Any) -> list[Any] | None:
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         ours, theirs = set(actual), set(expected)
         if ours != theirs:
-            raise Mismatch(AssertionError, "The keys of the mappings do not match:\n"
-                           f"Missing keys in the actual mapping: {_in_order(theirs - ours)}\n"
-                           f"Additional keys in the actual mapping: {_in_order(ours - theirs)}")  # fmt: skip
+            raise Mismatch(
+                AssertionError,
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {_in_order(theirs - ours)}\n"
+                f"Additional keys in the actual mapping: {_in_order(ours - theirs)}",
+            )
         return _in_order(ours)
     return None
 
@@ -170,7 +203,9 @@ def _comparison(actual: Any, expected: Any, how: How) -> Callable[[], None]:
         else:
             how.tolerances(a.dtype, b.dtype)
             return lambda: _compare_tensors(a, b, how)
-    raise Mismatch(TypeError, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+    raise Mismatch(
+        TypeError, f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
+    )
 
 
 # --- comparing ----------------------------------------------------------------------------------------------
@@ -184,7 +219,9 @@ def _same(actual: Any, expected: Any, what: str) -> None:
 def _compare_numbers(actual: Any, expected: Any, how: How) -> None:
     if how.check_dtype and type(actual) is not type(expected):
         raise Mismatch(AssertionError, f"The (d)types do not match: {type(actual)} != {type(expected)}.")
-    rtol, atol = how.tolerances(*(NAMES[next(n for k, n in NUMBERS.items() if isinstance(x, k))] for x in (actual, expected)))
+    rtol, atol = how.tolerances(
+        *(NAMES[next(n for k, n in NUMBERS.items() if isinstance(x, k))] for x in (actual, expected))
+    )
     if actual == expected or how.equal_nan and cmath.isnan(actual) and cmath.isnan(expected):
         return
     difference = abs(actual - expected)
@@ -228,7 +265,10 @@ def _alike(x: Tensor) -> Tensor:
 def _of_numbers(actual: Any, expected: Any, rtol: float, atol: float) -> str:
     difference = abs(actual - expected)
     relative = float("inf") if expected == 0 else difference / abs(expected)
-    lines = [_line("Absolute difference", difference, atol, rtol or atol), _line("Relative difference", relative, rtol, rtol or atol)]
+    lines = [
+        _line("Absolute difference", difference, atol, rtol or atol),
+        _line("Relative difference", relative, rtol, rtol or atol),
+    ]
     return "\n".join([f"Scalars are not {_what(rtol, atol)}!\n", f"Expected {expected} but got {actual}.", *lines])
 
 
@@ -238,11 +278,18 @@ def _of_tensors(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, 
         actual, expected = actual.long(), expected.long()
     absolute = (actual - expected).abs().masked_fill(matches, 0)
     relative = (absolute / expected.abs()).masked_fill(matches, 0)
-    lines = [f"Tensor-likes are not {_what(rtol, atol)}!\n", f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})"]
+    lines = [
+        f"Tensor-likes are not {_what(rtol, atol)}!\n",
+        f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})",
+    ]
     for kind, differences, tolerance in (("absolute", absolute, atol), ("relative", relative, rtol)):
         at = int(differences.flatten().max(0).indices)
         index = tuple(int(i) for i in np.unravel_index(at, tuple(differences.shape)))
-        lines.append(_line(f"Greatest {kind} difference", f"{differences[index].item()} at index {index}", tolerance, rtol or atol))
+        lines.append(
+            _line(
+                f"Greatest {kind} difference", f"{differences[index].item()} at index {index}", tolerance, rtol or atol
+            )
+        )
     return "\n".join(lines)
 
 
@@ -254,11 +301,22 @@ def _line(what: str, value: Any, tolerance: float, tolerant: float) -> str:
     return f"{what}: {value}" + (f" (up to {tolerance} allowed)" if tolerant else "")
 
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
-                    equal_nan: bool = True, msg: str = "") -> None:  # fmt: skip
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """:func:`assert_close` of before, with wider tolerances and without a look at types."""
-    warnings.warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
-                  "`torch.testing.assert_close()` instead.", FutureWarning, stacklevel=2)  # fmt: skip
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use "
+        "`torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
     actual = actual if isinstance(actual, Tensor) else tensor(actual)
     expected = expected if isinstance(expected, Tensor) else tensor(expected, dtype=actual.dtype)
     if rtol is None and atol is None:

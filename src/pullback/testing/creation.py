@@ -16,9 +16,17 @@ from ..tensor import Tensor
 __all__ = ["make_tensor"]
 
 
-def make_tensor(*shape: Any, dtype: dtype, device: Any = None, low: float | None = None, high: float | None = None,
-                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
-                memory_format: Any = None) -> Tensor:  # fmt: skip
+def make_tensor(
+    *shape: Any,
+    dtype: dtype,
+    device: Any = None,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """Random numbers: uniform in ``[low, high)``, integers for integral types.
 
     Args:
@@ -40,10 +48,14 @@ def make_tensor(*shape: Any, dtype: dtype, device: Any = None, low: float | None
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     inexact = dtype.category >= FLOATING
     if noncontiguous and memory_format is not None:
-        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-                         f"noncontiguous={noncontiguous!r} and memory_format={memory_format!r}")  # fmt: skip
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"noncontiguous={noncontiguous!r} and memory_format={memory_format!r}"
+        )
     if requires_grad and not inexact:
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype!r}")
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype!r}"
+        )
     gaps = noncontiguous and math.prod(size) > 1
     if gaps:
         size = (*size[:-1], 2 * size[-1])
@@ -78,12 +90,18 @@ def _interval(low: float | None, high: float | None, dtype: dtype) -> tuple[floa
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
     if low == high and dtype.category >= FLOATING:
-        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated "
-                      "since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.", FutureWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated "
+            "since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= end:
-        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
-                         f"[{least}, {end})")  # fmt: skip
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
+            f"[{least}, {end})"
+        )
     low, high = (min(max(value, least), end) for value in (low, high))
     return (low, high) if dtype.category >= FLOATING else (math.ceil(low), math.ceil(high))

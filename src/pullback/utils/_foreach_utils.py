@@ -1,4 +1,6 @@
-"""PyTorch's private address for grouping tensors before an operation on whole lists, which optimizers written elsewhere use."""
+"""PyTorch's private address for grouping tensors before an operation on whole lists, which optimizers written elsewhere
+use.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def _get_fused_kernels_supported_devices() -> list[str]:
     return ["cpu"]
 
 
-def _group_tensors_by_device_and_dtype(tensorlistlist: list[list[Tensor | None]], with_indices: bool = False) -> dict[Any, Any]:
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
+) -> dict[Any, Any]:
     """Lists of like length, split into those of each device and type.
 
     Args:
@@ -30,7 +34,9 @@ def _group_tensors_by_device_and_dtype(tensorlistlist: list[list[Tensor | None]]
         a dict from ``(device, dtype)`` to the lists and the places (none, unless asked for).
     """
     groups: dict[Any, Any] = {}
-    for i, row in enumerate(zip(*(values or [None] * len(tensorlistlist[0]) for values in tensorlistlist), strict=True)):
+    for i, row in enumerate(
+        zip(*(values or [None] * len(tensorlistlist[0]) for values in tensorlistlist), strict=True)
+    ):
         first = row[0]
         if first is None:
             raise ValueError(f"the first list may not have None in it, as it has at {i}")

@@ -14,7 +14,8 @@ from ..outcome import wrap
 
 
 class TorchDispatchMode(Layer):
-    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each computation.
+    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each
+    computation.
 
     ``func`` is an operation (its ``__name__`` is ``"mul.Tensor"``, say), ``args`` are tensors without history. What it
     returns, usually ``func(*args, **kwargs)``, is the operation's result.

@@ -7,16 +7,36 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
-    "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SUPPORTED_NODES", "SequenceKey", "TreeSpec", "keystr", "register_pytree_node",
-    "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path", "tree_iter", "tree_leaves", "tree_map", "tree_map_",
-    "tree_map_only", "tree_map_with_path", "tree_structure", "tree_unflatten",
-]  # fmt: skip
+    "GetAttrKey",
+    "LeafSpec",
+    "MappingKey",
+    "PyTree",
+    "SUPPORTED_NODES",
+    "SequenceKey",
+    "TreeSpec",
+    "keystr",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_iter",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+]
 
 PyTree = Any
 
 
 class TreeSpec(NamedTuple):
-    """The structure of a nest: its type, what is needed to rebuild it (the keys of a dict), and its children's structures."""
+    """The structure of a nest: its type, what is needed to rebuild it (the keys of a dict), and its children's
+    structures.
+    """
 
     type: Any
     context: Any
@@ -36,7 +56,8 @@ class TreeSpec(NamedTuple):
         if self.type is None:
             return "*"
         separator = ",\n" + " " * (indent + 2)
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{separator.join([c.text(indent + 2) for c in self.children])}])"
+        children = separator.join([c.text(indent + 2) for c in self.children])
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
 
 
 class LeafSpec(TreeSpec):
@@ -94,8 +115,14 @@ class GetAttrKey(NamedTuple):
         return getattr(obj, self.name)
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, *, flatten_with_keys_fn: Callable | None = None,
-                         **kwargs: Any) -> None:  # fmt: skip
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
+    *,
+    flatten_with_keys_fn: Callable | None = None,
+    **kwargs: Any,
+) -> None:
     """Make a class a kind of nest.
 
     Args:
@@ -116,8 +143,11 @@ def _of_sequence(cls: Any) -> NodeDef:
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _of_sequence(cls) for cls in (list, tuple, deque)}
 SUPPORTED_NODES |= {cls: _of_mapping(cls) for cls in (dict, OrderedDict)}
-SUPPORTED_NODES[defaultdict] = NodeDef(defaultdict, lambda m: (list(m.values()), (m.default_factory, list(m))),
-                                       lambda values, context: defaultdict(context[0], zip(context[1], values)))  # fmt: skip
+SUPPORTED_NODES[defaultdict] = NodeDef(
+    defaultdict,
+    lambda m: (list(m.values()), (m.default_factory, list(m))),
+    lambda values, context: defaultdict(context[0], zip(context[1], values)),
+)
 SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
 
 
@@ -152,8 +182,10 @@ def _steps(tree: Any, children: list[Any]) -> list[Any]:
         return [*map(MappingKey, tree)]
     if cls in (list, tuple, deque):
         return [*map(SequenceKey, range(len(children)))]
-    raise ValueError(f"Did not find a flatten_with_keys_fn for type: {cls}. Please pass a flatten_with_keys_fn argument to "
-                     "register_pytree_node.")  # fmt: skip
+    raise ValueError(
+        f"Did not find a flatten_with_keys_fn for type: {cls}. Please pass a flatten_with_keys_fn argument to "
+        "register_pytree_node."
+    )
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -177,7 +209,8 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
     children, context = kind.flatten_fn(node)
     specs: list[TreeSpec] = []
     for c in children:
-        if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):  # leaves are the most by far
+        # leaves are the most by far
+        if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):
             leaves.append(c)
             specs.append(LEAF)
         else:
@@ -185,7 +218,9 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
     return TreeSpec(cls, context, tuple(specs))
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
     """Pairs of the path to a leaf and the leaf, in order, and the structure.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_flatten_with_path({"a": 1, "b": (2, 3)})[0]]
@@ -194,7 +229,9 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = No
     return list(_paths(tree, is_leaf, ())), tree_structure(tree, is_leaf)
 
 
-def _paths(node: Any, is_leaf: Callable[[Any], bool] | None, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _paths(
+    node: Any, is_leaf: Callable[[Any], bool] | None, path: tuple[Any, ...]
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
     found = None if is_leaf is not None and is_leaf(node) else _children(node)
     if found is None:
         yield path, node
@@ -207,7 +244,9 @@ def tree_map_with_path(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[
     """:func:`tree_map`, ``fn`` being given the path to the leaf first."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(r, is_leaf) for r in rests]
-    return tree_unflatten([fn(path, *xs) for (path, leaf), *rest in zip(pairs, *others) for xs in [(leaf, *rest)]], spec)
+    return tree_unflatten(
+        [fn(path, *xs) for (path, leaf), *rest in zip(pairs, *others) for xs in [(leaf, *rest)]], spec
+    )
 
 
 def keystr(path: tuple[Any, ...]) -> str:

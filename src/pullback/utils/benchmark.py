@@ -62,7 +62,13 @@ class Measurement:
         title = self.label or self.stmt
         lines = [f"<pullback.utils.benchmark.Measurement>\n{title}", *filter(None, (self.sub_label, self.description))]
         spread = f"Median of {len(self.times)} runs, IQR {_shown(self.iqr)}" if len(self.times) > 1 else "1 measurement"
-        return "\n".join([*lines, f"  {_shown(self.median)}", f"  {spread}, {self.number_per_run} per run, {self.num_threads} thread(s)"])
+        return "\n".join(
+            [
+                *lines,
+                f"  {_shown(self.median)}",
+                f"  {spread}, {self.number_per_run} per run, {self.num_threads} thread(s)",
+            ]
+        )
 
 
 def _shown(seconds: float) -> str:
@@ -81,16 +87,33 @@ class Timer:
         num_threads: for ``torch.set_num_threads`` meanwhile.
     """
 
-    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timeit.default_timer,
-                 globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None, description: str | None = None,
-                 env: str | None = None, num_threads: int = 1, language: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timeit.default_timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Any = None,
+    ) -> None:
         import pullback
 
         space = {"torch": pullback, **(globals or {})}
         exec(global_setup, space)
         self._timer = timeit.Timer(stmt, setup, timer, space)
-        self._facts: dict[str, Any] = {"stmt": stmt, "label": label, "sub_label": sub_label, "description": description, "env": env,
-                                       "num_threads": num_threads}  # fmt: skip
+        self._facts: dict[str, Any] = {
+            "stmt": stmt,
+            "label": label,
+            "sub_label": sub_label,
+            "description": description,
+            "env": env,
+            "num_threads": num_threads,
+        }
 
     def _run(self, number: int) -> float:
         from ..kernels import get_num_threads, set_num_threads
@@ -115,8 +138,9 @@ class Timer:
             times.append(self._run(number))
         return Measurement(number, times, **self._facts)
 
-    def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
-                           callback: Any = None) -> Measurement:  # fmt: skip
+    def adaptive_autorange(
+        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0, callback: Any = None
+    ) -> Measurement:
         """:meth:`blocked_autorange`, until the middle half of the times lies within ``threshold`` of the median."""
         number = self._block(min_run_time)
         found = Measurement(number, [self._run(number)], **self._facts)
@@ -144,7 +168,10 @@ class Compare:
         rows = list(dict.fromkeys(r.sub_label or r.label or r.stmt for r in self.results))
         cells = {(r.sub_label or r.label or r.stmt, r.description or ""): _shown(r.median) for r in self.results}
         width = max([len(row) for row in rows] + [0])
-        table = [[" " * width, *columns], *([row.ljust(width), *(cells.get((row, c), "") for c in columns)] for row in rows)]
+        table = [
+            [" " * width, *columns],
+            *([row.ljust(width), *(cells.get((row, c), "") for c in columns)] for row in rows),
+        ]
         return "\n".join("  ".join(cell.rjust(12) if i else cell for i, cell in enumerate(line)) for line in table)
 
     def print(self) -> None:

@@ -34,10 +34,21 @@ from .selective_checkpoint import _CachedTorchDispatchMode as _CachedTorchDispat
 from .selective_checkpoint import _CachingTorchDispatchMode as _CachingTorchDispatchMode
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SelectiveCheckpointContext",
-    "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable",
-    "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
-]  # fmt: skip
+    "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "GraphExecGroup",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 
 class CheckpointError(RuntimeError):
@@ -52,8 +63,11 @@ class _Settings(threading.local):
 
 _settings = _Settings()
 NOT_PASSED: Any = object()
-TIP = "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n" \
-      "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally."  # fmt: skip
+TIP = (
+    "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` "
+    "or wrap the code block\n"
+    "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally."
+)
 
 
 @contextmanager
@@ -75,7 +89,9 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
-    """A context: whether errors of checkpoints made inside list the operations that ran; None leaves it to the argument."""
+    """A context: whether errors of checkpoints made inside list the operations that ran; None leaves it to the
+    argument.
+    """
     return _setting("debug", enabled)
 
 
@@ -162,11 +178,20 @@ class Region:
                 self.compute_again(who)
             values = self.values[who]
             if place.number not in values:
-                extra = ("Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) is "
-                         "not allowed while under the torch.utils.checkpoint.GraphExecGroup context. ") if _settings.group else ""  # fmt: skip
-                raise CheckpointError("torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
-                                      f"{extra}If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise "
-                                      "please open an issue with details on your use case.")  # fmt: skip
+                extra = (
+                    (
+                        "Performing two backward calls that overlap (i.e. require the same saved activation in order "
+                        "to compute gradients) is "
+                        "not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+                    )
+                    if _settings.group
+                    else ""
+                )
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                    f"{extra}If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise "
+                    "please open an issue with details on your use case."
+                )
             return values.pop(place.number)
         except CheckpointError as error:
             if self.log is not None:
@@ -189,8 +214,10 @@ class Region:
                 if not self.complete:
                     self.lenient = True
                     return kept
-                raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                                      f"forward pass.\n{TIP}")  # fmt: skip
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass.\n{TIP}"
+                )
             if self.places[number]() is not None:
                 values[number] = kept
             if self.early_stop and number + 1 == len(self.places):
@@ -213,15 +240,23 @@ class Region:
         if self.lenient:
             return
         if seen != len(self.places):
-            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                                  f"recomputation.\nNumber of tensors saved during forward: {len(self.places)}\n"
-                                  f"Number of tensors saved during recomputation: {seen}.\n{TIP}")  # fmt: skip
-        differ = [f"tensor at position {i}:\nsaved metadata: {self.metadata[i]}\nrecomputed metadata: {_metadata(x)}"
-                  for i, x in values.items() if self.check and _metadata(x) != self.metadata[i]]  # fmt: skip
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.places)}\n"
+                f"Number of tensors saved during recomputation: {seen}.\n{TIP}"
+            )
+        differ = [
+            f"tensor at position {i}:\nsaved metadata: {self.metadata[i]}\nrecomputed metadata: {_metadata(x)}"
+            for i, x in values.items()
+            if self.check and _metadata(x) != self.metadata[i]
+        ]
         if differ:
             listed = "\n".join(differ)
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
-                                  f"the forward pass.\n{listed}.\n{TIP}")  # fmt: skip
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                "during "
+                f"the forward pass.\n{listed}.\n{TIP}"
+            )
 
 
 def _metadata(x: Tensor) -> dict[str, Any]:
@@ -282,20 +317,29 @@ class Log(Layer):
 
     def explained(self) -> CheckpointError:
         first, again = (self.runs + [[], []])[:2]
-        return CheckpointError("An error happened while unpacking tensors; the operations of both runs follow.\n\n"
-                               "Operations executed during the original forward:\n\n" + "\n".join(first) + "\n\n"
-                               "Operations executed during recomputation:\n\n" + "\n".join(again) + "\n\n"
-                               "ERROR: Detected non-determinism while running activation checkpointing\n\n"
-                               "You are seeing this error because you passed `debug=True` to checkpoint and tensors to be saved during "
-                               "the original forward differ from those saved during recomputation. Compare the two lists.")  # fmt: skip
+        return CheckpointError(
+            "An error happened while unpacking tensors; the operations of both runs follow.\n\n"
+            "Operations executed during the original forward:\n\n" + "\n".join(first) + "\n\n"
+            "Operations executed during recomputation:\n\n" + "\n".join(again) + "\n\n"
+            "ERROR: Detected non-determinism while running activation checkpointing\n\n"
+            "You are seeing this error because you passed `debug=True` to checkpoint and tensors to be saved during "
+            "the original forward differ from those saved during recomputation. Compare the two lists."
+        )
 
 
 # --- the public functions ---------------------------------------------------------------------------------------
 
 
-def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
-               context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
-               early_stop: bool = True, **kwargs: Any) -> Any:  # fmt: skip
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
     """``function(*args, **kwargs)``, whose intermediate values are not kept but computed again in backward.
 
     Args:
@@ -318,10 +362,16 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     tensor([ 5.4366, 22.1672])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
-                      "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
-                      "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
-                      "differences between the two variants.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+            "2.9, calling "
+            "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you "
+            "need to "
+            "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details "
+            "on the "
+            "differences between the two variants.",
+            stacklevel=2,
+        )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
@@ -352,7 +402,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     dummy = wrap(np.zeros(0, np.float32))
     dummy.requires_grad = True
     region.inputs = _SaveInputs.apply(dummy, *args).grad_fn
-    with saved_tensors_hooks(region.pack, region.unpack), nullcontext() if log is None else log.one_run(), first_context:
+    with (
+        saved_tensors_hooks(region.pack, region.unpack),
+        nullcontext() if log is None else log.one_run(),
+        first_context,
+    ):
         result = function(*args, **kwargs)
     region.complete = True
     return result
@@ -363,7 +417,9 @@ def _autocast_now() -> Callable[[], Any]:
     amp = sys.modules.get("pullback.amp.autocast_mode")
     if amp is None:
         return nullcontext
-    return functools.partial(amp.autocast, "cpu", dtype=amp.get_autocast_dtype("cpu"), enabled=amp.is_autocast_enabled("cpu"))
+    return functools.partial(
+        amp.autocast, "cpu", dtype=amp.get_autocast_dtype("cpu"), enabled=amp.is_autocast_enabled("cpu")
+    )
 
 
 class CheckpointFunction(Function):
@@ -385,9 +441,13 @@ class CheckpointFunction(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         run = running.backward()
         if run is not None and run["wanted"] is not None:
-            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
-                               "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
-                               "passing the `inputs` argument.")  # fmt: skip
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter "
+                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() "
+                "without "
+                "passing the `inputs` argument."
+            )
         inputs = list(ctx.others)
         for i, t in zip(ctx.at, ctx.saved_tensors):
             inputs[i] = t
@@ -418,7 +478,9 @@ def check_backward_validity(inputs: Sequence[Any]) -> None:
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """A sequence of functions, checkpointed in ``segments`` pieces; the last piece runs as usual.
 
     Args:
@@ -431,10 +493,16 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     tensor([0.9897])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 "
-                      "we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you need to "
-                      "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
-                      "differences between the two variants.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "In version 2.9 "
+            "we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if "
+            "you need to "
+            "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details "
+            "on the "
+            "differences between the two variants.",
+            stacklevel=2,
+        )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
@@ -451,5 +519,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
     size = len(functions) // segments
     for k in range(segments - 1):
-        input = checkpoint(piece(k * size, (k + 1) * size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        input = checkpoint(
+            piece(k * size, (k + 1) * size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
     return piece((segments - 1) * size, len(functions))(input)

@@ -15,8 +15,13 @@ def get_pretty_env_info() -> str:
     """Versions of Pullback, Python and what it computes with, a line each."""
     from .. import __version__
 
-    facts = {"Pullback version": f"{__version__} (in the place of PyTorch)", "CUDA": "not supported", "OS": platform.platform(),
-             "Python version": sys.version.replace("\n", " "), "CPU": platform.processor() or platform.machine()}  # fmt: skip
+    facts = {
+        "Pullback version": f"{__version__} (in the place of PyTorch)",
+        "CUDA": "not supported",
+        "OS": platform.platform(),
+        "Python version": sys.version.replace("\n", " "),
+        "CPU": platform.processor() or platform.machine(),
+    }
     for name in PACKAGES:
         try:
             facts[name] = version(name)

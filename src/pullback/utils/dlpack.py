@@ -62,5 +62,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     tensor([1., 1.], dtype=torch.float64)
     """
     if not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError(f"from_dlpack needs an object with __dlpack__, not {type(ext_tensor).__name__}: pass the array rather than a capsule of it")
+        raise TypeError(
+            f"from_dlpack needs an object with __dlpack__, not {type(ext_tensor).__name__}: pass the array rather "
+            f"than a capsule of it"
+        )
     return from_object(ext_tensor)

@@ -13,7 +13,9 @@ from ._python_dispatch import TorchDispatchMode
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an operation: keep its result, or compute it again. (MUST and PREFER make no difference here.)"""
+    """What a policy says of an operation: keep its result, or compute it again. (MUST and PREFER make no difference
+    here.)
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -64,7 +66,9 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        verdict = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **(kwargs or {}))
+        verdict = self.policy(
+            SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **(kwargs or {})
+        )
         if isinstance(verdict, bool):
             verdict = CheckpointPolicy.MUST_SAVE if verdict else CheckpointPolicy.PREFER_RECOMPUTE
         kept = self.storage[func]
@@ -75,7 +79,9 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 class _CachedTorchDispatchMode(TorchDispatchMode):
     """Around the repeated call: answers from what was kept."""
 
-    def __init__(self, policy: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False) -> None:
+    def __init__(
+        self, policy: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False
+    ) -> None:
         self.storage, self.mutation_allowed = storage, allow_cache_entry_mutation
 
     def __enter__(self) -> Any:
@@ -87,23 +93,30 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         self.seen[func] += 1
         kept = self.storage.get(func, {}).get(number)
         if kept is None:
-            raise RuntimeError(f"{func} invocation index {number} encountered during backward but not found in storage: the checkpointed "
-                               "function did something else when it ran again.")  # fmt: skip
+            raise RuntimeError(
+                f"{func} invocation index {number} encountered during backward but not found in storage: the "
+                f"checkpointed "
+                "function did something else when it ran again."
+            )
         if kept is CONSUMED:
-            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region computed under "
-                               "selective activation checkpoint.")  # fmt: skip
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint."
+            )
         if kept is AGAIN:
             return func(*args, **(kwargs or {}))
         self.storage[func][number] = CONSUMED
         return _each(lambda r: r.get(self.mutation_allowed), kept)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
     """The two contexts that :func:`~pullback.utils.checkpoint.checkpoint` wants of its ``context_fn``.
 
     Args:
-        policy_fn_or_list: ``policy(ctx, op, *args, **kwargs)`` returns a :class:`CheckpointPolicy` (or whether to keep); or
-            the list of operations to keep, such as ``[torch.ops.aten.mm.default]``.
+        policy_fn_or_list: ``policy(ctx, op, *args, **kwargs)`` returns a :class:`CheckpointPolicy` (or whether to
+            keep); or the list of operations to keep, such as ``[torch.ops.aten.mm.default]``.
         allow_cache_entry_mutation: do not check whether kept results were written into.
 
     >>> import functools
@@ -117,9 +130,18 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if not isinstance(op, OpOverload):
-                hint = ("Please update the OpOverloadPacket to a specific OpOverload. For example, if you have `torch.ops.aten.mm`, change "
-                        "it to `torch.ops.aten.mm.default`.") if isinstance(op, OpOverloadPacket) else ""  # fmt: skip
-                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {hint}")
+                hint = (
+                    (
+                        "Please update the OpOverloadPacket to a specific OpOverload. For example, if you have "
+                        "`torch.ops.aten.mm`, change "
+                        "it to `torch.ops.aten.mm.default`."
+                    )
+                    if isinstance(op, OpOverloadPacket)
+                    else ""
+                )
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {hint}"
+                )
         kept = set(policy_fn_or_list)
 
         def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
@@ -129,4 +151,6 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     storage: dict[Any, dict[int, Any]] = defaultdict(dict)
-    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(None, storage, allow_cache_entry_mutation)
+    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(
+        None, storage, allow_cache_entry_mutation
+    )

@@ -270,7 +270,7 @@ def graph_can_be_walked(torch: Any, say: Any) -> None:
     y = (x * w).sum()
     node = y.grad_fn
     say(node.name(), type(node).__name__)
-    (mul, index), = node.next_functions
+    ((mul, index),) = node.next_functions
     say(mul.name(), index)
     say([(n.name() if n else None, i) for n, i in mul.next_functions])
     acc = mul.next_functions[0][0]

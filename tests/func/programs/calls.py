@@ -1,4 +1,6 @@
-"""Calls of ``vmap``, ``torch.autograd.functional`` and ``torch.func``, a line each: what each gives, or how it is refused."""
+"""Calls of ``vmap``, ``torch.autograd.functional`` and ``torch.func``, a line each: what each gives, or how it is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -121,9 +123,11 @@ BATCHES = [  # of ``vmap``
     lambda t: t.vmap(lambda x: x.new_empty(3).copy_(x))(rows(t)),
     lambda t: t.vmap(lambda x: x.new_ones(2).mul_(x[0]))(rows(t)),
     lambda t: t.vmap(lambda x: x.shape[0] + x.dim() * t.ones(1))(rows(t)),
-    lambda t: t.vmap(lambda x: t.tensor([x.numel(), x.stride(0), x.size(0), x.is_contiguous(), x.storage_offset()]))(rows(t)),
+    lambda t: t.vmap(lambda x: t.tensor([x.numel(), x.stride(0), x.size(0), x.is_contiguous(), x.storage_offset()]))(
+        rows(t)
+    ),
     lambda t: t.vmap(lambda x: t.as_tensor(x))(rows(t)),
-    lambda t: t.vmap(lambda x: t.stack([x, t.tensor([1., 2., 3.])]))(rows(t)),
+    lambda t: t.vmap(lambda x: t.stack([x, t.tensor([1.0, 2.0, 3.0])]))(rows(t)),
     lambda t: t.vmap(lambda x: t.tensor([x[0], 1.0]))(rows(t)),
     lambda t: t.vmap(lambda x: [1, 2][x[0].long()])(rows(t)),
     lambda t: t.vmap(lambda x: t.ones(6)[x[0].long()])(rows(t)),
@@ -163,24 +167,28 @@ BATCHES = [  # of ``vmap``
     lambda t: t.func.vmap(t.func.vmap(lambda x: x, in_dims=1))(rows(t)),
     lambda t: t.vmap(lambda x: t.quantile(x, 0.5))(rows(t)),
     lambda t: t.vmap(lambda x: t.histc(x))(rows(t)),
-    lambda t: t.vmap(lambda x: x.tolist(), )(t.ones(2)),
+    lambda t: t.vmap(
+        lambda x: x.tolist(),
+    )(t.ones(2)),
     lambda t: t.vmap(lambda x: x.bool() or x)(t.ones(2)),
     lambda t: t.vmap(lambda x: x.data_ptr())(rows(t)),
     lambda t: t.vmap(lambda x: x.sum(), in_dims=0)(t.ones(0, 3)),
     lambda t: t.vmap(lambda x: x.unbind())(rows(t)),
     lambda t: t.vmap(lambda x: x.index_put((x.long() % 3,), t.ones(3)))(rows(t)),
-    lambda t: t.vmap(lambda x: x.masked_fill(x > 2, 0.))(rows(t)),
+    lambda t: t.vmap(lambda x: x.masked_fill(x > 2, 0.0))(rows(t)),
     lambda t: t.vmap(lambda x: x.scatter(0, (x.long() % 3), x))(rows(t)),
 ]
 cases("batches", BATCHES)
 
 FUNCTIONAL = [  # of ``torch.autograd.functional``
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), vectorize=True),
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), vectorize=True, strategy="forward-mode"),
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), strategy="forward-mode"),
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), vectorize=True, strategy="forward-mode", create_graph=True),
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), vectorize=True, strict=True),
-    lambda t: functional(t).jacobian(lambda x: x ** 2, row(t), vectorize=True, strategy="x"),
+    lambda t: functional(t).jacobian(lambda x: x**2, row(t), vectorize=True),
+    lambda t: functional(t).jacobian(lambda x: x**2, row(t), vectorize=True, strategy="forward-mode"),
+    lambda t: functional(t).jacobian(lambda x: x**2, row(t), strategy="forward-mode"),
+    lambda t: functional(t).jacobian(
+        lambda x: x**2, row(t), vectorize=True, strategy="forward-mode", create_graph=True
+    ),
+    lambda t: functional(t).jacobian(lambda x: x**2, row(t), vectorize=True, strict=True),
+    lambda t: functional(t).jacobian(lambda x: x**2, row(t), vectorize=True, strategy="x"),
     lambda t: functional(t).jacobian(lambda x, y: (x * y, x.sum()), (row(t), row(t)), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: t.ones(2), row(t), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: t.ones(2), row(t), vectorize=True, strategy="forward-mode"),
@@ -188,27 +196,34 @@ FUNCTIONAL = [  # of ``torch.autograd.functional``
     lambda t: functional(t).jacobian(lambda x: x * 1j, row(t), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: x.sum(), t.ones(2, 2), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: x.item(), row(t)),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t), vectorize=True),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t), vectorize=True, outer_jacobian_strategy="forward-mode"),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t), outer_jacobian_strategy="forward-mode"),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t), outer_jacobian_strategy="x"),
-    lambda t: functional(t).hessian(lambda x, y: (x * y ** 2).sum(), (row(t), row(t)), vectorize=True),
+    lambda t: functional(t).hessian(lambda x: (x**3).sum(), row(t), vectorize=True),
+    lambda t: functional(t).hessian(
+        lambda x: (x**3).sum(), row(t), vectorize=True, outer_jacobian_strategy="forward-mode"
+    ),
+    lambda t: functional(t).hessian(lambda x: (x**3).sum(), row(t), outer_jacobian_strategy="forward-mode"),
+    lambda t: functional(t).hessian(lambda x: (x**3).sum(), row(t), outer_jacobian_strategy="x"),
+    lambda t: functional(t).hessian(lambda x, y: (x * y**2).sum(), (row(t), row(t)), vectorize=True),
     lambda t: functional(t).hessian(lambda x: x * 2, row(t)[:1], vectorize=True),
     lambda t: functional(t).hessian(lambda x: x * 2, row(t), vectorize=True),
     lambda t: functional(t).jacobian(lambda x: x * 2, row(t).requires_grad_(), create_graph=True, vectorize=True),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True),
-    lambda t: functional(t).hessian(lambda x: (x ** 3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True,
-                                    outer_jacobian_strategy="forward-mode"),
-    lambda t: functional(t).jvp(lambda x: x ** 2, row(t), row(t), strict=True),
+    lambda t: functional(t).hessian(lambda x: (x**3).sum(), row(t).requires_grad_(), create_graph=True, vectorize=True),
+    lambda t: functional(t).hessian(
+        lambda x: (x**3).sum(),
+        row(t).requires_grad_(),
+        create_graph=True,
+        vectorize=True,
+        outer_jacobian_strategy="forward-mode",
+    ),
+    lambda t: functional(t).jvp(lambda x: x**2, row(t), row(t), strict=True),
 ]
 cases("jacobians_of_functional", FUNCTIONAL)
 
 TRANSFORMS = [  # of ``torch.func``
-    lambda t: t.func.jacrev(lambda x: x ** 2, chunk_size=2)(row(t)),
-    lambda t: t.func.jacrev(lambda x: x ** 2, chunk_size=0)(row(t)),
-    lambda t: t.func.jacrev(lambda x: x ** 2, chunk_size=1)(row(t)),
-    lambda t: t.func.jacrev(lambda x: (x ** 2, x), has_aux=True)(row(t)),
-    lambda t: t.func.jacrev(lambda x: x ** 2, has_aux=True)(row(t)),
+    lambda t: t.func.jacrev(lambda x: x**2, chunk_size=2)(row(t)),
+    lambda t: t.func.jacrev(lambda x: x**2, chunk_size=0)(row(t)),
+    lambda t: t.func.jacrev(lambda x: x**2, chunk_size=1)(row(t)),
+    lambda t: t.func.jacrev(lambda x: (x**2, x), has_aux=True)(row(t)),
+    lambda t: t.func.jacrev(lambda x: x**2, has_aux=True)(row(t)),
     lambda t: t.func.jacrev(lambda x: (x, x, x), has_aux=True)(row(t)),
     lambda t: t.func.jacrev(lambda x: 1)(row(t)),
     lambda t: t.func.jacrev(lambda x: None)(row(t)),
@@ -216,8 +231,8 @@ TRANSFORMS = [  # of ``torch.func``
     lambda t: t.func.jacrev(lambda x: (x, 1))(row(t)),
     lambda t: t.func.jacfwd(lambda x: 1)(row(t)),
     lambda t: t.func.jacfwd(lambda x: (x, 1))(row(t)),
-    lambda t: t.func.jacfwd(lambda x: (x ** 2, x), has_aux=True)(row(t)),
-    lambda t: t.func.jacfwd(lambda x: x ** 2, has_aux=True)(row(t)),
+    lambda t: t.func.jacfwd(lambda x: (x**2, x), has_aux=True)(row(t)),
+    lambda t: t.func.jacfwd(lambda x: x**2, has_aux=True)(row(t)),
     lambda t: t.func.jacrev(lambda x, y: x * y, argnums=2)(row(t), row(t)),
     lambda t: t.func.jacrev(lambda x, y: x * y, argnums=-1)(row(t), row(t)),
     lambda t: t.func.jacrev(lambda x, y: x * y, argnums=())(row(t), row(t)),
@@ -237,8 +252,8 @@ TRANSFORMS = [  # of ``torch.func``
     lambda t: t.func.grad(lambda x: (x.sum(), x, x), has_aux=True)(row(t)),
     lambda t: t.func.grad(lambda x: (x, x), has_aux=True)(row(t)),
     lambda t: t.func.grad(lambda x: (2.0, x), has_aux=True)(row(t)),
-    lambda t: t.func.grad(lambda x, y: x, argnums=(0, 1))(t.tensor(1.), t.tensor(2.)),
-    lambda t: t.func.grad(lambda x: t.ones(()))(t.tensor(1.)),
+    lambda t: t.func.grad(lambda x, y: x, argnums=(0, 1))(t.tensor(1.0), t.tensor(2.0)),
+    lambda t: t.func.grad(lambda x: t.ones(()))(t.tensor(1.0)),
     lambda t: t.func.grad_and_value(lambda x: (x.sum(), {"a": x}), has_aux=True)(row(t)),
     lambda t: t.func.vjp(lambda x: x * 2, row(t))[1](t.ones(2)),
     lambda t: t.func.vjp(lambda x: x * 2, row(t))[1](3.0),
@@ -265,7 +280,7 @@ TRANSFORMS = [  # of ``torch.func``
     lambda t: t.func.jvp(lambda d: d["a"] * 2, ({"a": row(t)},), ({"a": row(t)},)),
     lambda t: t.func.jvp(lambda d: d["a"] * 2, ({"a": row(t)},), ({"b": row(t)},)),
     lambda t: t.func.jvp(lambda x: x.detach() * x, (row(t),), (row(t),)),
-    lambda t: t.func.hessian(lambda x: (x.detach() * x ** 2).sum())(row(t)),
+    lambda t: t.func.hessian(lambda x: (x.detach() * x**2).sum())(row(t)),
     lambda t: t.func.linearize(t.sin, row(t))[1](row(t)),
     lambda t: t.func.linearize(t.sin, row(t))[1](row(t), row(t)),
     lambda t: t.func.linearize(t.sin, row(t))[1](t.ones(2)),
@@ -281,12 +296,12 @@ TRANSFORMS = [  # of ``torch.func``
     lambda t: t.func.grad(lambda x: t.func.grad(lambda y: (x.detach() * y * y).sum())(x).sum())(row(t)),
     lambda t: t.func.grad(lambda x: x.data.sum())(row(t)),
     lambda t: t.func.vjp(lambda x: x.exp(), row(t))[1](row(t), create_graph=True),
-    lambda t: t.func.grad(t.func.grad(lambda x: x ** 3))(t.tensor(2., requires_grad=True)),
-    lambda t: t.func.grad(lambda x: x ** 3)(t.tensor(2., requires_grad=True)),
-    lambda t: (lambda w: t.func.grad(lambda x: x * w)(t.tensor(2.)))(t.tensor(3., requires_grad=True)),
-    lambda t: (lambda w: t.func.grad_and_value(lambda x: x * w)(t.tensor(2.)))(t.tensor(3., requires_grad=True)),
-    lambda t: [t.no_grad().__enter__(), t.func.grad(lambda x: x ** 2)(t.tensor(2.)), t.set_grad_enabled(True)][1],
-    lambda t: t.func.grad(lambda x: [t.no_grad().__enter__(), x ** 2, t.set_grad_enabled(True)][1])(t.tensor(2.)),
+    lambda t: t.func.grad(t.func.grad(lambda x: x**3))(t.tensor(2.0, requires_grad=True)),
+    lambda t: t.func.grad(lambda x: x**3)(t.tensor(2.0, requires_grad=True)),
+    lambda t: (lambda w: t.func.grad(lambda x: x * w)(t.tensor(2.0)))(t.tensor(3.0, requires_grad=True)),
+    lambda t: (lambda w: t.func.grad_and_value(lambda x: x * w)(t.tensor(2.0)))(t.tensor(3.0, requires_grad=True)),
+    lambda t: [t.no_grad().__enter__(), t.func.grad(lambda x: x**2)(t.tensor(2.0)), t.set_grad_enabled(True)][1],
+    lambda t: t.func.grad(lambda x: [t.no_grad().__enter__(), x**2, t.set_grad_enabled(True)][1])(t.tensor(2.0)),
     lambda t: t.func.jvp(lambda x: t.func.jvp(t.sin, (x,), (t.ones(3),))[1], (row(t),), (row(t),)),
 ]
 cases("transforms", TRANSFORMS)
@@ -294,17 +309,25 @@ cases("transforms", TRANSFORMS)
 MODULES = [  # of modules
     lambda t: t.func.functional_call(layer(t), {"weight": t.ones(2, 2)}, (t.ones(2),)).shape,
     lambda t: t.func.functional_call(layer(t), {"weight": t.ones(2, 2)}, (t.ones(2),), strict=True),
-    lambda t: t.func.functional_call(layer(t), {"weight": t.ones(2, 2), "bias": t.zeros(2), "foo": t.ones(2)}, (t.ones(2),), strict=True),
-    lambda t: t.func.functional_call(layer(t), {"weight": t.ones(2, 2), "bias": t.zeros(2), "foo": t.ones(2)}, (t.ones(2),)),
+    lambda t: t.func.functional_call(
+        layer(t), {"weight": t.ones(2, 2), "bias": t.zeros(2), "foo": t.ones(2)}, (t.ones(2),), strict=True
+    ),
+    lambda t: t.func.functional_call(
+        layer(t), {"weight": t.ones(2, 2), "bias": t.zeros(2), "foo": t.ones(2)}, (t.ones(2),)
+    ),
     lambda t: t.func.functional_call(layer(t), ({"weight": t.ones(2, 2)}, {"bias": t.zeros(2)}), (t.ones(2),)),
     lambda t: t.func.functional_call(layer(t), ({"weight": t.ones(2, 2)}, {"weight": t.zeros(2)}), (t.ones(2),)),
     lambda t: t.func.functional_call(layer(t), ("a",), (t.ones(2),)),
-    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.]])}, (t.ones(1),)),
-    lambda t: t.func.functional_call(tied(t), {"l2.weight": t.tensor([[3.]])}, (t.ones(1),)),
-    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.]])}, (t.ones(1),), tie_weights=False),
-    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.]]), "l2.weight": t.tensor([[4.]])}, (t.ones(1),)),
-    lambda t: t.func.functional_call(tied(t), {"buf": t.tensor([5.])}, (t.ones(1),)),
-    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.]]), "buf": t.tensor([5.])}, (t.ones(1),), strict=True),
+    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.0]])}, (t.ones(1),)),
+    lambda t: t.func.functional_call(tied(t), {"l2.weight": t.tensor([[3.0]])}, (t.ones(1),)),
+    lambda t: t.func.functional_call(tied(t), {"l1.weight": t.tensor([[3.0]])}, (t.ones(1),), tie_weights=False),
+    lambda t: t.func.functional_call(
+        tied(t), {"l1.weight": t.tensor([[3.0]]), "l2.weight": t.tensor([[4.0]])}, (t.ones(1),)
+    ),
+    lambda t: t.func.functional_call(tied(t), {"buf": t.tensor([5.0])}, (t.ones(1),)),
+    lambda t: t.func.functional_call(
+        tied(t), {"l1.weight": t.tensor([[3.0]]), "buf": t.tensor([5.0])}, (t.ones(1),), strict=True
+    ),
     lambda t: t.func.functional_call(tied(t), {"a": 3}, (t.ones(1),)),
     lambda t: t.func.functional_call("x", {}, (t.ones(1),)),
     lambda t: t.func.functional_call(layer(t), {"weight": 3}, (t.ones(2),)),
@@ -314,6 +337,8 @@ MODULES = [  # of modules
     lambda t: t.func.stack_module_state([layer(t), layer(t).eval()]),
     lambda t: t.func.stack_module_state([layer(t), t.nn.ReLU()]),
     lambda t: t.func.stack_module_state([layer(t), layer(t).requires_grad_(False)]),
-    lambda t: {k: (v.shape, v.requires_grad, v.is_leaf) for k, v in t.func.stack_module_state([layer(t), layer(t)])[0].items()},
+    lambda t: {
+        k: (v.shape, v.requires_grad, v.is_leaf) for k, v in t.func.stack_module_state([layer(t), layer(t)])[0].items()
+    },
 ]
 cases("modules", MODULES)

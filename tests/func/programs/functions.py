@@ -18,8 +18,13 @@ def function(t: Any, **methods: Callable[..., Any]) -> Any:
 def without_jvp_or_vmap(torch: Any, say: Any) -> None:
     old = function(torch, forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2)
     new = function(torch, forward=lambda x: x * 2, setup_context=lambda ctx, i, o: None, backward=lambda ctx, g: g * 2)
-    both = function(torch, forward=lambda x: x, setup_context=lambda ctx, i, o: None, vmap=lambda info, dims, x: (x, 0),
-                    generate_vmap_rule=True)  # fmt: skip
+    both = function(
+        torch,
+        forward=lambda x: x,
+        setup_context=lambda ctx, i, o: None,
+        vmap=lambda info, dims, x: (x, 0),
+        generate_vmap_rule=True,
+    )
     x, fwd = torch.ones(2), forward_ad(torch)
     with fwd.dual_level():
         d = fwd.make_dual(x, x * 3)
@@ -61,7 +66,14 @@ def tangents_in_jvp(torch: Any, say: Any) -> None:
 @program
 def what_jvp_returns(torch: Any, say: Any) -> None:
     fwd = forward_ad(torch)
-    returns = [lambda t: t.sum(), lambda t: (t, t), lambda t: 3, lambda t: t.expand(3, 2), lambda t: [t], lambda t: (t,)]
+    returns = [
+        lambda t: t.sum(),
+        lambda t: (t, t),
+        lambda t: 3,
+        lambda t: t.expand(3, 2),
+        lambda t: [t],
+        lambda t: (t,),
+    ]
     with fwd.dual_level():
         d = fwd.make_dual(torch.ones(2), torch.ones(2) * 3)
         for jvp in returns:
@@ -103,7 +115,11 @@ def dirty_inputs_and_views_in_jvp(torch: Any, say: Any) -> None:
         d = fwd.make_dual(torch.ones(2, 2), torch.ones(2, 2) * 3)
         r = function(torch, forward=lambda ctx, x: x.view(-1), jvp=lambda ctx, t: t.view(-1)).apply(d)
         say(fwd.unpack_dual(r), r._is_view())
-        say(refused(lambda: function(torch, forward=lambda ctx, x: x.view(-1), jvp=lambda ctx, t: t.view(-1) * 2).apply(d)))
+        say(
+            refused(
+                lambda: function(torch, forward=lambda ctx, x: x.view(-1), jvp=lambda ctx, t: t.view(-1) * 2).apply(d)
+            )
+        )
         r = function(torch, forward=lambda ctx, x: x, jvp=lambda ctx, t: t.view_as(t)).apply(d)
         say(r is d, fwd.unpack_dual(r))
         say(refused(lambda: function(torch, forward=lambda ctx, x: x, jvp=lambda ctx, t: t * 2).apply(d)))
@@ -122,9 +138,17 @@ def what_vmap_is_told_and_returns(torch: Any, say: Any) -> None:
     x = rows(torch)
     torch.vmap(lambda a, b: f.apply(a, {"a": b}, 2.0), in_dims=(1, 0))(x, torch.ones(3, 4))
     torch.vmap(lambda a: f.apply(a, {"a": torch.ones(1)}, None), randomness="same")(x)
-    returns = [lambda x: (x, 0), lambda x: (x, None), lambda x: (x, 1), lambda x: (x, (0,)), lambda x: (x, 0, 0), lambda x: [x, 0],
-               lambda x: ((x, x), 0),
-               lambda x: ((x, x), (0, 1)), lambda x: ((x, x), (0, 0, 0))]  # fmt: skip
+    returns = [
+        lambda x: (x, 0),
+        lambda x: (x, None),
+        lambda x: (x, 1),
+        lambda x: (x, (0,)),
+        lambda x: (x, 0, 0),
+        lambda x: [x, 0],
+        lambda x: ((x, x), 0),
+        lambda x: ((x, x), (0, 1)),
+        lambda x: ((x, x), (0, 0, 0)),
+    ]
     for give in returns:
         g = custom(lambda info, in_dims, x, give=give: give(x))
         say(refused(lambda g=g: torch.vmap(g.apply)(x)))
@@ -132,30 +156,51 @@ def what_vmap_is_told_and_returns(torch: Any, say: Any) -> None:
 
 @program
 def functions_in_every_order_of_transforms(torch: Any, say: Any) -> None:
-    """Rules of NumPy's, whose derivative no transform could find by itself; one whose forward, backward and jvp are at odds."""
+    """Rules of NumPy's, whose derivative no transform could find by itself; one whose forward, backward and jvp are at
+    odds.
+    """
     product = function(
-        torch, forward=lambda x, y: torch.tensor(x.detach().numpy() * y.detach().numpy()),
+        torch,
+        forward=lambda x, y: torch.tensor(x.detach().numpy() * y.detach().numpy()),
         setup_context=lambda ctx, i, o: (ctx.save_for_backward(*i), ctx.save_for_forward(*i))[0],
         backward=lambda ctx, g: tuple(product.apply(g, s) for s in reversed(ctx.saved_tensors)),
         jvp=lambda ctx, a, b: product.apply(a, ctx.saved_tensors[1]) + product.apply(b, ctx.saved_tensors[0]),
-        vmap=lambda info, dims, *xs: (product.apply(*[x.expand(info.batch_size, *x.shape) if d is None else x.movedim(d, 0)
-                                                      for x, d in zip(xs, dims)]), 0))  # fmt: skip
+        vmap=lambda info, dims, *xs: (
+            product.apply(
+                *[x.expand(info.batch_size, *x.shape) if d is None else x.movedim(d, 0) for x, d in zip(xs, dims)]
+            ),
+            0,
+        ),
+    )
 
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(inputs[0], output[1])
         ctx.save_for_forward(inputs[0], output[1])
 
     cube = function(
-        torch, forward=lambda x: (torch.tensor(x.detach().numpy() ** 3), torch.tensor(3 * x.detach().numpy() ** 2)), setup_context=setup,
+        torch,
+        forward=lambda x: (torch.tensor(x.detach().numpy() ** 3), torch.tensor(3 * x.detach().numpy() ** 2)),
+        setup_context=setup,
         backward=lambda ctx, g, h: product.apply(g, ctx.saved_tensors[1]) + 6 * product.apply(h, ctx.saved_tensors[0]),
         jvp=lambda ctx, t: (product.apply(t, ctx.saved_tensors[1]), 6 * product.apply(t, ctx.saved_tensors[0])),
-        vmap=lambda info, dims, x: (cube.apply(x), (dims[0], dims[0])))  # fmt: skip
+        vmap=lambda info, dims, x: (cube.apply(x), (dims[0], dims[0])),
+    )
     power = function(
-        torch, forward=lambda x: (x**3, 3 * x**2), setup_context=setup, generate_vmap_rule=True,
+        torch,
+        forward=lambda x: (x**3, 3 * x**2),
+        setup_context=setup,
+        generate_vmap_rule=True,
         backward=lambda ctx, g, h: g * ctx.saved_tensors[1] + 6 * h * ctx.saved_tensors[0],
-        jvp=lambda ctx, t: (t * ctx.saved_tensors[1], 6 * t * ctx.saved_tensors[0]))  # fmt: skip
-    at_odds = function(torch, forward=lambda x: x.round(), setup_context=lambda ctx, i, o: None, backward=lambda ctx, g: g * 7,
-                       jvp=lambda ctx, t: t * 3, generate_vmap_rule=True)  # fmt: skip
+        jvp=lambda ctx, t: (t * ctx.saved_tensors[1], 6 * t * ctx.saved_tensors[0]),
+    )
+    at_odds = function(
+        torch,
+        forward=lambda x: x.round(),
+        setup_context=lambda ctx, i, o: None,
+        backward=lambda ctx, g: g * 7,
+        jvp=lambda ctx, t: t * 3,
+        generate_vmap_rule=True,
+    )
 
     def keep_result(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_dirty(*inputs)
@@ -166,11 +211,21 @@ def functions_in_every_order_of_transforms(torch: Any, say: Any) -> None:
         exp_.apply(x)
         return x, in_dims[0]
 
-    exp_ = function(torch, forward=lambda x: x.exp_(), setup_context=keep_result, vmap=grow,
-                    backward=lambda ctx, g: g * ctx.saved_tensors[0], jvp=lambda ctx, t: t.mul_(ctx.saved_tensors[0]))  # fmt: skip
-    functions = {"cube": lambda x: cube.apply(x)[0] * cube.apply(x)[1], "power": lambda x: power.apply(x)[0] * x,
-                 "at odds": lambda x: at_odds.apply(x) * x, "product": lambda x: product.apply(x, x.sin()),
-                 "exp_": lambda x: exp_.apply(x.clone())}  # fmt: skip
+    exp_ = function(
+        torch,
+        forward=lambda x: x.exp_(),
+        setup_context=keep_result,
+        vmap=grow,
+        backward=lambda ctx, g: g * ctx.saved_tensors[0],
+        jvp=lambda ctx, t: t.mul_(ctx.saved_tensors[0]),
+    )
+    functions = {
+        "cube": lambda x: cube.apply(x)[0] * cube.apply(x)[1],
+        "power": lambda x: power.apply(x)[0] * x,
+        "at odds": lambda x: at_odds.apply(x) * x,
+        "product": lambda x: product.apply(x, x.sin()),
+        "exp_": lambda x: exp_.apply(x.clone()),
+    }
     fn, vmap = torch.func, torch.vmap
     x = torch.tensor([[0.5, 1.5], [2.0, -1.0], [0.3, 0.7]], dtype=torch.float64)
     v, t, ts = x[0], torch.tensor([1.0, -2.0], dtype=torch.float64), x.sin()
@@ -193,14 +248,19 @@ def functions_in_every_order_of_transforms(torch: Any, say: Any) -> None:
             "grad jvp vmap": lambda: fn.grad(lambda a: fn.jvp(vmap(f), (a,), (ts,))[1].sum())(x),
             "jvp grad vmap": lambda: fn.jvp(fn.grad(total(vmap(f))), (x,), (ts,)),
         }
-        return table if writes else table | {  # else jvp would write a batch into a tangent without one
-            "vmap jvp": lambda: vmap(push(f))(x),
-            "vmap jvp grad": lambda: vmap(push(fn.grad(g)))(x),
-            "vmap grad jvp": lambda: vmap(fn.grad(total(push(f))))(x),
-            "grad vmap jvp": lambda: fn.grad(total(vmap(push(f))))(x),
-            "vmap hessian": lambda: vmap(fn.hessian(g))(x),
-            "jacrev jacfwd": lambda: fn.jacrev(fn.jacfwd(g))(v),
-        }  # fmt: skip
+        return (
+            table
+            if writes
+            else table
+            | {  # else jvp would write a batch into a tangent without one
+                "vmap jvp": lambda: vmap(push(f))(x),
+                "vmap jvp grad": lambda: vmap(push(fn.grad(g)))(x),
+                "vmap grad jvp": lambda: vmap(fn.grad(total(push(f))))(x),
+                "grad vmap jvp": lambda: fn.grad(total(vmap(push(f))))(x),
+                "vmap hessian": lambda: vmap(fn.hessian(g))(x),
+                "jacrev jacfwd": lambda: fn.jacrev(fn.jacfwd(g))(v),
+            }
+        )
 
     for name, f in functions.items():
         for order, run in orders(f, name == "exp_").items():
@@ -212,7 +272,9 @@ def functions_in_every_order_of_transforms(torch: Any, say: Any) -> None:
 
 @program
 def what_examples_share(torch: Any, say: Any) -> None:
-    """Tensors made inside of a transform from something outside, which differ from example to example no more than that does."""
+    """Tensors made inside of a transform from something outside, which differ from example to example no more than that
+    does.
+    """
     x, t, batch = torch.tensor([3.0, 4.0]), torch.tensor([5.0, 6.0]), torch.arange(6.0).view(3, 2)
 
     def pushed(w: Any) -> Any:

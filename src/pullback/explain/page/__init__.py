@@ -1,8 +1,8 @@
 """The page: one HTML file with everything in it, which needs no network.
 
-It is put together from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture), ``panels.js``
-(the numbers and the code) and ``page.js`` (stepping, searching, keys). The graph is laid out in the browser by dagre
-(MIT license, included as published), so modules can be opened and closed.
+It is put together from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture),
+``panels.js`` (the numbers and the code) and ``page.js`` (stepping, searching, keys). The graph is laid out in the
+browser by dagre (MIT license, included as published), so modules can be opened and closed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ def asset(name: str) -> str:
 
 def page(e: Explanation) -> str:
     """The page of an explanation."""
-    return filled("page.html", {
-        "title": f"Backward pass {e.number}",
-        "css": asset("page.css"),
-        "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
-        "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
-        "data": embedded(packed(e)),
-    })  # fmt: skip
+    return filled(
+        "page.html",
+        {
+            "title": f"Backward pass {e.number}",
+            "css": asset("page.css"),
+            "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
+            "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
+            "data": embedded(packed(e)),
+        },
+    )
 
 
 def packed(e: Explanation) -> dict[str, Any]:
-    """What the page shows, in few bytes: rows in the place of objects, each text and each array's numbers once. ``data.js`` unpacks it."""
+    """What the page shows, in few bytes: rows in the place of objects, each text and each array's numbers once.
+    ``data.js`` unpacks it.
+    """
     texts: dict[str | None, int] = {}
     numbers: dict[int, int] = {}
     rows: list[Any] = []
@@ -59,22 +64,67 @@ def packed(e: Explanation) -> dict[str, Any]:
         if id(v) not in numbers:
             numbers[id(v)] = len(rows)
             values = rounded(v.values) if v.size <= few else None
-            rows.append([v.shape, text(v.dtype), *map(rounded, (v.norm, v.mean, v.min, v.max, v.zeros)), v.nan, v.inf, values, v.stored])
+            rows.append(
+                [
+                    v.shape,
+                    text(v.dtype),
+                    *map(rounded, (v.norm, v.mean, v.min, v.max, v.zeros)),
+                    v.nan,
+                    v.inf,
+                    values,
+                    v.stored,
+                ]
+            )
         return numbers[id(v)]
 
     def kinds(dtype: Any) -> Any:
         return [text(d) for d in dtype] if isinstance(dtype, list) else text(dtype)
 
-    steps = [[text(s.op), text(s.name), text(s.module), s.call, text(s.file), s.line, text(s.code), s.shape, kinds(s.dtype),
-              [number(v) for v in s.upstream],
-              [[text(d.argument), d.step, text(d.leaf), text(d.rule), number(d.gradient)] for d in s.downstream],
-              [[text(k.name), k.shape, k.bytes] for k in s.kept], s.hooks] for s in e.steps]  # fmt: skip
-    leaves = [[text(leaf.name), leaf.shape, text(leaf.dtype), number(leaf.gradient), rounded(leaf.before),
-               [[u.step, number(u.gradient)] for u in leaf.uses]] for leaf in e.leaves]  # fmt: skip
+    steps = [
+        [
+            text(s.op),
+            text(s.name),
+            text(s.module),
+            s.call,
+            text(s.file),
+            s.line,
+            text(s.code),
+            s.shape,
+            kinds(s.dtype),
+            [number(v) for v in s.upstream],
+            [[text(d.argument), d.step, text(d.leaf), text(d.rule), number(d.gradient)] for d in s.downstream],
+            [[text(k.name), k.shape, k.bytes] for k in s.kept],
+            s.hooks,
+        ]
+        for s in e.steps
+    ]
+    leaves = [
+        [
+            text(leaf.name),
+            leaf.shape,
+            text(leaf.dtype),
+            number(leaf.gradient),
+            rounded(leaf.before),
+            [[u.step, number(u.gradient)] for u in leaf.uses],
+        ]
+        for leaf in e.leaves
+    ]
     roots = [{"name": r.name, "step": r.step, "seed": number(r.seed), "given": r.given} for r in e.roots]
     file, line = e.place or (None, None)
-    return {"pass": e.number, "complete": e.complete, "file": file, "line": line, "roots": roots, "steps": steps, "leaves": leaves,
-            "findings": plain(e.findings), "numbers": rows, "texts": list(texts), "sources": sources(e), "seeds": plain(seeds(e))}  # fmt: skip
+    return {
+        "pass": e.number,
+        "complete": e.complete,
+        "file": file,
+        "line": line,
+        "roots": roots,
+        "steps": steps,
+        "leaves": leaves,
+        "findings": plain(e.findings),
+        "numbers": rows,
+        "texts": list(texts),
+        "sources": sources(e),
+        "seeds": plain(seeds(e)),
+    }
 
 
 def rounded(x: Any) -> Any:
@@ -116,12 +166,21 @@ def seeds(e: Explanation) -> list[dict[str, Any]]:
                 effect = e.seed(leaf)
             except RuntimeError:  # what the rules need was overwritten since
                 return []
-            made.append({"leaf": record.name, "shape": effect.shape, "elements": effect.elements, "seed": effect.seed.tolist(),
-                         "jacobian": effect.jacobian.tolist(), "gradient": effect.gradient.reshape(-1).tolist()})  # fmt: skip
+            made.append(
+                {
+                    "leaf": record.name,
+                    "shape": effect.shape,
+                    "elements": effect.elements,
+                    "seed": effect.seed.tolist(),
+                    "jacobian": effect.jacobian.tolist(),
+                    "gradient": effect.gradient.reshape(-1).tolist(),
+                }
+            )
     return made
 
 
 def framed(e: Explanation, height: int = 640) -> str:
     """The page inside a notebook's output, apart from the notebook's own styles and scripts."""
     text = html.escape(page(e), quote=True)
-    return f'<iframe srcdoc="{text}" style="width:100%;height:{height}px;border:0" title="Backward pass {e.number}"></iframe>'
+    style = f"width:100%;height:{height}px;border:0"
+    return f'<iframe srcdoc="{text}" style="{style}" title="Backward pass {e.number}"></iframe>'

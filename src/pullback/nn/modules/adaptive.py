@@ -38,8 +38,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ``loss``.
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
-                 head_bias: bool = False, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
@@ -58,8 +66,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList()
         for i, (first, end) in enumerate(pairwise(self.cutoffs)):
             inner = int(in_features // div_value ** (i + 1))
-            self.tail.append(Sequential(Linear(in_features, inner, False, device, dtype),
-                                        Linear(inner, end - first, False, device, dtype)))  # fmt: skip
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, inner, False, device, dtype), Linear(inner, end - first, False, device, dtype)
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -87,11 +98,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.dim() == 1 and input.size(0) != target.size(0):
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != target.dim() + 1:
-            raise RuntimeError(f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, "
-                               f"but found inputs with size {input.size()}")  # fmt: skip
+            raise RuntimeError(
+                f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, "
+                f"but found inputs with size {input.size()}"
+            )
         if ((target < 0) | (target >= self.n_classes)).any():
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                               f"[{target.min().item()}, {target.max().item()}] were found. ")  # fmt: skip
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
+            )
 
     def log_prob(self, input: Tensor) -> Tensor:
         """Log probabilities of all classes, ``(N, n_classes)`` for an input ``(N, in_features)``."""

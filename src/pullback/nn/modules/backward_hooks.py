@@ -71,9 +71,7 @@ class BackwardHook:
             )
             for hook in self.hooks:
                 changed = hook(self.module, (None,) * self.n_inputs, grad_outputs)
-                if changed is not None and not (
-                    isinstance(changed, tuple) and all(c is None for c in changed)
-                ):
+                if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return "
                         "None or None for all gradients."
@@ -97,9 +95,7 @@ class BackwardHook:
 def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
     changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
     if len(changed) != expected:
-        raise RuntimeError(
-            f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}"
-        )
+        raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
     return changed
 
 

@@ -57,8 +57,7 @@ class _Numbered(Module):
         """Add modules at the end. Returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                f"{self._get_name()}.extend should be called with an iterable, "
-                f"but got {type(modules).__name__}"
+                f"{self._get_name()}.extend should be called with an iterable, but got {type(modules).__name__}"
             )
         for module in list(modules):
             self.append(module)
@@ -138,9 +137,7 @@ class Sequential(_Numbered):
 
 def _sequential(other: Any) -> Sequential:
     if not isinstance(other, Sequential):
-        raise ValueError(
-            f"add operator supports only objects of Sequential class, but {type(other)} is given."
-        )
+        raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
     return other
 
 
@@ -257,8 +254,7 @@ def _pairs(entries: Any, kind: str, caller: str) -> list[tuple[str, Any]]:
     """The entries of a mapping, or pairs checked for being pairs."""
     if not isinstance(entries, Iterable):
         raise TypeError(
-            f"{caller}.update should be called with an iterable of key/value pairs, "
-            f"but got {type(entries).__name__}"
+            f"{caller}.update should be called with an iterable of key/value pairs, but got {type(entries).__name__}"
         )
     if isinstance(entries, (Mapping, ModuleDict, ParameterDict)):
         return list(entries.items())
@@ -327,9 +323,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Add values at the end. Returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self

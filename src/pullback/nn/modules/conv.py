@@ -20,24 +20,55 @@ from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
 __all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
-    "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]  # fmt: skip
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 Size = int | Sequence[int]
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
-                     "in_channels", "out_channels", "kernel_size"]  # fmt: skip
+    __constants__ = [
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "output_padding",
+        "in_channels",
+        "out_channels",
+        "kernel_size",
+    ]
     dims: int  # spatial dimensions
     function: Callable[..., Tensor]
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
-                 stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...],
-                 transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
-                 padding_mode: str, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -104,13 +135,36 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1,
-                 padding: str | Size = 0, dilation: Size = 1, groups: int = 1, bias: bool = True,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: str | Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         sizes = _ntuple(self.dims)
-        super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride),
-                         padding if isinstance(padding, str) else sizes(padding), sizes(dilation), False,
-                         sizes(0), groups, bias, padding_mode, device, dtype)  # fmt: skip
+        super().__init__(
+            in_channels,
+            out_channels,
+            sizes(kernel_size),
+            sizes(stride),
+            padding if isinstance(padding, str) else sizes(padding),
+            sizes(dilation),
+            False,
+            sizes(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         padding: Any = self.padding
@@ -164,21 +218,45 @@ class Conv3d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1,
-                 padding: Size = 0, output_padding: Size = 0, groups: int = 1, bias: bool = True,
-                 dilation: Size = 1, padding_mode: str = "zeros", device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self.dims)
-        super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding),
-                         sizes(dilation), True, sizes(output_padding), groups, bias, padding_mode, device,
-                         dtype)  # fmt: skip
+        super().__init__(
+            in_channels,
+            out_channels,
+            sizes(kernel_size),
+            sizes(stride),
+            sizes(padding),
+            sizes(dilation),
+            True,
+            sizes(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         output_padding = self._output_padding(input, output_size)
-        return type(self).function(input, self.weight, self.bias, self.stride, self.padding, output_padding,
-                                   self.groups, self.dilation)  # fmt: skip
+        return type(self).function(
+            input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
+        )
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Sequence[int]:
         """How many elements to add at the far end, to reach ``output_size``."""
@@ -187,14 +265,18 @@ class _ConvTransposeNd(_ConvNd):
         n, lead = self.dims, 2 if input.dim() == self.dims + 2 else 1
         wanted = list(output_size)[lead:] if len(output_size) == lead + n else list(output_size)
         if len(wanted) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
-                             f"{lead + n} elements (got {len(output_size)})")  # fmt: skip
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
+                f"{lead + n} elements (got {len(output_size)})"
+            )
         settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)
         least = [(size - 1) * s - 2 * int(p) + d * (k - 1) + 1 for size, s, p, d, k in settings]
         most = [size + s - 1 for size, s in zip(least, self.stride)]
         if not all(a <= size <= b for a, size, b in zip(least, wanted, most)):
-            raise ValueError(f"requested an output size of {wanted}, but valid sizes range from {least} to "
-                             f"{most} (for an input of {input.shape[2:]})")  # fmt: skip
+            raise ValueError(
+                f"requested an output size of {wanted}, but valid sizes range from {least} to "
+                f"{most} (for an input of {input.shape[2:]})"
+            )
         return [size - a for size, a in zip(wanted, least)]
 
 
@@ -254,8 +336,10 @@ class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
             return
         n = self.dims
         if input.dim() not in (n + 1, n + 2):
-            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
-                               f"{type(self).__name__}, but got input of size: {input.shape}")  # fmt: skip
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
+            )
         self.in_channels = input.size(-n - 1)
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")

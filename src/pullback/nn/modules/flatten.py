@@ -48,8 +48,10 @@ class Unflatten(Module):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {found}")
         for at, size in enumerate(unflattened_size):
             if not isinstance(size, int):
-                raise TypeError("unflattened_size must be tuple of ints, "
-                                f"but found element of type {type(size).__name__} at pos {at}")  # fmt: skip
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, "
+                    f"but found element of type {type(size).__name__} at pos {at}"
+                )
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

@@ -35,15 +35,14 @@ _global_backward_hooks: Hooks = OrderedDict()
 _GLOBAL = _global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks
 _global_is_full_backward_hook: bool | None = None  # the kind in _global_backward_hooks; None before any
 
-# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module, result)``; of one that fails the result is None.
+# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module, result)``; of one that fails
+# the result is None.
 watchers: list[Any] = []
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
-def _add(
-    hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend: bool = False
-) -> RemovableHandle:
+def _add(hooks: Hooks, hook: Hook, *marks: tuple[dict[int, bool], bool], prepend: bool = False) -> RemovableHandle:
     """Register ``hook`` last or first, and note its id in every dict of ``marks`` whose flag is set."""
     handle = RemovableHandle(hooks, extra_dict=[ids for ids, _ in marks])
     hooks[handle.id] = hook
@@ -98,9 +97,7 @@ def register_module_forward_hook(
     Linear (1, 3)
     """
     with_kwargs_mark = (_global_forward_hooks_with_kwargs, with_kwargs)
-    return _add(
-        _global_forward_hooks, hook, with_kwargs_mark, (_global_forward_hooks_always_called, always_call)
-    )
+    return _add(_global_forward_hooks, hook, with_kwargs_mark, (_global_forward_hooks_always_called, always_call))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
@@ -166,9 +163,7 @@ class Hookable:
         ...     m(torch.ones(2))
         tensor([2., 2.])
         """
-        return _add(
-            self._forward_pre_hooks, hook, (self._forward_pre_hooks_with_kwargs, with_kwargs), prepend=prepend
-        )
+        return _add(self._forward_pre_hooks, hook, (self._forward_pre_hooks_with_kwargs, with_kwargs), prepend=prepend)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False

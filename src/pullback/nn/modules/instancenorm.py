@@ -10,15 +10,28 @@ from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
 
 __all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
-]  # fmt: skip
+]
 
 
 class _InstanceNorm(_NormBase):
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-                 affine: bool = False, track_running_stats: bool = False, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -26,21 +39,37 @@ class _InstanceNorm(_NormBase):
         batched = input.dim() == self.ranks[1]
         at, channels = int(batched), input.size(int(batched))
         if channels != self.num_features and self.affine:
-            raise ValueError(f"expected input's size at dim={at} to match num_features "
-                             f"({self.num_features}), but got: {channels}.")  # fmt: skip
+            raise ValueError(
+                f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {channels}."
+            )
         if channels != self.num_features:
             warnings.warn(
                 f"input's size at dim={at} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False",
                 stacklevel=2,
             )
-        out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var,
-                              self.weight, self.bias, self.training or not self.track_running_stats,
-                              0.0 if self.momentum is None else self.momentum, self.eps)  # fmt: skip
+        out = F.instance_norm(
+            input if batched else input.unsqueeze(0),
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
         return out if batched else out.squeeze(0)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
-                              missing_keys: Any, unexpected_keys: Any, error_msgs: Any) -> None:  # fmt: skip
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: Any,
+        unexpected_keys: Any,
+        error_msgs: Any,
+    ) -> None:
         if local_metadata.get("version", None) is None and not self.track_running_stats:
             stale = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if stale:
@@ -52,8 +81,9 @@ class _InstanceNorm(_NormBase):
                 )
             for key in stale:
                 del state_dict[key]
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
-                                      unexpected_keys, error_msgs)  # fmt: skip
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -118,9 +118,7 @@ class Module(Hookable, Stateful):
 
     def forward(self, *input: Any) -> Any:
         """What the module computes: every subclass defines it. Call the module instead, for hooks to run."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if watchers:
@@ -146,7 +144,11 @@ class Module(Hookable, Stateful):
             members = own.get(kind)
             if members is not None and name in members:
                 value = members[name]
-                if members.__class__ is Members and members.owner() is self and type(self).__getattr__ is Module.__getattr__:
+                if (
+                    members.__class__ is Members
+                    and members.owner() is self
+                    and type(self).__getattr__ is Module.__getattr__
+                ):
                     own[name] = value  # a subclass that has its own wants to be asked every time
                 return value
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -159,8 +161,7 @@ class Module(Hookable, Stateful):
         elif name in own.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None expected)"
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, None)
         elif isinstance(value, Module):
@@ -169,8 +170,7 @@ class Module(Hookable, Stateful):
         elif name in own.get("_modules", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' "
-                    "(torch.nn.Module or None expected)"
+                    f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
             self._modules[name] = _registered(_global_module_registration_hooks, self, name, None)
         elif name in own.get("_buffers", ()) or is_tensor and isinstance(value, Buffer):
@@ -247,8 +247,7 @@ class Module(Hookable, Stateful):
         self._check_name("parameter", name, self.__dict__.get("_parameters"))
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_typename(param)}' object to parameter '{name}' "
-                "(torch.nn.Parameter or None required)"
+                f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
@@ -274,8 +273,7 @@ class Module(Hookable, Stateful):
         self._check_name("buffer", name, self.__dict__.get("_buffers"))
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
@@ -492,7 +490,8 @@ class Module(Hookable, Stateful):
         """Convert floating-point and complex parameters and buffers. Parameters stay the same objects.
 
         Args:
-            args, kwargs: ``dtype``, ``device``, both, or a ``tensor`` whose they are; ``memory_format`` for 4-d and 5-d ones.
+            args, kwargs: ``dtype``, ``device``, both, or a ``tensor`` whose they are; ``memory_format`` for 4-d and 5-d
+                ones.
 
         Returns:
             the module.
@@ -525,8 +524,10 @@ class Module(Hookable, Stateful):
         def converted(t: Tensor) -> Tensor:
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             if device is not None and t.is_meta and Device(device).type != "meta":
-                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                                          "torch.nn.Module.to() when moving module from meta to a different device.")  # fmt: skip
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             if form is None or t.dim() not in (4, 5):
                 return t.to(device=device, dtype=kind)
             return t.to(device=device, dtype=kind, memory_format=form)

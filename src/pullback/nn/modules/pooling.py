@@ -16,11 +16,27 @@ from .module import Module
 from .utils import _ntuple, _single
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
-    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
     "MaxUnpool3d",
-]  # fmt: skip
+]
 
 Size = int | Sequence[int]
 
@@ -38,20 +54,36 @@ class _PoolNd(Module):
 class _MaxPoolNd(_PoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
-    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
-                 return_indices: bool = False, ceil_mode: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        dilation: Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                                   ceil_mode=self.ceil_mode, return_indices=self.return_indices)  # fmt: skip
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
 
     def extra_repr(self) -> str:
-        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-                f"dilation={self.dilation}, ceil_mode={self.ceil_mode}")  # fmt: skip
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -132,8 +164,14 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class _FractionalMaxPoolNd(_PoolNd):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
-    def __init__(self, kernel_size: Size, output_size: Size | None = None, output_ratio: Any = None,
-                 return_indices: bool = False, _random_samples: Tensor | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
         super().__init__()
         sizes, name = _ntuple(self.dims), type(self).__name__
         self.kernel_size, self.return_indices = sizes(kernel_size), return_indices
@@ -150,8 +188,14 @@ class _FractionalMaxPoolNd(_PoolNd):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio,
-                                   self.return_indices, _random_samples=self._random_samples)  # fmt: skip
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -181,17 +225,30 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 class _AvgPoolNd(_PoolNd):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
 
-    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
-                 ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                                   self.count_include_pad, self.divisor_override)  # fmt: skip
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -211,15 +268,19 @@ class AvgPool1d(_AvgPoolNd):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0,
-                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
         stride = kernel_size if stride is None else stride
-        super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode,
-                         count_include_pad)  # fmt: skip
+        super().__init__(_single(kernel_size), _single(stride), _single(padding), ceil_mode, count_include_pad)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                            self.count_include_pad)  # fmt: skip
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class AvgPool2d(_AvgPoolNd):
@@ -237,19 +298,21 @@ class AvgPool3d(_AvgPoolNd):
 class _LPPoolNd(_PoolNd):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    def __init__(self, norm_type: float, kernel_size: Size, stride: Size | None = None,
-                 ceil_mode: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type, self.ceil_mode = norm_type, ceil_mode
         self.kernel_size, self.stride = kernel_size, stride
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride,
-                                   self.ceil_mode)  # fmt: skip
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
-        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-                f"ceil_mode={self.ceil_mode}")  # fmt: skip
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class LPPool1d(_LPPoolNd):

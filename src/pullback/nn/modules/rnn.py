@@ -48,23 +48,47 @@ class RNNBase(Module):
     f, g, o or r, z, n.
     """
 
-    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
-                     "bidirectional", "proj_size"]  # fmt: skip
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an "
-                             "element being zeroed")  # fmt: skip
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                 stacklevel=3,
             )
-        flags, sizes = {"bias": bias, "batch_first": batch_first}, {"input_size": input_size, "hidden_size": hidden_size}
+        flags, sizes = (
+            {"bias": bias, "batch_first": batch_first},
+            {"input_size": input_size, "hidden_size": hidden_size},
+        )
         for name, value in (flags | sizes).items():
             kind = bool if name in flags else int
             if not isinstance(value, kind):
@@ -149,8 +173,10 @@ class RNNBase(Module):
         if any(s.dim() != 2 + batched for s in states):
             what = "batched 3-D" if batched else "unbatched 2-D"
             names, got = ("hx and cx", "({}-D, {}-D) tensors") if len(states) == 2 else ("hx", "{}-D tensor")
-            raise RuntimeError(f"For {what} input, {names} should also be {2 + batched}-D but got "
-                               + got.format(*(s.dim() for s in states)))  # fmt: skip
+            raise RuntimeError(
+                f"For {what} input, {names} should also be {2 + batched}-D but got "
+                + got.format(*(s.dim() for s in states))
+            )
         return hx if batched else self._as_given(tuple(s.unsqueeze(1) for s in states))
 
     def _check_input(self, x: Tensor, dim: int) -> None:
@@ -163,8 +189,9 @@ class RNNBase(Module):
         if x.dim() != dim:
             raise RuntimeError(f"input must have {dim} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
-            raise RuntimeError("input.size(-1) must be equal to input_size. "
-                               f"Expected {self.input_size}, got {x.size(-1)}")  # fmt: skip
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}"
+            )
 
     def _first_states(self, x: Tensor, hx: Any, batch: int) -> list[States]:
         """The states of each layer to begin with: those given, if they fit, or zeros."""
@@ -222,7 +249,11 @@ def _permuted(states: Any, order: Tensor | None) -> Any:
     """Both states, or the only one, with sequences in another order."""
     if order is None or states is None:
         return states
-    return states.index_select(1, order) if isinstance(states, Tensor) else tuple(state.index_select(1, order) for state in states)
+    return (
+        states.index_select(1, order)
+        if isinstance(states, Tensor)
+        else tuple(state.index_select(1, order) for state in states)
+    )
 
 
 def _last(states: Tensor, spans: Spans, batch: int) -> Tensor:
@@ -256,13 +287,33 @@ class RNN(RNNBase):
     (torch.Size([5, 2, 3]), True)
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
-                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias,
-                         batch_first, dropout, bidirectional, device=device, dtype=dtype)  # fmt: skip
+        super().__init__(
+            "RNN_" + nonlinearity.upper(),
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
         self.nonlinearity = nonlinearity
 
 
@@ -286,11 +337,32 @@ class LSTM(RNNBase):
     (torch.Size([2, 5, 3]), torch.Size([1, 2, 3]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:  # fmt: skip
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, proj_size, device, dtype)  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
 
 class GRU(RNNBase):
@@ -303,11 +375,30 @@ class GRU(RNNBase):
         as :class:`RNN`.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, device=device, dtype=dtype)  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
 
 # --- cells --------------------------------------------------------------------------------------------------
@@ -319,8 +410,9 @@ class RNNCellBase(Module):
     __constants__ = ["input_size", "hidden_size", "bias"]
     mode: str
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = num_chunks * hidden_size
@@ -347,19 +439,18 @@ class RNNCellBase(Module):
                 raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
         x, batched = (input, True) if input.dim() == 2 else (input.unsqueeze(0), False)
         if x.size(1) != self.input_size:
-            raise RuntimeError("input has inconsistent input_size: "
-                               f"got {x.size(1)} expected {self.input_size}")  # fmt: skip
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         if states is None:
             states = (zeros(len(x), self.hidden_size, dtype=x.dtype),) * (1 + lstm)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):
             if state.size(0) != len(x):
-                raise RuntimeError(f"Input batch size {len(x)} doesn't match hidden{i} batch size "
-                                   f"{state.size(0)}")  # fmt: skip
+                raise RuntimeError(f"Input batch size {len(x)} doesn't match hidden{i} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, "
-                                   f"expected {self.hidden_size}")  # fmt: skip
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"
+                )
         weights = [self.weight_ih, self.weight_hh] + ([self.bias_ih, self.bias_hh] if self.bias else [])
         after = _run(self.mode, x, states, weights, self.bias, ((0, len(x)),))
         return after if batched else tuple(state.squeeze(0) for state in after)
@@ -387,8 +478,15 @@ class RNNCell(RNNCellBase):
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-                 device: Any = None, dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -412,8 +510,9 @@ class LSTMCell(RNNCellBase):
 
     mode = "LSTM"
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: States | None = None) -> States:
@@ -425,8 +524,9 @@ class GRUCell(RNNCellBase):
 
     mode = "GRU"
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

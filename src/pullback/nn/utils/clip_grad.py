@@ -23,8 +23,9 @@ def _gradients(parameters: Tensors) -> list[Tensor]:
 
 
 @no_grad()
-def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                   foreach: bool | None = None) -> Tensor:  # fmt: skip
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """The norm of all elements of all tensors, as if they stood in one vector.
 
     Args:
@@ -51,8 +52,9 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
-                          foreach: bool | None = None) -> None:  # fmt: skip
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Multiply the gradients of the parameters by ``max_norm / total_norm`` where that is less than 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for grad in _gradients(parameters):
@@ -60,8 +62,13 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 
 @no_grad()
-def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:  # fmt: skip
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scale the gradients of the parameters down, if need be, to a total norm of ``max_norm``.
 
     Args:
@@ -80,8 +87,7 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
     if not isinstance(parameters, Tensor):
         used_up, parameters = isinstance(parameters, GeneratorType), list(parameters)
         if used_up and not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.",
-                          stacklevel=3)  # fmt: skip
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
@@ -89,8 +95,11 @@ def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """:func:`clip_grad_norm_` under its old name."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-                  "`torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)  # fmt: skip
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return clip_grad_norm_(*args, **kwargs)
 
 

@@ -15,8 +15,9 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution that does what ``conv`` (``transpose``: a transposed one) and then ``bn`` do in evaluation."""
     fused = _checked_copy(conv, bn)
-    fused.weight, fused.bias = fuse_conv_bn_weights(conv.weight, conv.bias, bn.running_mean, bn.running_var,
-                                                    bn.eps, bn.weight, bn.bias, transpose)  # fmt: skip
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
     return fused
 
 
@@ -28,8 +29,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
             f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
         )
-    fused.weight, fused.bias = fuse_linear_bn_weights(linear.weight, linear.bias, bn.running_mean,
-                                                      bn.running_var, bn.eps, bn.weight, bn.bias)  # fmt: skip
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        linear.weight, linear.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
     return fused
 
 
@@ -41,23 +43,44 @@ def _checked_copy(layer: Any, bn: Any) -> Any:
     return copy.deepcopy(layer)
 
 
-def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                         bn_w: Tensor | None, bn_b: Tensor | None,
-                         transpose: bool = False) -> tuple[Parameter, Parameter]:  # fmt: skip
+def fuse_conv_bn_weights(
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
     """The weight and the bias for :func:`fuse_conv_bn_eval`, from those of both layers."""
     channels = [1, -1] if transpose else [-1, 1]
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
 
 
-def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor,
-                           bn_eps: float, bn_w: Tensor | None,
-                           bn_b: Tensor | None) -> tuple[Parameter, Parameter]:  # fmt: skip
+def fuse_linear_bn_weights(
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+) -> tuple[Parameter, Parameter]:
     """The weight and the bias for :func:`fuse_linear_bn_eval`, from those of both layers."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
-def _fused(w: Tensor, b: Tensor | None, mean: Tensor, var: Tensor, eps: float, scale: Tensor | None,
-           shift: Tensor | None, shape: list[int]) -> tuple[Parameter, Parameter]:  # fmt: skip
+def _fused(
+    w: Tensor,
+    b: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    eps: float,
+    scale: Tensor | None,
+    shift: Tensor | None,
+    shape: list[int],
+) -> tuple[Parameter, Parameter]:
     b = zeros_like(mean) if b is None else b
     factor = (var + eps).rsqrt() * (ones_like(mean) if scale is None else scale)
     bias = (b - mean) * factor + (zeros_like(mean) if shift is None else shift)

@@ -88,15 +88,18 @@ class _Orthogonal(Module):
     @no_grad()
     def right_inverse(self, Q: Tensor) -> Tensor:
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. "
-                             f"Got a tensor of shape {Q.shape}.")  # fmt: skip
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+            )
         given, transposed = Q, Q.shape[-2] < Q.shape[-1]
         Q = Q.mT if transposed else Q
         n, k = Q.shape[-2:]
         if not hasattr(self, "base"):
             if self.orthogonal_map is not _OrthMaps.householder:
-                raise NotImplementedError("It is not possible to assign to the matrix exponential "
-                                          "or the Cayley parametrizations when use_trivialization=False.")  # fmt: skip
+                raise NotImplementedError(
+                    "It is not possible to assign to the matrix exponential "
+                    "or the Cayley parametrizations when use_trivialization=False."
+                )
             A, tau = geqrf(Q)
             signs = A.diagonal(dim1=-2, dim2=-1)
             signs.sign_()
@@ -114,8 +117,9 @@ class _Orthogonal(Module):
         return start
 
 
-def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
-               use_trivialization: bool = True) -> Module:  # fmt: skip
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
     """Keep a matrix, or a batch of them, orthogonal (unitary if complex): ``QᴴQ = 1``, or ``QQᴴ = 1`` if wide.
 
     Args:
@@ -142,8 +146,9 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in _OrthMaps.__members__:
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-                         f"Got: {orthogonal_map}")  # fmt: skip
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
     made = _Orthogonal(weight, _OrthMaps[orthogonal_map], use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)
 
@@ -196,11 +201,11 @@ class _SpectralNorm(Module):
         super().__init__()
         ndim = weight.ndim
         if not -ndim <= dim < ndim:
-            raise IndexError("Dimension out of range (expected to be in range of "
-                             f"[-{ndim}, {ndim - 1}] but got {dim})")  # fmt: skip
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but "
-                             f"got n_power_iterations={n_power_iterations}")  # fmt: skip
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.dim, self.eps = dim % ndim, eps
         if ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -233,8 +238,9 @@ class _SpectralNorm(Module):
         return value  # any weight of spectral norm one is its own original
 
 
-def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-                  dim: int | None = None) -> Module:  # fmt: skip
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
     """Divide a weight, seen as a matrix, by its largest singular value (Miyato et al. 2018).
 
     Power iteration finds it: 15 steps now, and ``n_power_iterations`` whenever the weight is read in training.

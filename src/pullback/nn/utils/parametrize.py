@@ -19,9 +19,14 @@ from ..modules.module import Module
 from ..parameter import Parameter
 
 __all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "transfer_parametrizations_and_params", "type_before_parametrizations",
-]  # fmt: skip
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
 
 _cache_enabled = 0  # how many blocks of `cached` are being executed
 _cache: dict[tuple[int, str], Tensor] = {}
@@ -76,8 +81,10 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, Tensor)
         if self.is_tensor:
             if new.dtype != dtype:
-                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                                 f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}")  # fmt: skip
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
             self.ntensors = 1
             original.data = new.detach()
             _register(self, "original", original)
@@ -109,19 +116,25 @@ class ParametrizationList(ModuleList):
             if not isinstance(new, Tensor):
                 raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
             if new.dtype != self.original.dtype:
-                raise ValueError(f"The tensor returned by `right_inverse` has dtype {new.dtype} "
-                                 f"while `original` has dtype {self.original.dtype}")  # fmt: skip
+                raise ValueError(
+                    f"The tensor returned by `right_inverse` has dtype {new.dtype} "
+                    f"while `original` has dtype {self.original.dtype}"
+                )
             self.original.data = new.detach()
             return
         _check_sequence(new)
         if len(new) != self.ntensors:
-            raise ValueError("'right_inverse' must return a sequence of tensors of length "
-                             f"{self.ntensors}. Got a sequence of length {len(new)}.")  # fmt: skip
+            raise ValueError(
+                "'right_inverse' must return a sequence of tensors of length "
+                f"{self.ntensors}. Got a sequence of length {len(new)}."
+            )
         for i, tensor in enumerate(new):
             original = getattr(self, f"original{i}")
             if original.dtype != tensor.dtype:
-                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} "
-                                 f"while `original{i}` has dtype {original.dtype}")  # fmt: skip
+                raise ValueError(
+                    f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} "
+                    f"while `original{i}` has dtype {original.dtype}"
+                )
             original.data = tensor.detach()
 
     def forward(self) -> Tensor:
@@ -203,8 +216,9 @@ def _property(name: str) -> property:
 # --- registering --------------------------------------------------------------------------------------------
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
-                             unsafe: bool = False) -> Module:  # fmt: skip
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Make a parameter or buffer of ``module`` what ``parametrization`` computes from it.
 
     Args:
@@ -247,8 +261,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         setattr(type(module), tensor_name, _property(tensor_name))
         module.parametrizations[tensor_name] = chain
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a "
-                         f"parametrized element with name '{tensor_name}'")  # fmt: skip
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a "
+            f"parametrized element with name '{tensor_name}'"
+        )
     return module
 
 
@@ -300,8 +316,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chain = module.parametrizations[tensor_name]
     if not chain.is_tensor and not leave_parametrized:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor "
-                         "that is parametrized in terms of a sequence of tensors.")  # fmt: skip
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor "
+            "that is parametrized in terms of a sequence of tensors."
+        )
     if chain.is_tensor:
         tensor = chain.original
         if leave_parametrized:
@@ -324,8 +342,9 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
-                                         tensor_name: str | None = None) -> Module:  # fmt: skip
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
     """Parametrise ``to_module`` as ``from_module`` is, with the same parametrisations and originals.
 
     Args:

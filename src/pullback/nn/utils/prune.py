@@ -20,10 +20,24 @@ from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 
 __all__ = [
-    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
-    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
-    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
-]  # fmt: skip
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
 
 M = TypeVar("M", bound=Module)
 
@@ -51,8 +65,9 @@ class BasePruningMethod(ABC):
         return mask.to(original.dtype) * original
 
     @classmethod
-    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None,
-              **kwargs: Any) -> BasePruningMethod:  # fmt: skip
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
+    ) -> BasePruningMethod:
         """Prune one parameter of a module.
 
         Args:
@@ -68,8 +83,10 @@ class BasePruningMethod(ABC):
         method._tensor_name = name
         earlier = _hooks_of(module, name)
         if len(earlier) > 1:
-            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
-                                 "Use a PruningContainer.")  # fmt: skip
+            raise AssertionError(
+                f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
+                "Use a PruningContainer."
+            )
         value = getattr(module, name)
         scores = value if importance_scores is None else importance_scores
         _check_scores(scores, value, f"parameter {name} of {module}")
@@ -118,8 +135,9 @@ def _hooks_of(module: Module, name: str) -> list[int]:
 
 def _check_scores(scores: Tensor, value: Tensor, what: str) -> None:
     if scores.shape != value.shape:
-        raise AssertionError(f"importance_scores should have the same shape as {what}, "
-                             f"got {scores.shape} vs {value.shape}")  # fmt: skip
+        raise AssertionError(
+            f"importance_scores should have the same shape as {what}, got {scores.shape} vs {value.shape}"
+        )
 
 
 class PruningContainer(BasePruningMethod):
@@ -137,8 +155,10 @@ class PruningContainer(BasePruningMethod):
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
-            raise ValueError(f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
-                             f"PruningContainer {self}. Found '{method._tensor_name}'")  # fmt: skip
+            raise ValueError(
+                f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
+                f"PruningContainer {self}. Found '{method._tensor_name}'"
+            )
         self._pruning_methods += (method,)  # type: ignore[operator]
 
     def __len__(self) -> int:
@@ -158,8 +178,9 @@ class PruningContainer(BasePruningMethod):
             left = default_mask == 1
         elif method.PRUNING_TYPE == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute '
-                                     "`dim` defined.")  # fmt: skip
+                raise AttributeError(
+                    'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
+                )
             dim = method.dim + t.ndim if method.dim < 0 else method.dim
             if dim < 0:
                 raise IndexError(f"Index is out of bounds for tensor with dimensions {t.ndim}")
@@ -195,16 +216,14 @@ class _Amount(BasePruningMethod):
         if not isinstance(amount, Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         if amount < 0 or not isinstance(amount, Integral) and amount > 1:
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] "
-                             "or a non-negative integer")  # fmt: skip
+            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount = amount
 
     def number_of(self, total: int) -> int:
         if not isinstance(self.amount, Integral):
             return round(self.amount * total)
         if self.amount > total:
-            raise ValueError(f"amount={self.amount} should be smaller than the number of "
-                             f"parameters to prune={total}")  # fmt: skip
+            raise ValueError(f"amount={self.amount} should be smaller than the number of parameters to prune={total}")
         return int(self.amount)
 
 
@@ -240,8 +259,13 @@ class L1Unstructured(_Unstructured):
         return topk(t.abs().view(-1), k=number, largest=False).indices
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: float,  # type: ignore[override]
-              importance_scores: Tensor | None = None) -> BasePruningMethod:  # fmt: skip
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        amount: float,  # type: ignore[override]
+        importance_scores: Tensor | None = None,
+    ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -254,8 +278,10 @@ class _Structured(_Amount):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.ndim <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
-                             f"Found tensor of shape {t.shape} with {t.ndim} dims")  # fmt: skip
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. "
+                f"Found tensor of shape {t.shape} with {t.ndim} dims"
+            )
         if self.dim >= t.ndim:
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         number = self.number_of(t.shape[self.dim])
@@ -295,8 +321,15 @@ class LnStructured(_Structured):
         return topk(norms, k=t.shape[self.dim] - number, largest=True).indices
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: float, n: Any, dim: int,  # type: ignore[override]
-              importance_scores: Tensor | None = None) -> BasePruningMethod:  # fmt: skip
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        amount: float,
+        n: Any,
+        dim: int,  # type: ignore[override]
+        importance_scores: Tensor | None = None,
+    ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -310,8 +343,9 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match "
-                                 f"self.mask shape {self.mask.shape}")  # fmt: skip
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+            )
         return default_mask * self.mask.to(default_mask.dtype)
 
     @classmethod
@@ -360,8 +394,7 @@ def random_structured(module: M, name: str, amount: float, dim: int) -> M:
     return module
 
 
-def ln_structured(module: M, name: str, amount: float, n: Any, dim: int,
-                  importance_scores: Tensor | None = None) -> M:  # fmt: skip
+def ln_structured(module: M, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None) -> M:
     """Prune the slices of a parameter along ``dim`` that have the least norm.
 
     Args:
@@ -372,9 +405,12 @@ def ln_structured(module: M, name: str, amount: float, n: Any, dim: int,
     return module
 
 
-def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
-                        importance_scores: dict[tuple[Module, str], Tensor] | None = None,
-                        **kwargs: Any) -> None:  # fmt: skip
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: dict[tuple[Module, str], Tensor] | None = None,
+    **kwargs: Any,
+) -> None:
     """Prune several parameters together, as if they were one vector.
 
     Args:
@@ -404,8 +440,10 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
     masks = [getattr(module, name + "_mask", ones_like(value)) for (module, name), value in zip(places, values)]
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. '
-                        f"Found method {pruning_method} of type {method.PRUNING_TYPE}")  # fmt: skip
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. '
+            f"Found method {pruning_method} of type {method.PRUNING_TYPE}"
+        )
     method._tensor_name = "all of them"
     mask = PruningContainer(method).compute_mask(scores, parameters_to_vector(masks))
     start = 0

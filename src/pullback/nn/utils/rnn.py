@@ -17,9 +17,15 @@ from ...tensor import Tensor
 from .. import functional as F
 
 __all__ = [
-    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-    "pad_sequence", "unpack_sequence", "unpad_sequence",
-]  # fmt: skip
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 
 class _Packed(NamedTuple):
@@ -38,8 +44,13 @@ class PackedSequence(_Packed):
         sorted_indices, unsorted_indices: which sequence became which, and back; None if they were sorted.
     """
 
-    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
-                unsorted_indices: Tensor | None = None) -> PackedSequence:  # fmt: skip
+    def __new__(
+        cls,
+        data: Any,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
         if batch_sizes is None:
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
@@ -91,8 +102,9 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return inverse
 
 
-def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
-                         enforce_sorted: bool = True) -> PackedSequence:  # fmt: skip
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
     """Pack sequences that were padded to one length.
 
     Args:
@@ -118,11 +130,13 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
         raise RuntimeError("Cannot pack empty tensors.")
     x = input.transpose(0, 1) if batch_first else input
     if len(lengths) != x.size(1):
-        raise RuntimeError("Expected `len(lengths)` to be equal to batch_size, "
-                           f"but got {len(lengths)} (batch_size={x.size(1)})")  # fmt: skip
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={x.size(1)})"
+        )
     if lengths.min() <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, "
-                           "but found an element in 'lengths' that is <= 0")  # fmt: skip
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if (lengths[1:] > lengths[:-1]).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -133,8 +147,9 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     return PackedSequence(x[present], present.sum(1), sorted_indices)
 
 
-def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
-                        total_length: int | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Undo :func:`pack_padded_sequence`.
 
     Args:
@@ -159,8 +174,9 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     return padded.index_select(0 if batch_first else 1, unsorted_indices), lengths[unsorted_indices]
 
 
-def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
-                 padding_side: str = "right") -> Tensor:  # fmt: skip
+def pad_sequence(
+    sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
     """Sequences of several lengths in one tensor, padded to the longest.
 
     Args:
@@ -177,8 +193,9 @@ def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding
             [4, 0, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, "
-                           f"but got arg of type: {type(sequences)}")  # fmt: skip
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     sequences = list(sequences)
@@ -207,8 +224,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     >>> packed.data, unpack_sequence(packed)
     (tensor([2, 1, 3]), [tensor([1]), tensor([2, 3])])
     """
-    return pack_padded_sequence(pad_sequence(sequences), [s.size(0) for s in sequences],
-                                enforce_sorted=enforce_sorted)  # fmt: skip
+    return pack_padded_sequence(pad_sequence(sequences), [s.size(0) for s in sequences], enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

@@ -14,8 +14,15 @@ __all__ = ["functional_call"]
 _ABSENT: Any = object()
 
 
-def _call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
-          kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:  # fmt: skip
+def _call(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """``torch.func.functional_call`` for one dictionary."""
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
@@ -24,9 +31,15 @@ def _call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any =
         return module(*args, **kwargs or {})
 
 
-def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
-                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
-                    strict: bool = False) -> Any:  # fmt: skip
+def functional_call(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers.
 
     Args:
@@ -40,16 +53,22 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
         RuntimeError: names are missing or unknown, and ``strict``.
         ValueError: tied tensors are given different values.
     """
-    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
-                  "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
-                  "replacement.", FutureWarning, stacklevel=2)  # fmt: skip
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
+        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
+        "replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return _call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 class _reparametrize_module:
     """Inside, the module has these tensors."""
 
-    def __init__(self, module: Module, tensors: dict[str, Tensor], tie_weights: bool = False, strict: bool = False) -> None:
+    def __init__(
+        self, module: Module, tensors: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
+    ) -> None:
         if not isinstance(module, Module):
             raise AttributeError(f"{type(module).__name__!r} object has no attribute 'named_parameters'")
         self.module, self.tensors, self.places = module, tensors, _places(module)
@@ -113,8 +132,10 @@ def _tied(places: dict[str, tuple[Any, str]], tensors: dict[str, Tensor]) -> dic
     for tied in names.values():
         given = [name for name in tied if name in tensors]
         if len({id(tensors[name]) for name in given}) > 1:
-            raise ValueError(f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
-                             "Consider using tie_weights=False")  # fmt: skip
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
         if given:
             result.update(dict.fromkeys(tied, tensors[given[0]]))
     return result

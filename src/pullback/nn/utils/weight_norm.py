@@ -36,14 +36,19 @@ class WeightNorm:
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Split the parameter in two and add the hook."""
-        warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
-                      "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=3)  # fmt: skip
+        warnings.warn(
+            "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+            FutureWarning,
+            stacklevel=3,
+        )
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook, weight = WeightNorm(name, dim), getattr(module, name)
         if is_lazy(weight):
-            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. "
-                             "Make sure to run the dummy forward before applying weight normalization")  # fmt: skip
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. "
+                "Make sure to run the dummy forward before applying weight normalization"
+            )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, hook.dim).detach()))
         module.register_parameter(name + "_v", Parameter(weight.detach()))

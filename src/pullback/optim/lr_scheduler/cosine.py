@@ -48,9 +48,7 @@ class CosineAnnealingLR(LRScheduler):
             rise = 1 - math.cos(math.pi / self.T_max)
             pairs = zip(self.base_lrs, groups, strict=True)
             return [group["lr"] + (base - least) * rise / 2 for base, group in pairs]
-        now, before = (
-            1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1)
-        )
+        now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
         return [now / before * (group["lr"] - least) + least for group in groups]
 
     def _get_closed_form_lr(self) -> list[Rate]:

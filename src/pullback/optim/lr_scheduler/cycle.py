@@ -129,9 +129,7 @@ class CyclicLR(_Cycle):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer, as a dict; of ``scale_fn``, the attributes of a callable object."""
         function = self._scale_fn_custom
-        return super().state_dict() | {
-            "_scale_fn_custom": None if function is None else of_function(function)
-        }
+        return super().state_dict() | {"_scale_fn_custom": None if function is None else of_function(function)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what :meth:`state_dict` gave; a ``scale_fn`` stays that which the schedule has."""
@@ -211,9 +209,7 @@ class OneCycleLR(_Cycle):
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type = anneal_strategy
         max_lrs = for_each_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -236,9 +232,7 @@ class OneCycleLR(_Cycle):
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
-            )
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         start = 0.0
         for phase in self._schedule_phases:
             end = phase["end_step"]

@@ -24,16 +24,36 @@ class TestCase(unittest.TestCase):
     def setUp(self) -> None:
         manual_seed(SEED)
 
-    def assertEqual(self, first: Any, second: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None,
-                    equal_nan: bool = True, exact_dtype: bool = True, exact_device: bool = False, exact_stride: bool = False,
-                    **unused: Any) -> None:  # fmt: skip
+    def assertEqual(
+        self,
+        first: Any,
+        second: Any,
+        msg: Any = None,
+        *,
+        atol: float | None = None,
+        rtol: float | None = None,
+        equal_nan: bool = True,
+        exact_dtype: bool = True,
+        exact_device: bool = False,
+        exact_stride: bool = False,
+        **unused: Any,
+    ) -> None:
         """Equal, within the precision of the type, or the tolerances given."""
         if isinstance(first, Tensor) and isinstance(second, int | float | complex | bool):
             second = first.new_full(first.shape, second)
         elif isinstance(second, Tensor) and isinstance(first, int | float | complex | bool):
             first = second.new_full(second.shape, first)
         try:
-            assert_close(first, second, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=exact_dtype, check_stride=exact_stride, msg=msg)
+            assert_close(
+                first,
+                second,
+                rtol=rtol,
+                atol=atol,
+                equal_nan=equal_nan,
+                check_dtype=exact_dtype,
+                check_stride=exact_stride,
+                msg=msg,
+            )
         except TypeError:  # neither tensors nor numbers
             super().assertEqual(first, second, msg)
 

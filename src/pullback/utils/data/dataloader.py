@@ -1,7 +1,7 @@
 """``DataLoader``: batches of a dataset in an order, made here or in worker processes.
 
-The numbers that decide orders and seeds are drawn as PyTorch draws them: each pass draws a ``base_seed`` when its iterator
-is made, whether or not there are workers, and the sampler draws when the first batch is asked for.
+The numbers that decide orders and seeds are drawn as PyTorch draws them: each pass draws a ``base_seed`` when its
+iterator is made, whether or not there are workers, and the sampler draws when the first batch is asked for.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class DataLoader(Generic[T_co]):
     Raises:
         ValueError, TypeError: for options that are impossible, or exclude each other.
 
-    Worker ``w`` seeds ``random``, NumPy and :func:`~pullback.manual_seed` by the pass's base seed and ``w``. An exception in a
-    worker is raised again here, with the worker's traceback in its message.
+    Worker ``w`` seeds ``random``, NumPy and :func:`~pullback.manual_seed` by the pass's base seed and ``w``. An
+    exception in a worker is raised again here, with the worker's traceback in its message.
 
     >>> import pullback as torch
     >>> _ = torch.manual_seed(0)
@@ -95,8 +95,10 @@ class DataLoader(Generic[T_co]):
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing."
-                             "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None.")  # fmt: skip
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+            )
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
@@ -106,12 +108,17 @@ class DataLoader(Generic[T_co]):
         if iterable:
             for option, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
                 if value is not None:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {option} option, but got {option}={value}")
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {option} option, but got "
+                        f"{option}={value}"
+                    )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
@@ -153,17 +160,23 @@ class DataLoader(Generic[T_co]):
     def multiprocessing_context(self, context: Any) -> None:
         if context is not None:
             if not self.num_workers:
-                raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-                                 f"num_workers={self.num_workers}")  # fmt: skip
+                raise ValueError(
+                    "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+                    f"num_workers={self.num_workers}"
+                )
             if isinstance(context, str):
                 methods = multiprocessing.get_all_start_methods()
                 if context not in methods:
-                    raise ValueError(f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
-                                     f"multiprocessing_context={context!r}")  # fmt: skip
+                    raise ValueError(
+                        f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                        f"multiprocessing_context={context!r}"
+                    )
                 context = multiprocessing.get_context(context)
             if not isinstance(context, multiprocessing.context.BaseContext):
-                raise TypeError("multiprocessing_context option should be a valid context object or a string specifying the start "
-                                f"method, but got multiprocessing_context={context}")  # fmt: skip
+                raise TypeError(
+                    "multiprocessing_context option should be a valid context object or a string specifying the start "
+                    f"method, but got multiprocessing_context={context}"
+                )
         self.__multiprocessing_context = context
 
     @property
@@ -198,10 +211,16 @@ class DataLoader(Generic[T_co]):
         """Warn if there will be more worker processes than CPUs."""
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if cpus is not None and self.num_workers > cpus:
-            warnings.warn(f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
-                          f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. Please "
-                          "be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker "
-                          "number to avoid potential slowness/freeze if necessary.", stacklevel=3)  # fmt: skip
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
+                f"of "
+                f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
+                f"Please "
+                "be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the "
+                "worker "
+                "number to avoid potential slowness/freeze if necessary.",
+                stacklevel=3,
+            )
 
 
 # --- one pass ---------------------------------------------------------------------------------------------------
@@ -213,7 +232,9 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
         self._is_iterable, self._index_sampler = loader._is_iterable, loader._index_sampler
-        self._fetcher = Fetcher(loader.dataset, loader._is_iterable, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        self._fetcher = Fetcher(
+            loader.dataset, loader._is_iterable, loader._auto_collation, loader.collate_fn, loader.drop_last
+        )
         self._begin(loader)
         self._base_seed = draw_seed(loader.generator)
 
@@ -232,11 +253,16 @@ class _BaseDataLoaderIter:
         data = self._next_data()
         self._num_yielded += 1
         if self._is_iterable and self._promised is not None and self._num_yielded > self._promised:
-            message = (f"Length of IterableDataset {self._dataset} was reported to be {self._promised} (when accessing "
-                       f"len(dataloader)), but {self._num_yielded} samples have been fetched. ")  # fmt: skip
+            message = (
+                f"Length of IterableDataset {self._dataset} was reported to be {self._promised} (when accessing "
+                f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
+            )
             if self._num_workers:
-                message += ("For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset "
-                            "replica at each worker: let its __iter__ choose a part by get_worker_info().")  # fmt: skip
+                message += (
+                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                    "IterableDataset "
+                    "replica at each worker: let its __iter__ choose a part by get_worker_info()."
+                )
             warnings.warn(message, stacklevel=2)
         return data
 
@@ -263,15 +289,19 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """A pass whose batches worker processes fetch in advance.
 
-    Batches are numbered in the order of the sampler and dealt out to the workers in turn, ``prefetch_factor`` ahead to each;
-    whenever one arrives the next is dealt.
+    Batches are numbered in the order of the sampler and dealt out to the workers in turn, ``prefetch_factor`` ahead to
+    each; whenever one arrives the next is dealt.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         assert loader.prefetch_factor
         self._ahead = loader.prefetch_factor * loader.num_workers
-        self._timeout, self._in_order, self._persistent_workers = loader.timeout, loader.in_order, loader.persistent_workers
+        self._timeout, self._in_order, self._persistent_workers = (
+            loader.timeout,
+            loader.in_order,
+            loader.persistent_workers,
+        )
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._crew = Crew(context, loader.num_workers, self._fetcher, self._base_seed, loader.worker_init_fn)
         self._stop = weakref.finalize(self, self._crew.stop)  # also when the program ends

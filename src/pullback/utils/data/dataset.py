@@ -17,15 +17,23 @@ from ...ops.random import Generator, default_generator
 from ...tensor import Tensor
 
 __all__ = [
-    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset", "random_split",
-]  # fmt: skip
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Base class of datasets that give the sample at an index; subclasses define ``__getitem__`` and usually ``__len__``.
+    """Base class of datasets that give the sample at an index; subclasses define ``__getitem__`` and usually
+    ``__len__``.
 
     One that fetches several samples faster than one by one may define ``__getitems__(indices)``, which returns a list.
 
@@ -68,7 +76,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(t.size(0) != tensors[0].size(0) for t in tensors):
-            raise AssertionError(f"Size mismatch between tensors: their first dimensions are {[t.size(0) for t in tensors]}")
+            raise AssertionError(
+                f"Size mismatch between tensors: their first dimensions are {[t.size(0) for t in tensors]}"
+            )
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -103,8 +113,10 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, "
-                             "but both types are given.")  # fmt: skip
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, "
+                "but both types are given."
+            )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -189,7 +201,8 @@ class Subset(Dataset[T_co]):
     """The samples of a dataset at the given indices, in that order.
 
     Raises:
-        NotImplementedError: for a subclass that defines ``__getitem__`` but not ``__getitems__``, which loaders ask first.
+        NotImplementedError: for a subclass that defines ``__getitem__`` but not ``__getitems__``, which loaders ask
+            first.
     """
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
@@ -223,8 +236,8 @@ def random_split(
     """Split a dataset at random into parts that do not overlap.
 
     Args:
-        lengths: of the parts, which add up to that of the dataset; or fractions that add up to 1, which are rounded down,
-            and what is left over goes to the first parts, one sample each.
+        lengths: of the parts, which add up to that of the dataset; or fractions that add up to 1, which are rounded
+            down, and what is left over goes to the first parts, one sample each.
         generator: default: the one that ``manual_seed`` seeds. The order is PyTorch's for a seed.
 
     Raises:
@@ -246,10 +259,14 @@ def random_split(
         lengths = sizes
         for i, length in enumerate(sizes):
             if length == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                warnings.warn(
+                    f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2
+                )
     if sum(lengths) != size:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!\n"
-                         f"  It is {sum(lengths)}, and the dataset has {size} samples.")  # fmt: skip
+        raise ValueError(
+            "Sum of input lengths does not equal the length of the input dataset!\n"
+            f"  It is {sum(lengths)}, and the dataset has {size} samples."
+        )
     order = (generator or default_generator).randperm(size).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

@@ -30,8 +30,15 @@ class DistributedSampler(Sampler[int]):
     [[0, 2, 4], [1, 3, 0]]
     """
 
-    def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
-                 seed: int = 0, drop_last: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None:
             num_replicas = _group().get_world_size()
         if rank is None:

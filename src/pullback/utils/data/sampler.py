@@ -14,7 +14,14 @@ from ...ops.create import as_tensor
 from ...ops.random import Generator, default_generator, multinomial
 from ...tensor import Tensor
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -50,7 +57,8 @@ class RandomSampler(Sampler[int]):
     Args:
         data_source: whatever has the length.
         replacement: whether an index may come again before all others came.
-        num_samples: how many (default: the length of ``data_source``); beyond that length, one random order follows another.
+        num_samples: how many (default: the length of ``data_source``); beyond that length, one random order follows
+            another.
         generator: default: a new stream, whose seed is drawn from that of ``manual_seed`` at the start of each pass.
 
     Raises:
@@ -65,7 +73,11 @@ class RandomSampler(Sampler[int]):
     BLOCK = 32  # numbers drawn at a time with replacement
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Generator | None = None
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
     ) -> None:
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
@@ -94,7 +106,9 @@ class RandomSampler(Sampler[int]):
 
 
 def _then(times: int, value: int, last: int) -> Iterator[int]:
-    """``value`` so many times, then ``last``, which counts even if it is 0: a permutation is drawn for it, as in PyTorch."""
+    """``value`` so many times, then ``last``, which counts even if it is 0: a permutation is drawn for it, as in
+    PyTorch.
+    """
     for _ in range(times):
         yield value
     yield last
@@ -131,7 +145,11 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Sequence[float] | Tensor, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self,
+        weights: Sequence[float] | Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
     ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
@@ -139,7 +157,9 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.ndim != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:

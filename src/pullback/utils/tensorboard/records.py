@@ -84,7 +84,8 @@ class EventFile:
     def __init__(self, folder: str, suffix: str = "") -> None:
         EventFile._made += 1
         os.makedirs(folder, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{EventFile._made - 1}{suffix}"
+        source = f"{socket.gethostname()}.{os.getpid()}.{EventFile._made - 1}"
+        name = f"events.out.tfevents.{int(time.time()):010d}.{source}{suffix}"
         self.folder = folder
         self.file = open(os.path.join(folder, name), "wb")  # noqa: SIM115  (as long as the writer is open)
         self.add(message(3, "brain.Event:2"))
@@ -92,6 +93,8 @@ class EventFile:
 
     def add(self, what: bytes, step: int | None = None, walltime: float | None = None) -> None:
         """Write an event: when, at which step, and the field that says what."""
-        event = double(1, time.time() if walltime is None else walltime) + (b"" if step is None else whole(2, step)) + what
+        event = (
+            double(1, time.time() if walltime is None else walltime) + (b"" if step is None else whole(2, step)) + what
+        )
         length = struct.pack("<Q", len(event))
         self.file.write(length + struct.pack("<I", checksum(length)) + event + struct.pack("<I", checksum(event)))

@@ -41,7 +41,9 @@ def scalar(tag: str, x: Any, precise: bool = False) -> bytes:
     """A number."""
     array = as_array(x)
     if array.size != 1:
-        raise AssertionError(f"scalar should be 0D\n  add_scalar({tag!r}, ...) was given an array of shape {array.shape}.")
+        raise AssertionError(
+            f"scalar should be 0D\n  add_scalar({tag!r}, ...) was given an array of shape {array.shape}."
+        )
     number = float(array.item().real)
     if precise:
         return value(tag, message(8, whole(1, FLOAT64), message(2), double(6, number)), metadata("scalars"))
@@ -73,8 +75,16 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None) -> bytes:
     return raw_histogram(tag, x.min(), x.max(), x.size, x.sum(), x.dot(x), edges, counts)
 
 
-def raw_histogram(tag: str, low: float, high: float, number: float, sum: float, squares: float, limits: Iterable[float],
-                  counts: Iterable[float]) -> bytes:  # fmt: skip
+def raw_histogram(
+    tag: str,
+    low: float,
+    high: float,
+    number: float,
+    sum: float,
+    squares: float,
+    limits: Iterable[float],
+    counts: Iterable[float],
+) -> bytes:
     """A histogram that has been counted."""
     numbers = [double(i, float(v)) for i, v in enumerate((low, high, number, sum, squares), 1)]
     return value(tag, message(5, *numbers, doubles(6, map(float, limits)), doubles(7, map(float, counts))))
@@ -87,7 +97,9 @@ def image(tag: str, x: Any, layout: str) -> bytes:
     """A picture, or several in a grid. Floats lie between 0 and 1, integers between 0 and 255."""
     pixels = as_array(x)
     if pixels.ndim != len(layout):
-        raise AssertionError(f"size of input tensor and input format are different. tensor shape: {pixels.shape}, input_format: {layout}")
+        raise AssertionError(
+            f"size of input tensor and input format are different. tensor shape: {pixels.shape}, input_format: {layout}"
+        )
     letters = layout.upper()
     pixels = pixels.transpose([letters.index(c) for c in "NHWC" if c in letters])
     if "C" not in letters:
@@ -121,7 +133,12 @@ def png(pixels: np.ndarray) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes()))
+        + chunk(b"IEND", b"")
+    )
 
 
 def figure_pixels(figure: Any, close: bool) -> np.ndarray:
@@ -147,12 +164,26 @@ def audio(tag: str, x: Any, rate: int) -> bytes:
         out.setsampwidth(2)
         out.setframerate(rate)
         out.writeframes(samples.tobytes())
-    return value(tag, message(6, single(1, rate), whole(2, 1), whole(3, len(samples)), message(4, file.getvalue()), message(5, "audio/wav")))
+    return value(
+        tag,
+        message(
+            6,
+            single(1, rate),
+            whole(2, 1),
+            whole(3, len(samples)),
+            message(4, file.getvalue()),
+            message(5, "audio/wav"),
+        ),
+    )
 
 
 def text(tag: str, words: str) -> bytes:
     """Text, in Markdown."""
-    return value(f"{tag}/text_summary", message(8, whole(1, STRING), message(2, message(2, whole(1, 1))), message(8, words)), metadata("text"))
+    return value(
+        f"{tag}/text_summary",
+        message(8, whole(1, STRING), message(2, message(2, whole(1, 1))), message(8, words)),
+        metadata("text"),
+    )
 
 
 # --- curves and hyperparameters -----------------------------------------------------------------------------
@@ -166,13 +197,24 @@ def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: 
     slot = np.floor(scores * (n - 1)).astype(np.int64)
     true, false = (np.bincount(slot[at], weight[at], n)[::-1].cumsum()[::-1] for at in (truth, ~truth))
     tiny = 1e-7
-    rows = [true, false, false[0] - false, true[0] - true, true / np.maximum(tiny, true + false), true / np.maximum(tiny, true[0])]
+    rows = [
+        true,
+        false,
+        false[0] - false,
+        true[0] - true,
+        true / np.maximum(tiny, true + false),
+        true / np.maximum(tiny, true[0]),
+    ]
     data = np.stack(rows).astype(np.float64)
     shape = message(2, *(message(2, whole(1, size)) for size in data.shape))
-    return value(tag, message(8, whole(1, FLOAT64), shape, doubles(6, data.reshape(-1))), metadata("pr_curves", whole(2, n)))
+    return value(
+        tag, message(8, whole(1, FLOAT64), shape, doubles(6, data.reshape(-1))), metadata("pr_curves", whole(2, n))
+    )
 
 
-def hyperparameters(given: Mapping[str, Any], metrics: Mapping[str, Any], choices: Mapping[str, list[Any]]) -> list[bytes]:
+def hyperparameters(
+    given: Mapping[str, Any], metrics: Mapping[str, Any], choices: Mapping[str, list[Any]]
+) -> list[bytes]:
     """The three summaries of a session: what there is, how it began, that it ended."""
     infos, values = [], []
     for name, setting in given.items():
@@ -185,7 +227,11 @@ def hyperparameters(given: Mapping[str, Any], metrics: Mapping[str, Any], choice
         infos.append(message(4, message(1, name), whole(4, kind), domain))
         values.append(message(1, message(1, name), message(2, worth)))
     names = [message(5, message(1, message(2, name))) for name in metrics]
-    parts = {"experiment": message(2, *infos, *names), "session_start_info": message(3, *values), "session_end_info": message(4, whole(1, 1))}
+    parts = {
+        "experiment": message(2, *infos, *names),
+        "session_start_info": message(3, *values),
+        "session_end_info": message(4, whole(1, 1)),
+    }
     return [value(f"_hparams_/{tag}", metadata("hparams", part)) for tag, part in parts.items()]
 
 

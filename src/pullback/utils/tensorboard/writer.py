@@ -21,8 +21,14 @@ __all__ = ["FileWriter", "SummaryWriter"]
 class FileWriter:
     """An event file, and when it was last flushed."""
 
-    def __init__(self, log_dir: str | os.PathLike[str], max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "") -> None:
-        self.events, self.every, self.flushed = EventFile(os.fspath(log_dir), filename_suffix), flush_secs, time.monotonic()
+    def __init__(
+        self, log_dir: str | os.PathLike[str], max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""
+    ) -> None:
+        self.events, self.every, self.flushed = (
+            EventFile(os.fspath(log_dir), filename_suffix),
+            flush_secs,
+            time.monotonic(),
+        )
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -64,8 +70,15 @@ class SummaryWriter:
     ...     writer.add_scalar("loss", torch.tensor(0.5), 1)
     """
 
-    def __init__(self, log_dir: str | os.PathLike[str] | None = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
-                 flush_secs: float = 120, filename_suffix: str = "") -> None:  # fmt: skip
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str = "",
+    ) -> None:
         if not log_dir:
             log_dir = os.path.join("runs", f"{datetime.now():%b%d_%H-%M-%S}_{socket.gethostname()}{comment}")
         self.log_dir, self._options = os.fspath(log_dir), (max_queue, flush_secs, filename_suffix)
@@ -92,36 +105,81 @@ class SummaryWriter:
 
     # --- numbers --------------------------------------------------------------------------------------------
 
-    def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None, new_style: bool = False,
-                   double_precision: bool = False) -> None:  # fmt: skip
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
         """A number: a Python one, or a tensor or array of one element (``double_precision``: as float64)."""
         self._add(summaries.scalar(tag, scalar_value, double_precision), global_step, walltime)
 
-    def add_scalars(self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None, walltime: float | None = None) -> None:
+    def add_scalars(
+        self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Several numbers in one plot: each goes into a folder of its own, ``MAIN-TAG_NAME``."""
         for name, number in tag_scalar_dict.items():
             folder = f"{self._get_file_writer().get_logdir()}/{main_tag.replace('/', '_')}_{name}"
             self._writer_in(folder).add_summary(summaries.scalar(main_tag, number), global_step, walltime)
 
-    def add_histogram(self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
-                      max_bins: int | None = None) -> None:  # fmt: skip
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = "tensorflow",
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
         """How the values of a tensor are distributed; ``bins`` may be whatever ``np.histogram`` takes."""
         self._add(summaries.histogram(tag, values, bins, max_bins), global_step, walltime)
 
-    def add_histogram_raw(self, tag: str, min: float, max: float, num: float, sum: float, sum_squares: float, bucket_limits: Any,
-                          bucket_counts: Any, global_step: Any = None, walltime: float | None = None) -> None:  # fmt: skip
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: float,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Any,
+        bucket_counts: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """A histogram that has been counted."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        self._add(summaries.raw_histogram(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts), global_step, walltime)
+        self._add(
+            summaries.raw_histogram(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts),
+            global_step,
+            walltime,
+        )
 
-    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127, weights: Any = None,
-                     walltime: float | None = None) -> None:  # fmt: skip
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Precision and recall of predictions (between 0 and 1) of labels (0 or 1)."""
         self._add(summaries.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
 
-    def add_hparams(self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any], hparam_domain_discrete: dict[str, list[Any]] | None = None,
-                    run_name: str | None = None, global_step: Any = None) -> None:  # fmt: skip
+    def add_hparams(
+        self,
+        hparam_dict: dict[str, Any],
+        metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: Any = None,
+    ) -> None:
         """Hyperparameters of a run, with the metrics it reached, in a folder of its own.
 
         Raises:
@@ -130,8 +188,14 @@ class SummaryWriter:
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         for name, choices in (hparam_domain_discrete or {}).items():
-            if name not in hparam_dict or not isinstance(choices, list) or not all(isinstance(c, type(hparam_dict[name])) for c in choices):
-                raise TypeError(f"parameter: hparam_domain_discrete[{name}] should be a list of same type as hparam_dict[{name}].")
+            if (
+                name not in hparam_dict
+                or not isinstance(choices, list)
+                or not all(isinstance(c, type(hparam_dict[name])) for c in choices)
+            ):
+                raise TypeError(
+                    f"parameter: hparam_domain_discrete[{name}] should be a list of same type as hparam_dict[{name}]."
+                )
         with SummaryWriter(os.path.join(self.log_dir, run_name or str(time.time()))) as run:
             for summary in summaries.hyperparameters(hparam_dict, metric_dict, hparam_domain_discrete or {}):
                 run._add(summary, global_step, None)
@@ -140,21 +204,46 @@ class SummaryWriter:
 
     # --- pictures, sounds, text -----------------------------------------------------------------------------
 
-    def add_image(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW") -> None:
+    def add_image(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:
         """A picture of 1, 3 or 4 channels, floats from 0 to 1 or bytes; ``dataformats`` names its dimensions."""
         self._add(summaries.image(tag, img_tensor, dataformats), global_step, walltime)
 
-    def add_images(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "NCHW") -> None:
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
         """Pictures in a grid, eight in a row."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None) -> None:
+    def add_figure(
+        self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
+    ) -> None:
         """A Matplotlib figure, or a list of them, as a picture. It is closed unless told otherwise."""
         several = isinstance(figure, list)
         pixels = [summaries.figure_pixels(f, close) for f in (figure if several else [figure])]
-        self.add_image(tag, np.stack(pixels) if several else pixels[0], global_step, walltime, "NHWC" if several else "HWC")
+        self.add_image(
+            tag, np.stack(pixels) if several else pixels[0], global_step, walltime, "NHWC" if several else "HWC"
+        )
 
-    def add_audio(self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100, walltime: float | None = None) -> None:
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
         """A sound: samples from -1 to 1."""
         self._add(summaries.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
@@ -162,8 +251,15 @@ class SummaryWriter:
         """Text, in Markdown."""
         self._add(summaries.text(tag, text_string), global_step, walltime)
 
-    def add_embedding(self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None, tag: str = "default",
-                      metadata_header: Any = None) -> None:  # fmt: skip
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:
         """Points ``(n, d)`` for the projector, with a label each: a text, or several under ``metadata_header``."""
         if label_img is not None:
             self._lacks("add_embedding(label_img=...)")
@@ -176,7 +272,11 @@ class SummaryWriter:
         root = Path(self._get_file_writer().get_logdir())
         (root / inside).mkdir(parents=True, exist_ok=True)
         _write_table(root / inside / "tensors.tsv", points)
-        lines = ["embeddings {", f'  tensor_name: "{tag}:{str(global_step or 0).zfill(5)}"', f'  tensor_path: "{inside}/tensors.tsv"']
+        lines = [
+            "embeddings {",
+            f'  tensor_name: "{tag}:{str(global_step or 0).zfill(5)}"',
+            f'  tensor_path: "{inside}/tensors.tsv"',
+        ]
         if metadata is not None:
             _write_table(root / inside / "metadata.tsv", [*([metadata_header] if metadata_header else []), *metadata])
             lines.append(f'  metadata_path: "{inside}/metadata.tsv"')
@@ -185,20 +285,27 @@ class SummaryWriter:
 
     # --- what is not there ----------------------------------------------------------------------------------
 
-    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
         """Does nothing: there is no scripted graph to show. ``pullback.explain`` shows the recorded one."""
 
     def add_video(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused."""
         self._lacks("add_video")
 
-    add_mesh = add_onnx_graph = add_image_with_boxes = add_custom_scalars = add_custom_scalars_multilinechart = add_video
+    add_mesh = add_onnx_graph = add_image_with_boxes = add_custom_scalars = add_custom_scalars_multilinechart = (
+        add_video
+    )
     add_custom_scalars_marginchart = add_pr_curve_raw = add_tensor = add_video
 
     @staticmethod
     def _lacks(what: str) -> NoReturn:
-        raise NotImplementedError(f"SummaryWriter.{what} is not in Pullback\n  It has add_scalar(s), add_histogram, add_pr_curve, add_hparams, "
-                                  "add_image(s), add_figure, add_audio, add_text and add_embedding.")  # fmt: skip
+        raise NotImplementedError(
+            f"SummaryWriter.{what} is not in Pullback\n  It has add_scalar(s), add_histogram, add_pr_curve, "
+            f"add_hparams, "
+            "add_image(s), add_figure, add_audio, add_text and add_embedding."
+        )
 
     # --- ending ---------------------------------------------------------------------------------------------
 

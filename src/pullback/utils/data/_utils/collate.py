@@ -15,7 +15,9 @@ from ....tensor import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-default_collate_err_msg_format = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
 
 
 def default_convert(data: Any) -> Any:
@@ -43,8 +45,8 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
 
     Args:
         batch: the samples, all built alike.
-        collate_fn_map: from a type (or a tuple of types) to ``f(elements, *, collate_fn_map)``; the very type of the first
-            element decides, else the first entry that it is an instance of.
+        collate_fn_map: from a type (or a tuple of types) to ``f(elements, *, collate_fn_map)``; the very type of the
+            first element decides, else the first entry that it is an instance of.
 
     Raises:
         TypeError: for elements that nothing is known about.

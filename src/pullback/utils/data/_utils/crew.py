@@ -18,17 +18,22 @@ class Crew:
     """Worker processes, each with a pipe of its own, so that none can spoil what others send.
 
     Raises:
-        what pickling raises: if the start method needs to pickle dataset, ``collate_fn`` or ``worker_init_fn``, and cannot.
+        what pickling raises: if the start method needs to pickle dataset, ``collate_fn`` or ``worker_init_fn``, and
+            cannot.
     """
 
-    def __init__(self, context: Any, count: int, fetcher: Fetcher, base_seed: int, init_fn: Callable[[int], Any] | None) -> None:
+    def __init__(
+        self, context: Any, count: int, fetcher: Fetcher, base_seed: int, init_fn: Callable[[int], Any] | None
+    ) -> None:
         self.processes: list[Any] = []
         self.pipes: list[Any] = []
         self.owner = os.getpid()
         try:
             for i in range(count):
                 ours, theirs = context.Pipe()
-                process = context.Process(target=worker_loop, args=(theirs, fetcher, i, count, base_seed, init_fn), daemon=True)
+                process = context.Process(
+                    target=worker_loop, args=(theirs, fetcher, i, count, base_seed, init_fn), daemon=True
+                )
                 self.pipes.append(ours)
                 process.start()
                 self.processes.append(process)
@@ -36,8 +41,13 @@ class Crew:
         except BaseException as error:
             self.stop()
             if isinstance(error, (TypeError, AttributeError, pickle.PicklingError)):
-                noted(error, f"A worker process started by {context.get_start_method()!r} gets dataset, collate_fn and worker_init_fn pickled:",
-                      "define what they are made of at the top of a module, or pass multiprocessing_context='fork' (not on Windows).")
+                noted(
+                    error,
+                    f"A worker process started by {context.get_start_method()!r} gets dataset, collate_fn and "
+                    f"worker_init_fn pickled:",
+                    "define what they are made of at the top of a module, or pass multiprocessing_context='fork' (not "
+                    "on Windows).",
+                )
             raise
 
     def send(self, worker: int, task: Any) -> None:
@@ -49,7 +59,8 @@ class Crew:
                 raise self._death([worker]) from None
 
     def hear(self, workers: list[int], timeout: float) -> tuple[int, Any] | None:
-        """The next answer of any of these workers, and whose it is; None if there is none in that many seconds (0: no limit).
+        """The next answer of any of these workers, and whose it is; None if there is none in that many seconds (0: no
+        limit).
 
         Raises:
             RuntimeError: if one of them is no longer alive.
@@ -74,12 +85,16 @@ class Crew:
         for w in workers:
             self.processes[w].join(CHECK)
         pids = ", ".join([str(self.processes[w].pid) for w in workers])
-        return noted(RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly"),
-                     *[f"Worker {w} {_ending(self.processes[w].exitcode)}" for w in workers],
-                     "Rerun with num_workers=0 to see where.")  # fmt: skip
+        return noted(
+            RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly"),
+            *[f"Worker {w} {_ending(self.processes[w].exitcode)}" for w in workers],
+            "Rerun with num_workers=0 to see where.",
+        )
 
     def stop(self) -> None:
-        """End all processes: by asking them, and after a few seconds by force. Harmless if called again, or in a forked copy."""
+        """End all processes: by asking them, and after a few seconds by force. Harmless if called again, or in a forked
+        copy.
+        """
         if self.owner != os.getpid():
             return
         for i, pipe in enumerate(self.pipes):

@@ -1,7 +1,7 @@
 """What runs in a loader's worker process, and how batches travel from there.
 
-A worker is told ``(number, indices)`` through its pipe and answers ``(number, batch)``. Answers are pickled here, where an
-object that cannot be pickled is an exception like any other, and sent by a thread, so that the next batch is fetched
+A worker is told ``(number, indices)`` through its pipe and answers ``(number, batch)``. Answers are pickled here, where
+an object that cannot be pickled is an exception like any other, and sent by a thread, so that the next batch is fetched
 meanwhile. Large arrays are not copied into the pickle: they follow it, byte for byte.
 """
 
@@ -64,7 +64,9 @@ class Fetcher:
     drop_last: bool
 
     def start(self) -> Callable[[Any], Any]:
-        """A function from indices to a batch, or from an index to a sample, for one pass; at its end it raises StopIteration."""
+        """A function from indices to a batch, or from an index to a sample, for one pass; at its end it raises
+        StopIteration.
+        """
         return _Stream(self).fetch if self.iterable else self.fetch
 
     def fetch(self, index: Any) -> Any:
@@ -98,7 +100,8 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker process of a loader what it is: ``id``, ``num_workers``, ``seed``, ``dataset``. None in the main process.
+    """In a worker process of a loader what it is: ``id``, ``num_workers``, ``seed``, ``dataset``. None in the main
+    process.
 
     >>> get_worker_info() is None
     True
@@ -112,8 +115,14 @@ def numpy_seed(base_seed: int, worker_id: int) -> Any:
     return np.random.SeedSequence(entropy).generate_state(4)
 
 
-def worker_loop(pipe: Connection, fetcher: Fetcher, worker_id: int, num_workers: int, base_seed: int,
-                init_fn: Callable[[int], Any] | None) -> None:  # fmt: skip
+def worker_loop(
+    pipe: Connection,
+    fetcher: Fetcher,
+    worker_id: int,
+    num_workers: int,
+    base_seed: int,
+    init_fn: Callable[[int], Any] | None,
+) -> None:
     """Answer until told to stop (None) or left alone by the main process. Ctrl-C is the main process's business."""
     global _worker_info
     if threading.current_thread() is threading.main_thread():
@@ -203,7 +212,7 @@ def receive(pipe: Connection) -> Any:
     """
     sizes = pipe.recv_bytes()
     body = pipe.recv_bytes()
-    arrays = [bytearray(size) for size, in struct.iter_unpack("<Q", sizes)]
+    arrays = [bytearray(size) for (size,) in struct.iter_unpack("<Q", sizes)]
     for array in arrays:
         pipe.recv_bytes_into(array)
     return pickle.loads(body, buffers=arrays)
